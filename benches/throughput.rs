@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use practicum::agents::{Agent, Turn, agent};
+use practicum::agents::{AgentCli, AgentTurn, find_agent};
 use serde_json::Value;
 
 const TRIALS: usize = 16;
@@ -79,7 +79,7 @@ fn compare(name: &str, program: &Path, script: &str) {
 }
 
 struct Scene {
-    agent: Agent,
+    agent: AgentCli,
     folder: tempfile::TempDir,
     /// Where the CLI is found first.
     path: String,
@@ -109,7 +109,7 @@ impl Scene {
         );
         let gateway = Gateway::start(folder.path());
         let path = format!("{}:/usr/bin:/bin", program.parent().expect("a folder").display());
-        Self { agent: agent(name).expect("a known agent"), folder, path, gateway }
+        Self { agent: find_agent(name).expect("a known agent"), folder, path, gateway }
     }
 
     /// Seconds for all trials with Practicum, which finds each of them passed.
@@ -159,22 +159,22 @@ impl Scene {
             place
         };
         let (workspace, home, tmp) = (place("workspace"), place("home"), place("tmp"));
-        let skill = self.agent.skills_dir.under(&workspace).join("greeter");
+        let skill = self.agent.skills_dir.join_to(&workspace).join("greeter");
         std::fs::create_dir_all(&skill).expect("a folder");
         std::fs::copy(self.folder.path().join("greeter/SKILL.md"), skill.join("SKILL.md")).expect("a skill");
         let session = uuid::Uuid::new_v4().to_string();
-        let turn = Turn {
+        let turn = AgentTurn {
             prompt: PROMPT,
             workspace: &workspace,
             home: &home,
             tmp: &tmp,
             model: None,
             session: Some(&session),
-            later: false,
-            append_system: None,
+            is_later: false,
+            append_system_prompt: None,
             tools: None,
             gateway: Some(&self.gateway.url),
-            walled: false,
+            sandboxed: false,
             plugins: &[],
             plugin_servers: None,
         };

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use practicum::stage::Rooms;
+use practicum::stage::WorkspaceRoot;
 
 const AT_ONCE: usize = 8;
 const FLOOR: &str = "PRACTICUM_BENCH_FLOOR";
@@ -23,7 +23,7 @@ fn main() {
         return floor(count.parse().expect("a number"));
     }
     let place = std::env::temp_dir().join(format!("practicum-bench-{}", std::process::id()));
-    let place = Rooms::make(place).expect("a folder");
+    let place = WorkspaceRoot::create(place).expect("a folder");
     many(place.path(), 1000);
     per_trial(place.path());
     large_outputs(place.path());

@@ -9,25 +9,30 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
-use crate::compare::Comparisons;
+use crate::compare::ComparisonDocument;
 use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
-use crate::history::{Audited, ExportedCheck, ExportedTrial, Trend};
-use crate::improve::{Analysis, Blind, Candidates, Capture, Comparison, Edits, Improved};
+use crate::history::{AuditReport, ExportedCheck, ExportedTrial, Trend};
+use crate::improve::{
+    Analysis, BlindComparison, BlindReport, Candidates, CapturedTrial, EditsReport, ImproveReport,
+};
 use crate::model::{Noise, Summary};
-use crate::report::{Called, Checked, ComparedTexts, Graded, Grading, Listed, ListedRuns, Needed, Regraded};
+use crate::report::{
+    CheckDocument, GradingDocument, PlanListing, PowerDocument, RegradeDocument, RunListing,
+    SkillCallDocument, TextComparisonDocument, TextGradingDocument,
+};
 use crate::settings;
-use crate::store::{Label, RunInfo, TrialChecks, TrialFacts};
-use crate::versions::{self, History, Score};
+use crate::store::{HumanLabel, RunInfo, TrialChecks, TrialFacts};
+use crate::versions::{self, VersionHistory, VersionScore};
 
 /// A schema under its name.
-pub struct Published {
+pub struct PublishedSchema {
     pub name: &'static str,
     schema: Value,
 }
 
-impl Published {
+impl PublishedSchema {
     /// What the schema is of, in a few words.
     pub fn title(&self) -> &str {
         self.schema["title"].as_str().unwrap_or_default()
@@ -35,45 +40,46 @@ impl Published {
 }
 
 /// The eval formats, the other files that people write, then what the program writes.
-pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
-    let formats = DIALECTS.iter().map(|dialect| Published { name: dialect.name(), schema: dialect.schema() });
+pub static SCHEMAS: LazyLock<Vec<PublishedSchema>> = LazyLock::new(|| {
+    let formats =
+        DIALECTS.iter().map(|dialect| PublishedSchema { name: dialect.name(), schema: dialect.schema() });
     let others = [
         ("triggers", dialects::trigger_schema()),
         ("script", gateway::script_schema()),
         ("project", settings::project_schema()),
-        ("summary", written::<Summary>()),
-        ("run", written::<RunInfo>()),
-        ("checks", written::<TrialChecks<'static>>()),
-        ("facts", written::<TrialFacts>()),
-        ("events", written::<RunEvent>()),
-        ("check", written::<Checked>()),
-        ("list", written::<Listed>()),
-        ("grade", written::<Graded>()),
-        ("regrade", written::<Regraded>()),
-        ("power", written::<Needed>()),
-        ("compare", written::<Comparisons>()),
-        ("compare-texts", written::<ComparedTexts>()),
-        ("call", written::<Called>()),
-        ("noise", written::<Noise>()),
-        ("runs", written::<ListedRuns>()),
-        ("trend", written::<Trend>()),
-        ("audit", written::<Audited>()),
-        ("labels", written::<Label>()),
-        ("export-trials", written::<ExportedTrial>()),
-        ("export-checks", written::<ExportedCheck>()),
-        ("versions", written::<versions::Listed>()),
-        ("version-score", written::<Score>()),
-        ("blind", written::<Blind>()),
-        ("suggest", written::<Edits>()),
-        ("improve", written::<Improved>()),
-        ("propose", written::<Candidates>()),
-        ("capture", written::<Capture>()),
-        ("history", written::<History>()),
-        ("grading", written::<Grading>()),
-        ("comparison", written::<Comparison>()),
-        ("analysis", written::<Analysis>()),
+        ("summary", output_schema::<Summary>()),
+        ("run", output_schema::<RunInfo>()),
+        ("checks", output_schema::<TrialChecks<'static>>()),
+        ("facts", output_schema::<TrialFacts>()),
+        ("events", output_schema::<RunEvent>()),
+        ("check", output_schema::<CheckDocument>()),
+        ("list", output_schema::<PlanListing>()),
+        ("grade", output_schema::<TextGradingDocument>()),
+        ("regrade", output_schema::<RegradeDocument>()),
+        ("power", output_schema::<PowerDocument>()),
+        ("compare", output_schema::<ComparisonDocument>()),
+        ("compare-texts", output_schema::<TextComparisonDocument>()),
+        ("call", output_schema::<SkillCallDocument>()),
+        ("noise", output_schema::<Noise>()),
+        ("runs", output_schema::<RunListing>()),
+        ("trend", output_schema::<Trend>()),
+        ("audit", output_schema::<AuditReport>()),
+        ("labels", output_schema::<HumanLabel>()),
+        ("export-trials", output_schema::<ExportedTrial>()),
+        ("export-checks", output_schema::<ExportedCheck>()),
+        ("versions", output_schema::<versions::VersionListing>()),
+        ("version-score", output_schema::<VersionScore>()),
+        ("blind", output_schema::<BlindReport>()),
+        ("suggest", output_schema::<EditsReport>()),
+        ("improve", output_schema::<ImproveReport>()),
+        ("propose", output_schema::<Candidates>()),
+        ("capture", output_schema::<CapturedTrial>()),
+        ("history", output_schema::<VersionHistory>()),
+        ("grading", output_schema::<GradingDocument>()),
+        ("comparison", output_schema::<BlindComparison>()),
+        ("analysis", output_schema::<Analysis>()),
     ];
-    formats.chain(others.into_iter().map(|(name, schema)| Published { name, schema })).collect()
+    formats.chain(others.into_iter().map(|(name, schema)| PublishedSchema { name, schema })).collect()
 });
 
 pub fn names() -> Vec<&'static str> {
@@ -86,7 +92,7 @@ pub fn schema(name: &str) -> Option<&'static Value> {
 
 /// What is written of a type. Other keys may come in later versions of the program, so that none
 /// are ruled out.
-fn written<T: JsonSchema>() -> Value {
+fn output_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let schema: Value = SchemaGenerator::new(settings).into_root_schema_for::<T>().into();
     let Value::Object(mut rest) = schema else { return schema };

@@ -21,19 +21,19 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use crate::captured::{Captured, keep_answerable_gates};
-use crate::intake::{self, IntakeError, Reading};
+use crate::grade_text::{TextToGrade, keep_answerable_gates};
 use crate::model::{CheckResult, GateResult, Ratio, Severity, Verdict};
-use crate::plan::{CaseGlob, Planned};
-use crate::report::{Flip, GradedVerdict, render_diagnostics, render_graded};
-use crate::run::Cancel;
+use crate::plan::{CaseGlob, PlannedSuite};
+use crate::report::{CheckFlip, GradedVerdict, render_diagnostics, render_graded};
+use crate::run::CancelToken;
+use crate::run_setup::{self, EvalFiles, RunSetupError};
 use crate::session::RunInputs;
-use crate::settings::{Layers, project_root};
+use crate::settings::{SettingLayers, project_root};
 
 /// An eval file, read once and marked with as often as a test likes.
 pub struct Spec {
     path: PathBuf,
-    suites: Vec<Planned>,
+    suites: Vec<PlannedSuite>,
     cases: Vec<CaseGlob>,
 }
 
@@ -42,13 +42,13 @@ pub struct Spec {
 #[derive(thiserror::Error)]
 pub enum SpecError {
     #[error(transparent)]
-    Intake(#[from] IntakeError),
+    RunSetup(#[from] RunSetupError),
     #[error("the eval file cannot be understood\n{0}")]
     Invalid(String),
     #[error("\"{0}\" is no pattern of case ids")]
     Pattern(String),
     #[error("{} has no case that this text could answer", .0.display())]
-    NothingToMark(PathBuf),
+    NothingToGrade(PathBuf),
 }
 
 impl std::fmt::Debug for SpecError {
@@ -63,13 +63,13 @@ impl Spec {
         let path = path.as_ref().to_owned();
         let environment = BTreeMap::new();
         let ask = RunInputs { paths: vec![path.clone()], ..RunInputs::default() };
-        let reading = intake::read(&ask, &environment)?;
+        let reading = run_setup::read_eval_files(&ask, &environment)?;
         if reading.has_errors() {
             return Err(SpecError::Invalid(errors(&reading)));
         }
         let project = project_root(&std::path::absolute(&path).unwrap_or_else(|_| path.clone()));
-        let layers = Layers::without_flags(environment, &project).map_err(IntakeError::from)?;
-        let mut suites = intake::outline(reading, &layers)?;
+        let layers = SettingLayers::without_flags(environment, &project).map_err(RunSetupError::from)?;
+        let mut suites = run_setup::outline_eval_files(reading, &layers)?;
         keep_answerable_gates(&mut suites, false);
         Ok(Self { path, suites, cases: Vec::new() })
     }
@@ -82,43 +82,48 @@ impl Spec {
     }
 
     /// Marks a text with every exact check that a text can answer.
-    pub fn grade(&self, text: &str) -> Result<Graded, SpecError> {
-        let captured = Captured {
+    pub fn grade(&self, text: &str) -> Result<GradedText, SpecError> {
+        let captured = TextToGrade {
             network: None,
             text: text.to_owned(),
             suites: &self.suites,
-            means: None,
-            code_alone: true,
-            cancel: &Cancel::default(),
-            cases: &self.cases,
+            services: None,
+            checks_only: true,
+            cancel: &CancelToken::default(),
+            case_globs: &self.cases,
             allow_unscored: Ratio::ZERO,
         };
         // Only a judge is waited for, and there is none: so a test needs no runtime, and may have one.
-        let Poll::Ready(marked) = pin!(captured.mark()).poll(&mut Context::from_waker(Waker::noop())) else {
+        let Poll::Ready(marked) = pin!(captured.grade()).poll(&mut Context::from_waker(Waker::noop())) else {
             unreachable!("without a judge nothing waits")
         };
-        let marked = marked.ok_or_else(|| SpecError::NothingToMark(self.path.clone()))?;
+        let marked = marked.ok_or_else(|| SpecError::NothingToGrade(self.path.clone()))?;
         let (exit, gates) = (marked.exit, marked.gates.clone());
-        Ok(Graded { exit, gates, checks: marked.into_results() })
+        Ok(GradedText { exit, gates, checks: marked.into_results() })
     }
 }
 
-fn errors(reading: &Reading) -> String {
+fn errors(reading: &EvalFiles) -> String {
     let shown = reading.files.iter().map(|file| {
-        render_diagnostics(&file.lowered.diagnostics.only(Severity::Error), &file.path, &file.text, false)
+        render_diagnostics(
+            &file.lowered.diagnostics.with_severity(Severity::Error),
+            &file.path,
+            &file.text,
+            false,
+        )
     });
     shown.collect()
 }
 
 /// What was found in a text.
 #[derive(Debug, Clone)]
-pub struct Graded {
+pub struct GradedText {
     exit: u8,
     checks: Vec<(String, CheckResult)>,
     gates: Vec<GateResult>,
 }
 
-impl Graded {
+impl GradedText {
     /// Whether every gate of the file holds. A file in which code decides nothing passes nothing.
     pub fn passes(&self) -> bool {
         self.exit == 0
@@ -131,7 +136,7 @@ impl Graded {
 
     /// The checks that came to something else than for another text by the same file, and how many came to
     /// the same: passed, failed, not scored.
-    pub fn flips_since(&self, before: &Graded) -> (Vec<Flip>, [usize; 3]) {
+    pub fn flips_since(&self, before: &GradedText) -> (Vec<CheckFlip>, [usize; 3]) {
         let (mut flips, mut same) = (Vec::new(), [0; 3]);
         for (id, now) in &self.checks {
             let then = before.checks.iter().find(|(then, _)| then == id);
@@ -140,7 +145,7 @@ impl Graded {
             if then == after {
                 same[after as usize] += 1;
             } else {
-                flips.push(Flip { check: id.clone(), before: then, after, why: now.rationale.clone() });
+                flips.push(CheckFlip { check: id.clone(), before: then, after, why: now.rationale.clone() });
             }
         }
         (flips, same)
@@ -159,7 +164,7 @@ impl Graded {
     }
 }
 
-impl std::fmt::Display for Graded {
+impl std::fmt::Display for GradedText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = render_graded(self.exit, &self.checks, &self.gates, &[]);
         write!(f, "{}", anstream::adapter::strip_str(&text))

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::improve::Adviser;
-use crate::intake::{self, IntakeError, Shared};
 use crate::model::Suite;
-use crate::report::safe;
-use crate::run::Cancel;
+use crate::report::terminal_safe;
+use crate::run::CancelToken;
+use crate::run_setup::{self, RunSetupError, SharedServices};
 use crate::session::{RunInputs, RunLimits, RunOptions, SessionError, shared_services};
-use crate::settings::{Layers, Settings};
+use crate::settings::{SettingLayers, Settings};
 use crate::store::Scrubber;
 
 /// For commands that ask a model and run nothing.
@@ -50,11 +50,11 @@ impl ModelAccess {
     /// What all that are asked in one command share.
     pub fn shared(
         &self,
-        layers: &Layers,
+        layers: &SettingLayers,
         project: &Path,
         scrubber: &Scrubber,
-    ) -> Result<Shared, SessionError> {
-        let mut tell = |text: &str| say!("note: {}", safe(text));
+    ) -> Result<SharedServices, SessionError> {
+        let mut tell = |text: &str| say!("note: {}", terminal_safe(text));
         shared_services(&self.options, &self.limits, layers, project, scrubber, &mut tell)
     }
 
@@ -62,18 +62,18 @@ impl ModelAccess {
     /// they have one.
     pub async fn adviser(
         &self,
-        layers: &Layers,
+        layers: &SettingLayers,
         project: &Path,
         suite: &Suite,
         script: Option<&Path>,
-        cancel: Cancel,
+        cancel: CancelToken,
     ) -> anyhow::Result<Adviser> {
         let environment = layers.environment();
         let shared = self.shared(layers, project, &Scrubber::new(environment))?;
-        let settings = Settings::resolve(layers, suite).map_err(IntakeError::from)?;
+        let settings = Settings::resolve(layers, suite).map_err(RunSetupError::from)?;
         let inputs = &self.options.inputs;
         let script = inputs.script.as_deref().or(script);
-        let means = intake::adviser(&settings, script, inputs, environment, &shared).await?;
+        let means = run_setup::connect_adviser(&settings, script, inputs, environment, &shared).await?;
         let judge = means.judge.map_err(NoAdviser)?;
         Ok(Adviser::new(judge, means.gateway.map(|(gateway, _)| gateway), cancel))
     }

@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
-use super::{complain, counted, index, print, print_json};
-use crate::history::{Audited, audit};
-use crate::report::safe;
+use super::{count_with_noun, open_index, print, print_json, report_error};
+use crate::history::{AuditReport, audit};
+use crate::report::terminal_safe;
 use crate::settings::project_root;
 
 #[derive(clap::Args)]
@@ -18,7 +18,7 @@ Exit codes:
 Examples:
   practicum audit --last 50
   practicum audit --strict      for CI")]
-pub struct Args {
+pub struct AuditArgs {
     /// Only this suite
     #[arg(long, value_name = "NAME")]
     suite: Option<String>,
@@ -39,30 +39,35 @@ pub struct Args {
     project: PathBuf,
 }
 
-pub fn main(args: &Args) -> u8 {
-    run(args).unwrap_or_else(|error| complain(&error))
+pub fn main(args: &AuditArgs) -> u8 {
+    run(args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn run(args: &Args) -> anyhow::Result<u8> {
+fn run(args: &AuditArgs) -> anyhow::Result<u8> {
     let project = project_root(&std::path::absolute(&args.project)?);
-    let audited = audit(&index(&project)?, args.suite.as_deref(), args.last, args.least.max(1))?;
+    let audited = audit(&open_index(&project)?, args.suite.as_deref(), args.last, args.least.max(1))?;
     match args.json {
         true => print_json(&audited)?,
-        false => print(&in_words(&audited))?,
+        false => print(&describe_audit(&audited))?,
     }
     Ok(u8::from(args.strict && !audited.doubts.is_empty()))
 }
 
-fn in_words(audited: &Audited) -> String {
+fn describe_audit(audited: &AuditReport) -> String {
     let mut out = String::new();
     let mut heading = None;
     for doubt in &audited.doubts {
         let place = (&doubt.suite, &doubt.case);
         if heading != Some(place) {
-            out.push_str(&format!("{} of {}\n", safe(&doubt.case), safe(&doubt.suite)));
+            out.push_str(&format!("{} of {}\n", terminal_safe(&doubt.case), terminal_safe(&doubt.suite)));
             heading = Some(place);
         }
-        out.push_str(&format!("  {}: {} ({})\n", safe(&doubt.check), doubt.concern.name(), doubt.evidence()));
+        out.push_str(&format!(
+            "  {}: {} ({})\n",
+            terminal_safe(&doubt.check),
+            doubt.concern.name(),
+            doubt.evidence()
+        ));
     }
     let too_few = match audited.too_few {
         0 => String::new(),
@@ -70,8 +75,8 @@ fn in_words(audited: &Audited) -> String {
     };
     out.push_str(&format!(
         "{} about {}{too_few}\n",
-        counted(audited.doubts.len(), "doubt"),
-        counted(audited.checks, "check")
+        count_with_noun(audited.doubts.len(), "doubt"),
+        count_with_noun(audited.checks, "check")
     ));
     out
 }

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 
-use super::{complain, index, print};
+use super::{open_index, print, report_error};
 use crate::history::Badge;
 use crate::own_files;
 use crate::settings::project_root;
@@ -13,7 +13,7 @@ use crate::store::{RunDir, RunRow};
 Examples:
   practicum badge > badge.svg
   practicum badge --format shields -o badge.json   for shields.io")]
-pub struct Args {
+pub struct BadgeArgs {
     /// The run: its id, a part of it, or latest, which is the latest that came to its end. A
     /// skill that was only called, and a run graded by some criteria alone, are not the latest
     #[arg(default_value = "latest")]
@@ -32,13 +32,13 @@ pub struct Args {
     project: PathBuf,
 }
 
-pub fn main(args: &Args) -> u8 {
-    badge(args).map_or_else(|error| complain(&error), |()| 0)
+pub fn main(args: &BadgeArgs) -> u8 {
+    badge(args).map_or_else(|error| report_error(&error), |()| 0)
 }
 
-fn badge(args: &Args) -> anyhow::Result<()> {
+fn badge(args: &BadgeArgs) -> anyhow::Result<()> {
     let project = project_root(&std::path::absolute(&args.project)?);
-    let index = index(&project)?;
+    let index = open_index(&project)?;
     let run: Option<RunRow> = match args.run.as_str() {
         "latest" => {
             index.runs(None, usize::MAX)?.into_iter().find(|run| run.exit.is_some() && run.in_history)
@@ -48,7 +48,7 @@ fn badge(args: &Args) -> anyhow::Result<()> {
             index.run(found.id())?
         }
     };
-    let badge = Badge::of(&args.label, run.as_ref());
+    let badge = Badge::from_run(&args.label, run.as_ref());
     let text = match args.format.as_str() {
         "shields" => format!("{}\n", serde_json::to_string_pretty(&badge.shields())?),
         _ => badge.svg(),
@@ -56,7 +56,7 @@ fn badge(args: &Args) -> anyhow::Result<()> {
     match &args.output {
         Some(path) => {
             std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-            own_files::remember(std::slice::from_ref(path));
+            own_files::record_written_files(std::slice::from_ref(path));
             Ok(())
         }
         None => print(&text),

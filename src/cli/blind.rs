@@ -4,21 +4,21 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 
-use super::evals::Choices;
 use super::run_flags::RunFlags;
+use super::shared_args::SettingArgs;
 use super::{environment, print, print_json, runtime, tell_notices};
-use crate::improve::{self, Blind, Brief, Outcome, Outputs, StoredRun};
-use crate::intake::{self, IntakeError};
-use crate::model::{Compared, Digest, Origin, Suite};
-use crate::report::{figures, safe};
-use crate::run::Cancel;
+use crate::improve::{self, BlindReport, OutputTask, PairOutcome, SideOutputs, StoredRun};
+use crate::model::{ComparisonVerdict, Digest, Origin, Suite};
+use crate::report::{figures, terminal_safe};
+use crate::run::CancelToken;
+use crate::run_setup::{self, RunSetupError};
 use crate::session::RunInputs;
-use crate::settings::Layers;
+use crate::settings::SettingLayers;
 use crate::store::RunDir;
-use crate::versions::Versions;
+use crate::versions::SkillVersions;
 
 #[derive(Debug, Clone, clap::Args)]
-pub struct Unseeing {
+pub struct BlindCompareArgs {
     /// The skill whose versions v0, v1, … are meant
     #[arg(long, value_name = "SKILL", requires = "blind")]
     of: Option<PathBuf>,
@@ -38,30 +38,30 @@ pub struct Unseeing {
 }
 
 /// One side, and the suite that has a say in who judges it.
-struct Found {
-    outputs: Outputs,
+struct BlindSide {
+    outputs: SideOutputs,
     suite: Option<Suite>,
     /// The script that answered for the model when it was run.
     script: Option<PathBuf>,
 }
 
-impl Unseeing {
+impl BlindCompareArgs {
     pub fn compare(
         &self,
         first: &str,
         second: &str,
         project: &Path,
-        choices: &Choices,
+        choices: &SettingArgs,
         run_flags: &RunFlags,
     ) -> anyhow::Result<u8> {
-        let (one, other) = self.sides(first, second, project)?;
-        let (pairings, unpaired) = improve::pair(&one.outputs, &other.outputs);
+        let (one, other) = self.find_sides(first, second, project)?;
+        let (pairings, unpaired) = improve::pair_outputs(&one.outputs, &other.outputs);
         if pairings.is_empty() {
             bail!("the two sides have no case in common, so there is nothing to compare");
         }
-        let layers =
-            Layers::read(run_flags.settings(choices), environment(), project).map_err(IntakeError::from)?;
-        let nobody = || Suite::silent("files", origin(project));
+        let layers = SettingLayers::read(run_flags.settings(choices), environment(), project)
+            .map_err(RunSetupError::from)?;
+        let nobody = || Suite::empty("files", placeholder_origin(project));
         let script = one.script.or(other.script);
         let suite = one.suite.or(other.suite).unwrap_or_else(nobody);
         match pairings.len() {
@@ -71,57 +71,62 @@ impl Unseeing {
         let judged = runtime().context("cannot start")?.block_on(async {
             let access = run_flags.model_access();
             let adviser =
-                access.adviser(&layers, project, &suite, script.as_deref(), Cancel::default()).await?;
-            anyhow::Ok(improve::judge_all(&adviser, &pairings, self.seed).await)
+                access.adviser(&layers, project, &suite, script.as_deref(), CancelToken::default()).await?;
+            anyhow::Ok(improve::judge_pairs(&adviser, &pairings, self.seed).await)
         })?;
         let folder = project.join(".practicum/comparisons").join(RunDir::new_id(jiff::Timestamp::now()));
         let (one, other) = (&one.outputs.name, &other.outputs.name);
-        let blind = Blind::of(one, other, self.seed, judged, unpaired, &folder);
+        let blind = BlindReport::write_new(one, other, self.seed, judged, unpaired, &folder);
         let blind = blind.with_context(|| format!("cannot write to {}", folder.display()))?;
         if run_flags.json {
             print_json(&blind)?;
         } else {
-            print(&in_words(&blind, &folder))?;
+            print(&describe_blind_report(&blind, &folder))?;
         }
         Ok(match blind.verdict {
-            Compared::Worse => 1,
+            ComparisonVerdict::Worse => 1,
             _ if blind.not_compared > 0 => 3,
-            Compared::Better | Compared::Equivalent | Compared::Inconclusive => 0,
+            ComparisonVerdict::Better | ComparisonVerdict::Equivalent | ComparisonVerdict::Inconclusive => 0,
         })
     }
 
-    fn sides(&self, first: &str, second: &str, project: &Path) -> anyhow::Result<(Found, Found)> {
-        let numbers = number(first).zip(number(second));
+    fn find_sides(
+        &self,
+        first: &str,
+        second: &str,
+        project: &Path,
+    ) -> anyhow::Result<(BlindSide, BlindSide)> {
+        let numbers = version_number(first).zip(version_number(second));
         match (&self.of, numbers) {
-            (Some(skill), Some((one, other))) => versions(skill, one, other, project),
+            (Some(skill), Some((one, other))) => sides_from_versions(skill, one, other, project),
             (Some(_), None) => bail!("with --of, name two versions, such as v0 and v1"),
             (None, Some(_)) => bail!("say with --of whose versions {first} and {second} are"),
-            (None, None) => Ok((self.side(first, project)?, self.side(second, project)?)),
+            (None, None) => Ok((self.find_side(first, project)?, self.find_side(second, project)?)),
         }
     }
 
     /// A run by its id or folder; else a file or folder.
-    fn side(&self, wanted: &str, project: &Path) -> anyhow::Result<Found> {
+    fn find_side(&self, wanted: &str, project: &Path) -> anyhow::Result<BlindSide> {
         let path = Path::new(wanted);
         if path.exists() && !path.join("run.json").is_file() {
             let (brief, suite) = match &self.spec {
-                Some(spec) => self.specified(spec)?,
-                None => (Brief::documented(&self.request), None),
+                Some(spec) => self.task_from_spec(spec)?,
+                None => (OutputTask::with_documented_criteria(&self.request), None),
             };
-            return Ok(Found { outputs: Outputs::of_path(path, &brief)?, suite, script: None });
+            return Ok(BlindSide { outputs: SideOutputs::from_path(path, &brief)?, suite, script: None });
         }
         if self.spec.is_some() {
             bail!(
                 "--spec is for files; runs say themselves what their cases ask for, and {wanted} is no file"
             );
         }
-        run(wanted, project)
+        side_from_run(wanted, project)
     }
 
     /// What the eval file asks for, in the case that is meant.
-    fn specified(&self, spec: &Path) -> anyhow::Result<(Brief, Option<Suite>)> {
+    fn task_from_spec(&self, spec: &Path) -> anyhow::Result<(OutputTask, Option<Suite>)> {
         let ask = RunInputs { paths: vec![spec.to_owned()], ..RunInputs::default() };
-        let reading = intake::read(&ask, &environment())?;
+        let reading = run_setup::read_eval_files(&ask, &environment())?;
         tell_notices(&reading.notices);
         if reading.has_errors() {
             bail!("{} cannot be understood; practicum check says why", spec.display());
@@ -134,73 +139,84 @@ impl Unseeing {
         match meant.as_slice() {
             [(suite, case)] => {
                 let words = Some(self.request.as_str()).filter(|words| !words.is_empty());
-                Ok((Brief::of_case(suite, case, words)?, Some((*suite).clone())))
+                Ok((OutputTask::from_case(suite, case, words)?, Some((*suite).clone())))
             }
             [] => bail!("{} has no such case with an output to compare", spec.display()),
             several => {
-                let ids: Vec<String> = several.iter().map(|(_, case)| safe(&case.id)).collect();
+                let ids: Vec<String> = several.iter().map(|(_, case)| terminal_safe(&case.id)).collect();
                 bail!("say with --case which one is meant: {}", ids.join(", "))
             }
         }
     }
 }
 
-fn number(text: &str) -> Option<u32> {
+fn version_number(text: &str) -> Option<u32> {
     text.strip_prefix('v')?.parse().ok()
 }
 
-fn run(wanted: &str, project: &Path) -> anyhow::Result<Found> {
+fn side_from_run(wanted: &str, project: &Path) -> anyhow::Result<BlindSide> {
     let run = RunDir::find(project, wanted).map_err(|why| anyhow!(why))?;
     let stored = StoredRun::read(&run)?;
-    let outputs = Outputs::of_run(&stored, &|_, _| true)?;
+    let outputs = SideOutputs::from_run(&stored, &|_, _| true)?;
     let suite = stored.suites.into_iter().next();
-    let script = suite.as_ref().and_then(|suite| suite.run.script.clone()).filter(|_| stored.scripted);
-    Ok(Found { outputs, suite, script })
+    let script = suite.as_ref().and_then(|suite| suite.run_policy.script.clone()).filter(|_| stored.scripted);
+    Ok(BlindSide { outputs, suite, script })
 }
 
 /// Versions by what their runs gave; where one has none, by the skills themselves.
-fn versions(skill: &Path, one: u32, other: u32, project: &Path) -> anyhow::Result<(Found, Found)> {
-    let versions = Versions::of(skill)?;
+fn sides_from_versions(
+    skill: &Path,
+    one: u32,
+    other: u32,
+    project: &Path,
+) -> anyhow::Result<(BlindSide, BlindSide)> {
+    let versions = SkillVersions::for_skill(skill)?;
     let history = versions.history()?;
     let examined = |number: u32| {
         let score = versions.score(history.version(number)?)?;
-        run(&score.run, project).ok()
+        side_from_run(&score.run, project).ok()
     };
-    let named =
-        |found: Found, number: u32| Found { outputs: found.outputs.named(format!("v{number}")), ..found };
+    let named = |found: BlindSide, number: u32| BlindSide {
+        outputs: found.outputs.with_name(format!("v{number}")),
+        ..found
+    };
     if let Some((first, second)) = examined(one).zip(examined(other)) {
         return Ok((named(first, one), named(second, other)));
     }
     say!("note: not both versions were run, so the skills themselves are compared");
     let itself = |number: u32| {
         let request = "Write an agent skill for this purpose.";
-        let outputs = Outputs::of_path(&versions.files(number)?, &Brief::documented(request))?;
-        anyhow::Ok(named(Found { outputs, suite: None, script: None }, number))
+        let outputs = SideOutputs::from_path(
+            &versions.version_files(number)?,
+            &OutputTask::with_documented_criteria(request),
+        )?;
+        anyhow::Ok(named(BlindSide { outputs, suite: None, script: None }, number))
     };
     Ok((itself(one)?, itself(other)?))
 }
 
 /// Of what no eval file stands behind.
-fn origin(project: &Path) -> Origin {
-    Origin { dialect: "none".to_owned(), path: project.to_owned(), digest: Digest::of(b"") }
+fn placeholder_origin(project: &Path) -> Origin {
+    Origin { dialect: "none".to_owned(), path: project.to_owned(), digest: Digest::of_bytes(b"") }
 }
 
-fn in_words(blind: &Blind, folder: &Path) -> String {
-    let mut out = format!("{} → {}, judged blindly\n", safe(&blind.first), safe(&blind.second));
+fn describe_blind_report(blind: &BlindReport, folder: &Path) -> String {
+    let mut out =
+        format!("{} → {}, judged blindly\n", terminal_safe(&blind.first), terminal_safe(&blind.second));
     for case in &blind.cases {
         let word = match case.outcome {
-            Outcome::First => "worse",
-            Outcome::Second => "better",
-            Outcome::Tie => "tie: the two orders contradict each other",
-            Outcome::NotCompared => "not compared",
+            PairOutcome::First => "worse",
+            PairOutcome::Second => "better",
+            PairOutcome::Tie => "tie: the two orders contradict each other",
+            PairOutcome::NotCompared => "not compared",
         };
-        out.push_str(&format!("  {}: {word}\n", safe(&case.case)));
+        out.push_str(&format!("  {}: {word}\n", terminal_safe(&case.case)));
         for why in case.orders.iter().filter_map(|order| order.why.as_deref()) {
-            out.push_str(&format!("    {}\n", safe(why)));
+            out.push_str(&format!("    {}\n", terminal_safe(why)));
         }
     }
     for case in &blind.unpaired {
-        out.push_str(&format!("  {}: only one side has it\n", safe(case)));
+        out.push_str(&format!("  {}: only one side has it\n", terminal_safe(case)));
     }
     out.push_str(&format!(
         "{} better, {} worse, {} ties, {} not compared; win rate {}, chance {:.3}: {}\n",
@@ -208,7 +224,7 @@ fn in_words(blind: &Blind, folder: &Path) -> String {
         blind.losses,
         blind.ties,
         blind.not_compared,
-        figures::estimate(blind.win_rate),
+        figures::format_estimate(blind.win_rate),
         blind.chance,
         blind.verdict.name()
     ));

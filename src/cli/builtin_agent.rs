@@ -2,12 +2,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::{environment, runtime};
-use crate::builtin::{Options, run, run_without_endpoint};
-use crate::llm::{Api, Endpoint};
+use crate::builtin::{BuiltinOptions, run, run_without_endpoint};
+use crate::llm::{Endpoint, ModelApi};
 
 /// The builtin agent: one turn of it, as a process like any other agent.
 #[derive(clap::Args)]
-pub struct Args {
+pub struct BuiltinAgentArgs {
     #[arg(long)]
     workspace: PathBuf,
     /// Where it looks for skills, inside the workspace
@@ -29,13 +29,13 @@ pub struct Args {
     prompt: Vec<String>,
 }
 
-pub fn main(args: Args) -> u8 {
+pub fn main(args: BuiltinAgentArgs) -> u8 {
     let env = environment();
-    let endpoint = match Endpoint::from_env(api(&env), &env) {
+    let endpoint = match Endpoint::from_env(choose_api(&env), &env) {
         Ok(endpoint) => endpoint,
         Err(error) => return code(run_without_endpoint(&error)),
     };
-    let options = Options {
+    let options = BuiltinOptions {
         prompt: args.prompt.join(" "),
         skills_dir: args.workspace.join(&args.skills_dir),
         workspace: args.workspace,
@@ -57,18 +57,18 @@ pub fn main(args: Args) -> u8 {
 
 /// Which API to speak: what the user says, else what the variables that are set suggest. A base
 /// URL of one's own is most likely a server that only speaks Chat Completions.
-fn api(env: &BTreeMap<String, String>) -> Api {
+fn choose_api(env: &BTreeMap<String, String>) -> ModelApi {
     let set = |name: &str| env.get(name).is_some_and(|value| !value.is_empty());
     match env.get("PRACTICUM_BUILTIN_API").map(String::as_str) {
-        Some("anthropic") => Api::AnthropicMessages,
-        Some("openai-responses") => Api::OpenAiResponses,
-        Some("openai-chat") => Api::OpenAiChat,
+        Some("anthropic") => ModelApi::AnthropicMessages,
+        Some("openai-responses") => ModelApi::OpenAiResponses,
+        Some("openai-chat") => ModelApi::OpenAiChat,
         _ if set("ANTHROPIC_API_KEY") || set("ANTHROPIC_AUTH_TOKEN") || set("ANTHROPIC_BASE_URL") => {
-            Api::AnthropicMessages
+            ModelApi::AnthropicMessages
         }
-        _ if set("OPENAI_BASE_URL") => Api::OpenAiChat,
-        _ if set("OPENAI_API_KEY") => Api::OpenAiResponses,
-        _ => Api::AnthropicMessages,
+        _ if set("OPENAI_BASE_URL") => ModelApi::OpenAiChat,
+        _ if set("OPENAI_API_KEY") => ModelApi::OpenAiResponses,
+        _ => ModelApi::AnthropicMessages,
     }
 }
 

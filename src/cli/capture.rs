@@ -2,12 +2,12 @@ use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
 
-use super::{complain, print};
-use crate::improve::{Capture, StoredRun};
+use super::{print, report_error};
+use crate::improve::{CapturedTrial, StoredRun};
 use crate::plan::CaseGlob;
 use crate::settings::project_root;
 use crate::store::RunDir;
-use crate::versions::Contents;
+use crate::versions::SkillContents;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -17,7 +17,7 @@ examples of what users ask and agents give.
 Examples:
   practicum capture skills/release-notes                        the latest run
   practicum capture skills/release-notes --run 20261114-09 --case \"breaking-*\"")]
-pub struct Args {
+pub struct CaptureArgs {
     /// The skill's folder, or a command file
     skill: PathBuf,
     /// The run: its id, a part of it, or latest
@@ -28,27 +28,27 @@ pub struct Args {
     case: String,
 }
 
-pub fn main(args: &Args) -> u8 {
-    capture(args).map_or_else(|error| complain(&error), |()| 0)
+pub fn main(args: &CaptureArgs) -> u8 {
+    capture(args).map_or_else(|error| report_error(&error), |()| 0)
 }
 
-fn capture(args: &Args) -> anyhow::Result<()> {
-    let contents = Contents::of(&args.skill)?;
+fn capture(args: &CaptureArgs) -> anyhow::Result<()> {
+    let contents = SkillContents::scan(&args.skill)?;
     let project = project_root(contents.folder());
     let run = StoredRun::read(&RunDir::find(&project, &args.run).map_err(|why| anyhow!(why))?)?;
     let glob = CaseGlob::new(&args.case).ok_or_else(|| anyhow!("{} is no pattern", args.case))?;
-    let own = run.suites_about(&contents.skill());
+    let own = run.suites_about(&contents.skill_path());
     if own.is_empty() {
         bail!("run {} is not about {}; name another with --run", run.id, args.skill.display());
     }
-    let fitting = run.with_skill().filter(|record| {
+    let fitting = run.trials_with_skill().filter(|record| {
         let is_own = own.iter().any(|suite| suite.name == record.suite);
-        is_own && record.ended.can_be_marked() && glob.matches(&record.case)
+        is_own && record.ended.can_be_graded() && glob.matches(&record.case)
     });
     let mut kept = 0;
     for record in fitting {
-        let Some(capture) = Capture::of(&run, record) else { continue };
-        print(&format!("{}\n", capture.write(&contents.skill(), record)?.display()))?;
+        let Some(capture) = CapturedTrial::from_record(&run, record) else { continue };
+        print(&format!("{}\n", capture.write(&contents.skill_path(), record)?.display()))?;
         kept += 1;
     }
     if kept == 0 {

@@ -1,11 +1,11 @@
 use std::collections::BTreeSet;
 
-use super::evals::Evals;
-use super::{colour, complain, counted, environment, print, print_json, tell_notices};
-use crate::dialects::Loaded;
-use crate::intake::{self, Reading};
-use crate::model::{Diagnostic, Lowered, Severity};
-use crate::report::{Checked, CheckedFile, Problem, render_diagnostics, shown_path};
+use super::shared_args::EvalsArgs;
+use super::{count_with_noun, environment, has_colour, print, print_json, report_error, tell_notices};
+use crate::dialects::LoadedFile;
+use crate::model::{Diagnostic, LoadedSuite, Severity};
+use crate::report::{CheckDocument, CheckedFile, FileProblem, display_path, render_diagnostics};
+use crate::run_setup::{self, EvalFiles};
 use crate::self_test::self_test;
 use crate::settings::project_root;
 
@@ -23,9 +23,9 @@ Examples:
   practicum check evals.json --json
   practicum check . --self-test
   practicum check old.json --dialect bmad")]
-pub struct Args {
+pub struct CheckArgs {
     #[command(flatten)]
-    evals: Evals,
+    evals: EvalsArgs,
     /// Print the findings as JSON, and nothing else, on standard output
     #[arg(long)]
     json: bool,
@@ -37,24 +37,24 @@ pub struct Args {
     quiet: bool,
 }
 
-pub fn main(args: Args) -> u8 {
-    check(&args).unwrap_or_else(|error| complain(&error))
+pub fn main(args: CheckArgs) -> u8 {
+    check(&args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn check(args: &Args) -> anyhow::Result<u8> {
-    let mut reading = intake::read(&args.evals.inputs(), &environment())?;
+fn check(args: &CheckArgs) -> anyhow::Result<u8> {
+    let mut reading = run_setup::read_eval_files(&args.evals.inputs(), &environment())?;
     tell_notices(&reading.notices);
     let named = reading.names_skill();
     let mut told = BTreeSet::new();
-    reading.files.iter_mut().for_each(|file| look_at_skills(file, named, &mut told));
+    reading.files.iter_mut().for_each(|file| check_skills(file, named, &mut told));
     reading.refuse_missing_files();
     if args.self_test {
-        reading.files.iter_mut().for_each(test_itself);
+        reading.files.iter_mut().for_each(self_test_file);
     }
     if args.json {
-        print_json(&document(&reading))?;
+        print_json(&check_document(&reading))?;
     } else {
-        print(&in_words(&reading, args.quiet))?;
+        print(&describe_checked_files(&reading, args.quiet))?;
     }
     Ok(if reading.has_errors() { 2 } else { 0 })
 }
@@ -62,54 +62,64 @@ fn check(args: &Args) -> anyhow::Result<u8> {
 /// What is wrong with the skills that a file's suite stages. Only here, because a run tells it once for all
 /// its suites. Where the user names the skill under test, the file's own is not staged. Warnings about a frontmatter
 /// that were `told` of another file with the same skill are not repeated.
-fn look_at_skills(file: &mut Loaded, named: bool, told: &mut BTreeSet<String>) {
-    if let Lowered { suite: Some(suite), diagnostics } = &mut file.lowered {
-        for told in intake::unreadable_skills(suite).into_iter().filter(|_| !named) {
+fn check_skills(file: &mut LoadedFile, named: bool, told: &mut BTreeSet<String>) {
+    if let LoadedSuite { suite: Some(suite), diagnostics } = &mut file.lowered {
+        for told in run_setup::unreadable_skills(suite).into_iter().filter(|_| !named) {
             diagnostics.error("unreadable-skill", None, told);
         }
-        for told in intake::leave_out_unfit_rivals(suite) {
+        for told in run_setup::leave_out_unfit_rivals(suite) {
             diagnostics.warning("rival-left-out", None, told);
         }
-        for warning in intake::skill_warnings(suite) {
+        for warning in run_setup::skill_warnings(suite) {
             if told.insert(warning.clone()) {
                 diagnostics.warning("skill-frontmatter", None, warning);
             }
         }
-        for told in intake::names_that_differ(suite).into_iter().filter(|_| !named) {
-            diagnostics.warning_help("name-folder", None, told, "rename one of them");
+        for told in run_setup::mismatched_name_notices(suite).into_iter().filter(|_| !named) {
+            diagnostics.warning_with_help("name-folder", None, told, "rename one of them");
         }
-        for told in intake::hidden_from_model(suite).into_iter().filter(|_| !named) {
+        for told in run_setup::uncallable_skill_notices(suite).into_iter().filter(|_| !named) {
             diagnostics.warning("hidden-from-model", None, told);
         }
-        for told in intake::skills_without_description(suite).into_iter().filter(|_| !named) {
+        for told in run_setup::missing_description_notices(suite).into_iter().filter(|_| !named) {
             let help = "say in the frontmatter's description what the skill does and when to use it";
-            diagnostics.warning_help("skill-not-listed", None, told, help);
+            diagnostics.warning_with_help("skill-not-listed", None, told, help);
         }
-        for told in intake::left_behind(suite) {
-            diagnostics.warning_help("link-not-staged", None, told, "copy what it leads to into the skill");
+        for told in run_setup::skill_link_notices(suite) {
+            diagnostics.warning_with_help(
+                "link-not-staged",
+                None,
+                told,
+                "copy what it leads to into the skill",
+            );
         }
-        for told in intake::links_of_overlays(suite) {
-            diagnostics.warning_help("link-not-staged", None, told, "copy what it leads to into the overlay");
+        for told in run_setup::overlay_link_notices(suite) {
+            diagnostics.warning_with_help(
+                "link-not-staged",
+                None,
+                told,
+                "copy what it leads to into the overlay",
+            );
         }
     }
 }
 
-fn test_itself(file: &mut Loaded) {
-    if let Lowered { suite: Some(suite), diagnostics } = &mut file.lowered {
+fn self_test_file(file: &mut LoadedFile) {
+    if let LoadedSuite { suite: Some(suite), diagnostics } = &mut file.lowered {
         self_test(suite, &file.text, &project_root(&file.path), diagnostics);
     }
 }
 
-fn document(reading: &Reading) -> Checked {
-    Checked {
+fn check_document(reading: &EvalFiles) -> CheckDocument {
+    CheckDocument {
         schema_version: 1,
-        files: reading.files.iter().map(file).collect(),
+        files: reading.files.iter().map(file_document).collect(),
         skipped: reading.skipped.clone(),
         ok: !reading.has_errors(),
     }
 }
 
-fn file(file: &Loaded) -> CheckedFile {
+fn file_document(file: &LoadedFile) -> CheckedFile {
     let suite = file.lowered.suite.as_ref();
     let diagnostics = &file.lowered.diagnostics;
     CheckedFile {
@@ -118,13 +128,13 @@ fn file(file: &Loaded) -> CheckedFile {
         suite: suite.map(|suite| suite.name.clone()),
         cases: suite.map_or(0, |suite| suite.cases.len()),
         ok: !diagnostics.has_errors(),
-        problems: diagnostics.iter().map(|diagnostic| problem(diagnostic, &file.text)).collect(),
+        problems: diagnostics.iter().map(|diagnostic| diagnostic_document(diagnostic, &file.text)).collect(),
     }
 }
 
-fn problem(diagnostic: &Diagnostic, text: &str) -> Problem {
+fn diagnostic_document(diagnostic: &Diagnostic, text: &str) -> FileProblem {
     let position = diagnostic.span.map(|span| span.position(text));
-    Problem {
+    FileProblem {
         severity: diagnostic.severity,
         code: diagnostic.code.to_owned(),
         message: diagnostic.message.clone(),
@@ -134,7 +144,7 @@ fn problem(diagnostic: &Diagnostic, text: &str) -> Problem {
     }
 }
 
-fn in_words(reading: &Reading, quiet: bool) -> String {
+fn describe_checked_files(reading: &EvalFiles, quiet: bool) -> String {
     let mut out = String::new();
     let mut counts = [0; 3];
     let mut cases = 0;
@@ -145,29 +155,29 @@ fn in_words(reading: &Reading, quiet: bool) -> String {
         }
         let worst = diagnostics.iter().map(|diagnostic| diagnostic.severity).min();
         if worst.is_some_and(|worst| !quiet || worst != Severity::Notice) {
-            out.push_str(&render_diagnostics(diagnostics, &file.path, &file.text, colour()));
+            out.push_str(&render_diagnostics(diagnostics, &file.path, &file.text, has_colour()));
         }
         let Some(suite) = &file.lowered.suite else { continue };
         cases += suite.cases.len();
         if !quiet {
             let dialect = file.dialect.unwrap_or_default();
-            let count = counted(suite.cases.len(), "case");
-            let path = shown_path(&file.path);
+            let count = count_with_noun(suite.cases.len(), "case");
+            let path = display_path(&file.path);
             let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error).count();
             out.push_str(&match errors {
                 0 => format!("ok {path} ({dialect}, {count})\n"),
-                _ => format!("{path} ({dialect}, {count}): {}\n", counted(errors, "error")),
+                _ => format!("{path} ({dialect}, {count}): {}\n", count_with_noun(errors, "error")),
             });
         }
     }
     let [errors, warnings, notices] = counts;
     out.push_str(&format!(
         "{}, {}: {}, {}, {}\n",
-        counted(reading.files.len(), "file"),
-        counted(cases, "case"),
-        counted(errors, "error"),
-        counted(warnings, "warning"),
-        counted(notices, "notice"),
+        count_with_noun(reading.files.len(), "file"),
+        count_with_noun(cases, "case"),
+        count_with_noun(errors, "error"),
+        count_with_noun(warnings, "warning"),
+        count_with_noun(notices, "notice"),
     ));
     out
 }

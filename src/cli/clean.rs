@@ -1,9 +1,9 @@
 use std::path::PathBuf;
 
-use super::{complain, counted, print};
+use super::{count_with_noun, print, report_error};
 use crate::session::remove_leftovers;
 use crate::settings::project_root;
-use crate::store::{Cache, Live, RunDir};
+use crate::store::{RunDir, RunLock, TrialCache};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -13,7 +13,7 @@ stay.
 Examples:
   practicum clean              after a run that was killed
   practicum clean --keep 20    only the newest twenty records")]
-pub struct Args {
+pub struct CleanArgs {
     /// The project, or anything in it
     #[arg(default_value = ".")]
     path: PathBuf,
@@ -25,20 +25,20 @@ pub struct Args {
     cache: bool,
 }
 
-pub fn main(args: Args) -> u8 {
+pub fn main(args: CleanArgs) -> u8 {
     match clean(&args) {
         Ok(()) => 0,
-        Err(error) => complain(&error),
+        Err(error) => report_error(&error),
     }
 }
 
-fn clean(args: &Args) -> anyhow::Result<()> {
+fn clean(args: &CleanArgs) -> anyhow::Result<()> {
     let project = project_root(&std::path::absolute(&args.path)?);
     let runs = RunDir::all(&project);
     let mut swept = 0;
     let mut going_on = 0;
     for run in &runs {
-        if Live::read(run.path()).is_some_and(|live| live.is_running()) {
+        if RunLock::read(run.path()).is_some_and(|live| live.is_running()) {
             going_on += 1;
         } else if remove_leftovers(run) {
             swept += 1;
@@ -47,7 +47,7 @@ fn clean(args: &Args) -> anyhow::Result<()> {
     let mut removed = 0;
     if let Some(keep) = args.keep {
         for run in runs.iter().rev().skip(keep) {
-            if Live::read(run.path()).is_none() {
+            if RunLock::read(run.path()).is_none() {
                 std::fs::remove_dir_all(run.path())?;
                 removed += 1;
             }
@@ -59,11 +59,11 @@ fn clean(args: &Args) -> anyhow::Result<()> {
             std::fs::remove_dir_all(cache)?;
         }
     }
-    Cache::of(&project).compact()?;
+    TrialCache::for_project(&project).compact()?;
     let busy = if going_on > 0 { format!("; {going_on} still going on") } else { String::new() };
     print(&format!(
         "swept up after {}, removed {}{busy}\n",
-        counted(swept, "killed run"),
-        counted(removed, "record")
+        count_with_noun(swept, "killed run"),
+        count_with_noun(removed, "record")
     ))
 }

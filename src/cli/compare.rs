@@ -2,20 +2,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 
-use super::blind::Unseeing;
-use super::evals::{Choices, Evals};
+use super::blind::BlindCompareArgs;
 use super::run_flags::{RunFlags, refuse_stopped};
-use super::{compare_texts, complain, environment, print, print_json, run};
-use crate::compare::{Comparisons, Dimension, Rules, Side, best_of, compare, parts};
+use super::shared_args::{EvalsArgs, SettingArgs};
+use super::{compare_texts, environment, print, print_json, report_error, run};
+use crate::compare::{
+    ComparisonDocument, ComparisonRules, Dimension, SideRecords, compare, find_best_side, split_by_dimension,
+};
 use crate::git_ref;
-use crate::intake::{self, IntakeError, Reading};
-use crate::model::{Mode, TrialRecord};
+use crate::model::{SkillUseMode, TrialRecord};
 use crate::own_files;
-use crate::report::{comparison, safe};
+use crate::report::{comparison, terminal_safe};
+use crate::run_setup::{self, EvalFiles, RunSetupError};
 use crate::session::{FinishedRun, RunOptions, Session, SessionError};
-use crate::settings::{Layers, project_root};
-use crate::stats::MARGIN;
-use crate::store::{RunDir, read_noise, records};
+use crate::settings::{SettingLayers, project_root};
+use crate::stats::DEFAULT_MARGIN;
+use crate::store::{RunDir, read_noise, read_records};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -38,7 +40,7 @@ Examples:
   practicum compare evals --skill skills/release-notes --against main
   practicum compare 20261114-09 latest --blind   which outputs a judge prefers
   practicum compare v0 v2 --blind --of skills/release-notes")]
-pub struct Args {
+pub struct CompareArgs {
     /// Two runs (ids, parts of them, folders, or latest); one with --by; eval files or skills with
     /// --modes or --against; two captured texts with --spec; two runs, versions, files or folders with
     /// --blind
@@ -65,7 +67,7 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["by", "modes", "against"])]
     blind: bool,
     /// Differences of the pass rate smaller than this do not matter
-    #[arg(long, value_name = "RATIO", default_value_t = MARGIN)]
+    #[arg(long, value_name = "RATIO", default_value_t = DEFAULT_MARGIN)]
     margin: f64,
     /// Count every loss, also one that may be noise
     #[arg(long)]
@@ -80,9 +82,9 @@ pub struct Args {
     #[arg(long, default_value = ".")]
     project: PathBuf,
     #[command(flatten, next_help_heading = "With --blind")]
-    unseeing: Unseeing,
+    unseeing: BlindCompareArgs,
     #[command(flatten, next_help_heading = "With --modes, --against or --blind")]
-    choices: Choices,
+    choices: SettingArgs,
     #[command(flatten, next_help_heading = "With --modes, --against or --blind")]
     flags: RunFlags,
 }
@@ -91,11 +93,11 @@ fn parse_dimension(text: &str) -> Result<Dimension, String> {
     Dimension::parse(text).ok_or_else(|| "it may be arm, agent, model or mode".to_owned())
 }
 
-pub fn main(args: Args) -> u8 {
-    compared(&args).unwrap_or_else(|error| complain(&error))
+pub fn main(args: CompareArgs) -> u8 {
+    run_compare(&args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn compared(args: &Args) -> anyhow::Result<u8> {
+fn run_compare(args: &CompareArgs) -> anyhow::Result<u8> {
     if !args.flags.gates_asked().is_empty() {
         bail!(
             "--gate cannot be given to compare, which says what was lost and has no gates; practicum run \
@@ -118,184 +120,206 @@ fn compared(args: &Args) -> anyhow::Result<u8> {
         return compare_texts::compare(texts, spec, args.unseeing.case.as_deref(), args.flags.json);
     }
     let noise = read_noise(&project(args)?).map_err(|why| anyhow!(why))?;
-    let rules = Rules {
+    let rules = ComparisonRules {
         margin: args.margin,
-        strict: args.strict,
+        count_every_loss: args.strict,
         allow_missing: args.allow_missing,
         noise: noise.as_ref(),
     };
     let compared = match (&args.by, args.modes.is_empty(), &args.against) {
-        (Some(dimension), ..) => Some(by_part(args, *dimension, &rules)?),
-        (None, false, _) => modes(args, &rules)?,
-        (None, true, Some(reference)) => against(args, reference, &rules)?,
-        (None, true, None) => Some(runs(args, &rules)?),
+        (Some(dimension), ..) => Some(compare_parts(args, *dimension, &rules)?),
+        (None, false, _) => compare_modes(args, &rules)?,
+        (None, true, Some(reference)) => compare_with_ref(args, reference, &rules)?,
+        (None, true, None) => Some(compare_runs(args, &rules)?),
     };
-    let Some(Titled { title, found }) = compared else { return Ok(0) };
+    let Some(TitledComparisons { title, comparisons: found }) = compared else { return Ok(0) };
     if let Some(path) = &args.output {
-        let text = comparison::markdown(&title, &found);
+        let text = comparison::render_markdown(&title, &found);
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        own_files::remember(std::slice::from_ref(path));
+        own_files::record_written_files(std::slice::from_ref(path));
     }
     if args.flags.json {
         print_json(&found)?;
     } else {
-        print(&comparison::text(&found))?;
+        print(&comparison::render_text(&found))?;
     }
     Ok(found.exit)
 }
 
 /// All that is kept of a run.
-struct Kept {
+struct RunRecords {
     name: String,
     records: Vec<TrialRecord>,
 }
 
-impl Kept {
-    fn of(run: &RunDir) -> anyhow::Result<Self> {
-        let records = records(run.path()).with_context(|| format!("cannot read run {}", run.id()))?;
+impl RunRecords {
+    fn from_run(run: &RunDir) -> anyhow::Result<Self> {
+        let records = read_records(run.path()).with_context(|| format!("cannot read run {}", run.id()))?;
         Ok(Self { name: run.id().to_owned(), records: records.into_values().collect() })
     }
 
-    fn side(&self) -> Side<'_> {
-        Side { name: self.name.clone(), records: self.records.iter().collect() }
+    fn side(&self) -> SideRecords<'_> {
+        SideRecords { name: self.name.clone(), records: self.records.iter().collect() }
     }
 }
 
-fn project(args: &Args) -> anyhow::Result<PathBuf> {
+fn project(args: &CompareArgs) -> anyhow::Result<PathBuf> {
     Ok(project_root(&std::path::absolute(&args.project)?))
 }
 
-fn find(args: &Args, wanted: &str) -> anyhow::Result<Kept> {
-    Kept::of(&RunDir::find(&project(args)?, wanted).map_err(|why| anyhow!(why))?)
+fn find(args: &CompareArgs, wanted: &str) -> anyhow::Result<RunRecords> {
+    RunRecords::from_run(&RunDir::find(&project(args)?, wanted).map_err(|why| anyhow!(why))?)
 }
 
-struct Titled {
+struct TitledComparisons {
     title: String,
-    found: Comparisons,
+    comparisons: ComparisonDocument,
 }
 
-fn runs(args: &Args, rules: &Rules<'_>) -> anyhow::Result<Titled> {
+fn compare_runs(args: &CompareArgs, rules: &ComparisonRules<'_>) -> anyhow::Result<TitledComparisons> {
     let [before, after] = args.what.as_slice() else {
         bail!("name two runs, or say what to compare with --by, --modes or --against");
     };
     let (before, after) = (find(args, before)?, find(args, after)?);
     let title = format!("{} and {}", before.name, after.name);
-    Ok(Titled { title, found: compare(&[before.side(), after.side()], rules) })
+    Ok(TitledComparisons { title, comparisons: compare(&[before.side(), after.side()], rules) })
 }
 
-fn by_part(args: &Args, dimension: Dimension, rules: &Rules<'_>) -> anyhow::Result<Titled> {
+fn compare_parts(
+    args: &CompareArgs,
+    dimension: Dimension,
+    rules: &ComparisonRules<'_>,
+) -> anyhow::Result<TitledComparisons> {
     let [wanted] = args.what.as_slice() else { bail!("name one run to compare the parts of") };
     let kept = find(args, wanted)?;
     let all: Vec<&TrialRecord> = kept.records.iter().collect();
-    let sides = parts(&all, dimension);
+    let sides = split_by_dimension(&all, dimension);
     if sides.len() < 2 {
         let only = sides.first().map_or("none", |side| side.name.as_str());
-        bail!("run {} has one {} only: {}", kept.name, dimension.name(), safe(only));
+        bail!("run {} has one {} only: {}", kept.name, dimension.name(), terminal_safe(only));
     }
     let mut found = compare(&sides, rules);
     match dimension {
         Dimension::Arm => {}
-        Dimension::Agent | Dimension::Model => found.describe(),
+        Dimension::Agent | Dimension::Model => found.ignore_losses(),
         Dimension::Mode => {
-            found.describe();
-            found.best = Some(best_of(&sides));
+            found.ignore_losses();
+            found.best = Some(find_best_side(&sides));
         }
     }
-    Ok(Titled { title: format!("{} by {}", kept.name, dimension.name()), found })
+    Ok(TitledComparisons { title: format!("{} by {}", kept.name, dimension.name()), comparisons: found })
 }
 
 /// `None` if nothing was to be run; the same below.
-fn modes(args: &Args, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
+fn compare_modes(
+    args: &CompareArgs,
+    rules: &ComparisonRules<'_>,
+) -> anyhow::Result<Option<TitledComparisons>> {
     let mut kept = Vec::new();
     refuse_unknown_modes(args)?;
     if let [only] = args.modes.as_slice() {
         bail!(
             "--modes compares at least two modes, and {} is one; --modes alone means baseline smart forced",
-            safe(only)
+            terminal_safe(only)
         );
     }
     for (at, mode) in args.modes.iter().enumerate() {
         if args.modes[..at].contains(mode) {
-            bail!("the mode {} is named twice", safe(mode));
+            bail!("the mode {} is named twice", terminal_safe(mode));
         }
     }
     for mode in &args.modes {
-        say!("mode {}", safe(mode));
+        say!("mode {}", terminal_safe(mode));
         let options = options(args, &args.choices.clone().with_mode(mode));
         let Some(finished) = run_side(args, options, |_| Ok(()))? else { continue };
-        kept.push(Kept { name: mode.clone(), ..Kept::of(&finished.run_dir)? });
+        kept.push(RunRecords { name: mode.clone(), ..RunRecords::from_run(&finished.run_dir)? });
     }
     if kept.is_empty() {
         return Ok(None);
     }
-    let sides: Vec<Side<'_>> = kept.iter().map(Kept::side).collect();
+    let sides: Vec<SideRecords<'_>> = kept.iter().map(RunRecords::side).collect();
     let mut found = compare(&sides, rules);
-    found.describe();
-    found.best = Some(best_of(&sides));
-    Ok(Some(Titled { title: format!("Modes of {}", args.what.join(", ")), found }))
+    found.ignore_losses();
+    found.best = Some(find_best_side(&sides));
+    Ok(Some(TitledComparisons { title: format!("Modes of {}", args.what.join(", ")), comparisons: found }))
 }
 
 /// Refuses before the first mode is run and paid for.
-fn refuse_unknown_modes(args: &Args) -> anyhow::Result<()> {
-    let project = Evals::about(args.what.iter().map(PathBuf::from).collect(), None, None).project();
-    let layers = Layers::without_flags(environment(), &project).map_err(IntakeError::from)?;
+fn refuse_unknown_modes(args: &CompareArgs) -> anyhow::Result<()> {
+    let project =
+        EvalsArgs::for_paths_and_skill(args.what.iter().map(PathBuf::from).collect(), None, None).project();
+    let layers = SettingLayers::without_flags(environment(), &project).map_err(RunSetupError::from)?;
     for mode in &args.modes {
         if mode.contains(',') {
-            bail!("separate modes with spaces: --modes {}", safe(&mode.replace(',', " ")));
+            bail!("separate modes with spaces: --modes {}", terminal_safe(&mode.replace(',', " ")));
         }
-        intake::mode_text(&Mode::from(mode.clone()), &layers).map_err(IntakeError::Mode)?;
+        run_setup::mode_text(&SkillUseMode::from(mode.clone()), &layers)
+            .map_err(RunSetupError::UnknownMode)?;
     }
     Ok(())
 }
 
-fn against(args: &Args, reference: &str, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
+fn compare_with_ref(
+    args: &CompareArgs,
+    reference: &str,
+    rules: &ComparisonRules<'_>,
+) -> anyhow::Result<Option<TitledComparisons>> {
     let aside = tempfile::tempdir().context("cannot make a folder for the earlier skill")?;
-    say!("the skill at {}", safe(reference));
+    say!("the skill at {}", terminal_safe(reference));
     let now = options(args, &args.choices);
     let earlier = RunOptions { earlier_skill: Some(reference.to_owned()), ..now.clone() };
-    let before = run_side(args, earlier, |reading| put_back(reading, reference, aside.path()))?;
+    let before = run_side(args, earlier, |reading| use_skills_at_ref(reading, reference, aside.path()))?;
     say!("the skill as it is");
     let after = run_side(args, now, |_| Ok(()))?;
     let (Some(before), Some(after)) = (before, after) else { return Ok(None) };
-    let before = Kept { name: reference.to_owned(), ..Kept::of(&before.run_dir)? };
-    let after = Kept { name: "now".to_owned(), ..Kept::of(&after.run_dir)? };
+    let before = RunRecords { name: reference.to_owned(), ..RunRecords::from_run(&before.run_dir)? };
+    let after = RunRecords { name: "now".to_owned(), ..RunRecords::from_run(&after.run_dir)? };
     let title = format!("{}: {reference} and now", args.what.join(", "));
-    Ok(Some(Titled { title, found: compare(&[before.side(), after.side()], rules) }))
+    Ok(Some(TitledComparisons { title, comparisons: compare(&[before.side(), after.side()], rules) }))
 }
 
-fn evals(args: &Args) -> Evals {
-    Evals::about(args.what.iter().map(PathBuf::from).collect(), args.evals.clone(), args.skill.clone())
+fn evals(args: &CompareArgs) -> EvalsArgs {
+    EvalsArgs::for_paths_and_skill(
+        args.what.iter().map(PathBuf::from).collect(),
+        args.evals.clone(),
+        args.skill.clone(),
+    )
 }
 
-fn options(args: &Args, choices: &Choices) -> RunOptions {
+fn options(args: &CompareArgs, choices: &SettingArgs) -> RunOptions {
     args.flags.options(&evals(args), choices)
 }
 
 /// Runs one side of the comparison. Nothing is compared with a part of a run, and after Ctrl-C no other run begins.
 fn run_side(
-    args: &Args,
+    args: &CompareArgs,
     options: RunOptions,
-    change: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
+    change: impl FnOnce(&mut EvalFiles) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<FinishedRun>> {
-    let change =
-        |reading: &mut Reading| change(reading).map_err(|error| SessionError::Refused(format!("{error:#}")));
+    let change = |reading: &mut EvalFiles| {
+        change(reading).map_err(|error| SessionError::Refused(format!("{error:#}")))
+    };
     let session = Session::new(evals(args).project()).with_options(options);
     let session = session.with_limits(args.flags.limits()).changing_reading(change);
     run::run_for_command(&args.flags, session)?.map(refuse_stopped).transpose()
 }
 
 /// Puts the skills that are read under test as they were at a ref.
-fn put_back(reading: &mut Reading, reference: &str, aside: &std::path::Path) -> anyhow::Result<()> {
+fn use_skills_at_ref(
+    reading: &mut EvalFiles,
+    reference: &str,
+    aside: &std::path::Path,
+) -> anyhow::Result<()> {
     let evals: Vec<PathBuf> = reading.files.iter().filter_map(|file| file.path.canonicalize().ok()).collect();
     let mut made: Vec<(PathBuf, PathBuf)> = Vec::new();
-    let number = reading.examine_elsewhere(|path| {
+    let number = reading.redirect_skills(|path| {
         // Many files may name one skill.
         if let Some((_, copy)) = made.iter().find(|(known, _)| known == path) {
             return anyhow::Ok(Some(copy.clone()));
         }
         let folder = aside.join(made.len().to_string());
         std::fs::create_dir(&folder)?;
-        let copy = git_ref::skill_at(path, reference, &folder, &evals)?;
+        let copy = git_ref::write_skill_at_ref(path, reference, &folder, &evals)?;
         made.push((path.to_owned(), copy.clone()));
         Ok(Some(copy))
     })?;

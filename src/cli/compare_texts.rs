@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::grade::read_text;
 use super::{print, print_json};
-use crate::report::{ComparedTexts, safe};
+use crate::report::{TextComparisonDocument, terminal_safe};
 use crate::testing::Spec;
 
 pub fn compare(
@@ -25,11 +25,11 @@ pub fn compare(
     };
     let (old, new) = (grade(before)?, grade(after)?);
     let (flips, [pass_in_both, fail_in_both, not_scored_in_both]) = new.flips_since(&old);
-    let loses = |exit: u8| flips.iter().any(|flip| flip.exit() == exit);
+    let loses = |exit: u8| flips.iter().any(|flip| flip.exit_code() == exit);
     // Texts of which no check has an answer were not compared at all.
     let nothing_compared = flips.is_empty() && pass_in_both + fail_in_both == 0;
     let exit = [1, 3].into_iter().find(|exit| loses(*exit)).unwrap_or(if nothing_compared { 3 } else { 0 });
-    let compared = ComparedTexts {
+    let compared = TextComparisonDocument {
         schema_version: 1,
         before: before.to_owned(),
         after: after.to_owned(),
@@ -43,18 +43,20 @@ pub fn compare(
     if json {
         print_json(&compared)?;
     } else {
-        print(&rendered(&compared))?;
+        print(&render_comparison(&compared))?;
     }
     Ok(exit)
 }
 
-fn rendered(compared: &ComparedTexts) -> String {
-    let ComparedTexts { before, after, flips, pass_in_both, fail_in_both, not_scored_in_both, .. } = compared;
-    let shown = |text: &str| safe(text).replace('\n', " ");
+fn render_comparison(compared: &TextComparisonDocument) -> String {
+    let TextComparisonDocument {
+        before, after, flips, pass_in_both, fail_in_both, not_scored_in_both, ..
+    } = compared;
+    let shown = |text: &str| terminal_safe(text).replace('\n', " ");
     let path = |path: &Path| shown(&path.display().to_string());
     let mut out = format!("{} → {}\n\n", path(before), path(after));
     for flip in flips {
-        let (word, check) = (flip.word(), shown(&flip.check));
+        let (word, check) = (flip.describe(), shown(&flip.check));
         out.push_str(&format!("  {word:<12} {check}: {}\n", shown(&flip.why)));
     }
     if flips.is_empty() {

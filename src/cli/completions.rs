@@ -1,6 +1,6 @@
 use clap_complete::Shell;
 
-use super::{complain, print, program};
+use super::{command_line, print, report_error};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -8,20 +8,20 @@ Examples:
   source <(practicum completions bash)            in ~/.bashrc
   practicum completions zsh > ~/.zfunc/_practicum  into a folder of your $fpath
   practicum completions fish > ~/.config/fish/completions/practicum.fish")]
-pub struct Args {
+pub struct CompletionsArgs {
     /// The shell
     shell: Shell,
 }
 
-pub fn main(args: &Args) -> u8 {
+pub fn main(args: &CompletionsArgs) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut shown(), "practicum", &mut script);
-    print(&String::from_utf8_lossy(&script)).map_or_else(|error| complain(&error), |()| 0)
+    print(&String::from_utf8_lossy(&script)).map_or_else(|error| report_error(&error), |()| 0)
 }
 
 /// The command line without what is hidden: the scripts would offer it all the same.
 fn shown() -> clap::Command {
-    let whole = program();
+    let whole = command_line();
     let commands = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
     clap::Command::new("practicum")
         .version(env!("CARGO_PKG_VERSION"))

@@ -2,14 +2,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 
-use super::{colour, complain, environment, print, tell, tell_notices};
-use crate::dialects::{self, Dialect, Placed, RaisedFile};
-use crate::intake;
+use super::{environment, has_colour, print, print_to_stderr, report_error, tell_notices};
+use crate::dialects::{self, Dialect, ExportedFile, LocatedSuite};
 use crate::model::{Case, Suite};
 use crate::own_files;
-use crate::report::{render_diagnostics, safe};
+use crate::report::{render_diagnostics, terminal_safe};
+use crate::run_setup;
 use crate::session::RunInputs;
-use crate::tree::{Syntax, to_yaml};
+use crate::tree::{SourceSyntax, to_yaml};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -18,14 +18,14 @@ What the other format cannot say is told on standard error, one line each.
 Examples:
   practicum convert evals.json --to native -o evals.practicum.yaml
   practicum convert evals.practicum.yaml --to skillet -o evals/")]
-pub struct Args {
+pub struct ConvertArgs {
     /// The eval file, or a folder that is one suite
     file: PathBuf,
     /// The format to write
-    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::names()))]
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::dialect_names()))]
     to: String,
     /// The format to read, instead of recognising it
-    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::names()))]
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::dialect_names()))]
     dialect: Option<String>,
     /// Where to write: a file, or a folder for formats that want several; standard output if absent
     #[arg(short, long)]
@@ -35,29 +35,38 @@ pub struct Args {
     force: bool,
 }
 
-pub fn main(args: Args) -> u8 {
-    convert(&args).unwrap_or_else(|error| complain(&error))
+pub fn main(args: ConvertArgs) -> u8 {
+    convert(&args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn convert(args: &Args) -> anyhow::Result<u8> {
+fn convert(args: &ConvertArgs) -> anyhow::Result<u8> {
     let ask = RunInputs {
         paths: vec![args.file.clone()],
-        dialect: args.dialect.as_deref().and_then(dialects::dialect).map(|dialect| dialect.name().to_owned()),
+        dialect: args
+            .dialect
+            .as_deref()
+            .and_then(dialects::find_dialect)
+            .map(|dialect| dialect.name().to_owned()),
         ..RunInputs::default()
     };
-    let reading = intake::read(&ask, &environment())?;
+    let reading = run_setup::read_eval_files(&ask, &environment())?;
     tell_notices(&reading.notices);
     if reading.has_errors() {
         for file in &reading.files {
-            tell(&render_diagnostics(&file.lowered.diagnostics, &file.path, &file.text, colour()));
+            print_to_stderr(&render_diagnostics(
+                &file.lowered.diagnostics,
+                &file.path,
+                &file.text,
+                has_colour(),
+            ));
         }
         bail!("{} cannot be understood", args.file.display());
     }
     let suites = reading.into_suites()?;
-    let [Placed { suite, .. }] = suites.as_slice() else {
+    let [LocatedSuite { suite, .. }] = suites.as_slice() else {
         bail!("{} holds {} suites; name one file", args.file.display(), suites.len());
     };
-    let to = dialects::dialect(&args.to).ok_or_else(|| anyhow!("there is no format {}", args.to))?;
+    let to = dialects::find_dialect(&args.to).ok_or_else(|| anyhow!("there is no format {}", args.to))?;
     let into_folder = args.output.as_ref().is_some_and(|output| {
         to.folder_is_suite() || output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/")
     });
@@ -66,9 +75,9 @@ fn convert(args: &Args) -> anyhow::Result<u8> {
         Some(output) => std::path::absolute(output)?.parent().map(Path::to_owned).unwrap_or_default(),
         None => std::env::current_dir()?,
     };
-    let raised = to.raise(suite, &folder);
+    let raised = to.export_suite(suite, &folder);
     for loss in &raised.losses {
-        say!("lost: {}", safe(loss));
+        say!("lost: {}", terminal_safe(loss));
     }
     if raised.files.is_empty() {
         bail!("nothing of it can be said in {}, so nothing is written", args.to);
@@ -82,7 +91,7 @@ fn convert(args: &Args) -> anyhow::Result<u8> {
             for file in &raised.files {
                 let name = crate::model::RelPath::new(&file.name)
                     .ok_or_else(|| anyhow!("{:?} cannot be a file's name", file.name))?;
-                write(&name.under(output), &text(file), args.force)?;
+                write(&name.join_to(output), &text(file), args.force)?;
             }
         }
         Some(output) => {
@@ -101,34 +110,34 @@ fn convert(args: &Args) -> anyhow::Result<u8> {
 
 /// Writes a suite in a format, and says what is lost. Gives the files, and the part of the suite that the format
 /// cannot say, where it can say another part.
-pub fn raise_in_parts(
+pub fn export_in_parts(
     dialect: &dyn Dialect,
     suite: &Suite,
     folder: &Path,
-) -> (Vec<RaisedFile>, Option<Suite>) {
-    let mut raised = dialect.raise(suite, folder);
+) -> (Vec<ExportedFile>, Option<Suite>) {
+    let mut raised = dialect.export_suite(suite, folder);
     let is_lost = |case: &Case| raised.lost_cases.contains(&case.id);
     let (lost, sayable): (Vec<Case>, Vec<Case>) = suite.cases.iter().cloned().partition(is_lost);
     let mut apart = None;
     if !lost.is_empty() && !sayable.is_empty() {
-        let ids: Vec<String> = lost.iter().map(|case| safe(&case.id)).collect();
+        let ids: Vec<String> = lost.iter().map(|case| terminal_safe(&case.id)).collect();
         let (cases, are) = if ids.len() == 1 { ("case", "it is") } else { ("cases", "they are") };
         let (format, ids) = (dialect.name(), ids.join(", "));
         say!("note: {format} cannot say what {cases} {ids} expect; {are} written to a native file");
-        raised = dialect.raise(&Suite { cases: sayable, ..suite.clone() }, folder);
+        raised = dialect.export_suite(&Suite { cases: sayable, ..suite.clone() }, folder);
         apart = Some(Suite { cases: lost, ..suite.clone() });
     }
     for loss in &raised.losses {
-        say!("lost: {}", safe(loss));
+        say!("lost: {}", terminal_safe(loss));
     }
     (raised.files, apart)
 }
 
 /// A file of another format, as it is written.
-pub fn text(file: &RaisedFile) -> String {
+pub fn text(file: &ExportedFile) -> String {
     match file.syntax {
-        Syntax::Yaml => to_yaml(&file.document),
-        Syntax::Json => format!("{:#}\n", file.document),
+        SourceSyntax::Yaml => to_yaml(&file.document),
+        SourceSyntax::Json => format!("{:#}\n", file.document),
     }
 }
 
@@ -140,7 +149,7 @@ fn write(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
         std::fs::create_dir_all(parent)?;
     }
     std::fs::write(path, text)?;
-    own_files::remember(&[path.to_owned()]);
+    own_files::record_written_files(&[path.to_owned()]);
     say!("wrote {}", path.display());
     Ok(())
 }

@@ -3,15 +3,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::adviser::AdviserFlags;
-use super::{complain, counted, environment, print, runtime, tell_notices};
+use super::{count_with_noun, environment, print, report_error, runtime, tell_notices};
 use crate::improve;
-use crate::intake::{self, IntakeError};
-use crate::lint::lint;
+use crate::lint::lint_skill_file;
 use crate::model::{RelPath, Severity, Suite};
-use crate::report::safe;
-use crate::run::Cancel;
+use crate::report::terminal_safe;
+use crate::run::CancelToken;
+use crate::run_setup::{self, RunSetupError};
 use crate::session::RunInputs;
-use crate::settings::{Layers, project_root};
+use crate::settings::{SettingLayers, project_root};
 use crate::skill::SKILL_FILE;
 
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ Exit codes: 0 the skill is written, 2 no evals or the skill is there, 3 the mode
 Examples:
   practicum create conventional-comments        from ~/.skillet/evals
   practicum create evals/release-notes --dir . --prompt \"At most 20 lines\"")]
-pub struct Args {
+pub struct CreateArgs {
     /// The evals: a folder, a file, or the name of a folder in ~/.skillet/evals
     evals: PathBuf,
     /// The skill's name, if not that of the evals' folder
@@ -41,18 +41,18 @@ pub struct Args {
     advising: AdviserFlags,
 }
 
-pub fn main(args: &Args) -> u8 {
-    create(args).unwrap_or_else(|error| complain(&error))
+pub fn main(args: &CreateArgs) -> u8 {
+    create(args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn create(args: &Args) -> anyhow::Result<u8> {
+fn create(args: &CreateArgs) -> anyhow::Result<u8> {
     let name = skill_name(args)?;
     let folder = args.dir.join(".claude/skills").join(name.as_str());
     if folder.symlink_metadata().is_ok() {
         bail!("{} is there already; choose another --name or --dir", folder.display());
     }
     let ask = RunInputs { paths: vec![args.evals.clone()], ..RunInputs::default() };
-    let reading = intake::read(&ask, &environment())?;
+    let reading = run_setup::read_eval_files(&ask, &environment())?;
     tell_notices(&reading.notices);
     if reading.has_errors() {
         bail!("some eval files cannot be understood; practicum check says why");
@@ -60,26 +60,31 @@ fn create(args: &Args) -> anyhow::Result<u8> {
     let suites: Vec<Suite> = reading.into_suites()?.into_iter().map(|placed| placed.suite).collect();
     let cases: usize = suites.iter().map(|suite| suite.cases.len()).sum();
     let Some(suite) = suites.first().filter(|_| cases > 0) else { bail!("there are no evals to draft from") };
-    say!("drafting {name} from {}", counted(cases, "eval"));
+    say!("drafting {name} from {}", count_with_noun(cases, "eval"));
     let project = project_root(&std::path::absolute(&args.dir)?);
-    let layers = Layers::read(args.advising.flags(), environment(), &project).map_err(IntakeError::from)?;
+    let layers =
+        SettingLayers::read(args.advising.flags(), environment(), &project).map_err(RunSetupError::from)?;
     let advice = runtime().context("cannot start")?.block_on(async {
-        let script = suite.run.script.as_deref();
-        let adviser =
-            args.advising.model_access().adviser(&layers, &project, suite, script, Cancel::default()).await?;
+        let script = suite.run_policy.script.as_deref();
+        let adviser = args
+            .advising
+            .model_access()
+            .adviser(&layers, &project, suite, script, CancelToken::default())
+            .await?;
         anyhow::Ok(improve::draft_skill(&adviser, name.as_str(), &suites, args.prompt.as_deref()).await)
     })?;
     let drafted = match advice.answer {
         Ok(drafted) => drafted,
         Err(why) => {
-            say!("error: {}", safe(&why));
+            say!("error: {}", terminal_safe(&why));
             return Ok(3);
         }
     };
-    let file = write(&folder, &drafted.text(name.as_str()))?;
-    let doubts = lint(&file).diagnostics.iter().filter(|found| found.severity != Severity::Notice).count();
+    let file = write(&folder, &drafted.skill_md(name.as_str()))?;
+    let doubts =
+        lint_skill_file(&file).diagnostics.iter().filter(|found| found.severity != Severity::Notice).count();
     if doubts > 0 {
-        say!("note: practicum lint {} finds {} in it", file.display(), counted(doubts, "problem"));
+        say!("note: practicum lint {} finds {} in it", file.display(), count_with_noun(doubts, "problem"));
     }
     let (evals, skill) = (args.evals.display(), folder.display());
     print(&format!(
@@ -90,7 +95,7 @@ fn create(args: &Args) -> anyhow::Result<u8> {
 }
 
 /// The name of the skill, which becomes a folder.
-fn skill_name(args: &Args) -> anyhow::Result<RelPath> {
+fn skill_name(args: &CreateArgs) -> anyhow::Result<RelPath> {
     let path = std::path::absolute(&args.evals)?;
     let of_evals = || path.with_extension("").file_name().map(|name| name.to_string_lossy().into_owned());
     let name = args.name.clone().or_else(of_evals).unwrap_or_default();

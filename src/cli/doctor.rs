@@ -3,14 +3,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{environment, print, runtime};
-use crate::agents::{Launch, Login};
-use crate::intake;
+use crate::agents::{AgentLogin, Launch};
 use crate::model::SandboxMode;
 use crate::observe::ProcessEnd;
-use crate::report::safe;
-use crate::run::{Cancel, Output, adopt_orphans, supervise};
+use crate::report::terminal_safe;
+use crate::run::{CancelToken, OutputFiles, adopt_orphans, supervise};
+use crate::run_setup;
 use crate::sandbox::Sandbox;
-use crate::settings::{Layers, project_root};
+use crate::settings::{SettingLayers, project_root};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -20,26 +20,26 @@ and logged in is enough, and with --script not even that. The exit code is 0 wha
 Examples:
   practicum doctor                 of this project, with agents of its own
   practicum doctor path/to/project")]
-pub struct Args {
+pub struct DoctorArgs {
     /// The project, or anything in it
     #[arg(default_value = ".")]
     path: PathBuf,
 }
 
 /// One thing looked at: how it stands, and what to do about it.
-struct Finding {
-    good: bool,
+struct DoctorFinding {
+    is_good: bool,
     what: String,
     fix: Option<String>,
 }
 
-pub fn main(args: Args) -> u8 {
+pub fn main(args: DoctorArgs) -> u8 {
     let project = project_root(&std::path::absolute(&args.path).unwrap_or(args.path));
-    let findings = examine(&project);
+    let findings = check_machine(&project);
     let mut text = String::new();
     for finding in &findings {
-        text.push_str(&format!("{} {}\n", if finding.good { "✓" } else { "✗" }, finding.what));
-        if let Some(fix) = finding.fix.as_ref().filter(|_| !finding.good) {
+        text.push_str(&format!("{} {}\n", if finding.is_good { "✓" } else { "✗" }, finding.what));
+        if let Some(fix) = finding.fix.as_ref().filter(|_| !finding.is_good) {
             text.push_str(&format!("    {fix}\n"));
         }
     }
@@ -47,99 +47,111 @@ pub fn main(args: Args) -> u8 {
     0
 }
 
-fn examine(project: &Path) -> Vec<Finding> {
+fn check_machine(project: &Path) -> Vec<DoctorFinding> {
     let env = environment();
     let mut findings = Vec::new();
-    let layers = match Layers::without_flags(env.clone(), project) {
+    let layers = match SettingLayers::without_flags(env.clone(), project) {
         Ok(layers) => {
-            findings.push(Finding { good: true, what: format!("project {}", project.display()), fix: None });
+            findings.push(DoctorFinding {
+                is_good: true,
+                what: format!("project {}", project.display()),
+                fix: None,
+            });
             layers
         }
         Err(error) => {
             let what = format!("settings: {error}");
-            return vec![Finding { good: false, what, fix: Some("mend the settings file".to_owned()) }];
+            return vec![DoctorFinding {
+                is_good: false,
+                what,
+                fix: Some("mend the settings file".to_owned()),
+            }];
         }
     };
-    let agents = match intake::all_agents(&layers) {
+    let agents = match run_setup::all_agents(&layers) {
         Ok(agents) => agents,
         Err(error) => {
             let what = format!("agents: {error}");
-            findings.push(Finding { good: false, what, fix: Some("mend the settings file".to_owned()) });
+            findings.push(DoctorFinding {
+                is_good: false,
+                what,
+                fix: Some("mend the settings file".to_owned()),
+            });
             return findings;
         }
     };
     for agent in agents.values() {
-        match agent.installed(&env) {
+        match agent.installed_path(&env) {
             Ok(path) => {
                 // Whoever defines an agent need not have thought of such a question, and it may set to work.
                 let own = layers.table("agents").any(|(name, ..)| *name == agent.name);
-                let version = match (!own).then(|| version(&path, &env)).flatten() {
+                let version = match (!own).then(|| program_version(&path, &env)).flatten() {
                     Some(version) => format!("{version} at "),
                     None if own => String::new(),
                     None => "version unknown, at ".to_owned(),
                 };
                 let what = format!("agent {}: {version}{}", agent.name, path.display());
-                findings.push(Finding { good: true, what, fix: None });
-                findings.extend(login(agent, &env));
+                findings.push(DoctorFinding { is_good: true, what, fix: None });
+                findings.extend(check_login(agent, &env));
             }
-            Err(error) => findings.push(Finding {
-                good: false,
+            Err(error) => findings.push(DoctorFinding {
+                is_good: false,
                 what: format!("agent {}: {error}", agent.name),
                 fix: Some("install it, or name another with --agent".to_owned()),
             }),
         }
     }
-    findings.push(walls(&env));
-    findings.push(space(project));
+    findings.push(check_sandbox(&env));
+    findings.push(check_disk_space(project));
     findings
 }
 
 /// What keeps agents in their rooms. Tried, as a run would.
-fn walls(env: &BTreeMap<String, String>) -> Finding {
+fn check_sandbox(env: &BTreeMap<String, String>) -> DoctorFinding {
     let fix = "install bubblewrap (such as apt-get install bubblewrap) and allow user namespaces";
     let tried = |mode| Sandbox::build(mode, env, []);
     if tried(SandboxMode::Strict).is_ok() {
-        return Finding {
-            good: true,
+        return DoctorFinding {
+            is_good: true,
             what: "sandbox: bubblewrap, also for --sandbox strict".to_owned(),
             fix: None,
         };
     }
     let (good, what) = match tried(SandboxMode::Auto) {
-        Ok(sandbox) => (sandbox.holds(), sandbox.notice().unwrap_or_default().to_owned()),
+        Ok(sandbox) => (sandbox.is_active(), sandbox.notice().unwrap_or_default().to_owned()),
         Err(error) => (false, format!("sandbox: {error}")),
     };
     let what = if good { format!("{what}; --sandbox strict does not hold") } else { what };
-    Finding { good, what, fix: Some(fix.to_owned()) }
+    DoctorFinding { is_good: good, what, fix: Some(fix.to_owned()) }
 }
 
 /// How the agent is logged in. Whether it still holds, only its vendor knows.
-fn login(agent: &crate::agents::Agent, env: &BTreeMap<String, String>) -> Option<Finding> {
+fn check_login(agent: &crate::agents::AgentCli, env: &BTreeMap<String, String>) -> Option<DoctorFinding> {
     let variables = &agent.credentials.variables;
     if variables.is_empty() {
         return None;
     }
-    let good = |how: String| Finding {
-        good: true,
+    let good = |how: String| DoctorFinding {
+        is_good: true,
         what: format!("agent {}: logs in with {how}", agent.name),
         fix: None,
     };
-    Some(match agent.credentials.login(env) {
-        Some(Login::Variable(name)) => good(name),
-        Some(Login::File(path)) => good(format!("its own login in {}", path.display())),
-        None => Finding {
-            good: false,
+    Some(match agent.credentials.find_login(env) {
+        Some(AgentLogin::Variable(name)) => good(name),
+        Some(AgentLogin::File(path)) => good(format!("its own login in {}", path.display())),
+        None => DoctorFinding {
+            is_good: false,
             what: format!("agent {}: not logged in", agent.name),
-            fix: Some(format!("set {}{}", variables.join(" or "), own_login(agent))),
+            fix: Some(format!("set {}{}", variables.join(" or "), describe_own_login(agent))),
         },
     })
 }
 
 /// How long a program may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(10);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a program says of itself, in a room of its own. Whatever it starts is ended.
-fn version(program: &Path, env: &BTreeMap<String, String>) -> Option<String> {
+fn program_version(program: &Path, env: &BTreeMap<String, String>) -> Option<String> {
     let room = tempfile::tempdir().ok()?;
     let home = room.path().display().to_string();
     let path = env.get("PATH").cloned().unwrap_or_default();
@@ -148,37 +160,37 @@ fn version(program: &Path, env: &BTreeMap<String, String>) -> Option<String> {
         args: vec!["--version".to_owned()],
         env: BTreeMap::from([("PATH".to_owned(), path), ("HOME".to_owned(), home)]),
         files: Vec::new(),
-        link: None,
+        symlink: None,
         stdin: None,
     };
-    let output = Output { stdout: room.path().join("stdout"), stderr: room.path().join("stderr") };
+    let output = OutputFiles { stdout: room.path().join("stdout"), stderr: room.path().join("stderr") };
     let marker = format!("doctor-{}", std::process::id());
     let asked = runtime().ok()?.block_on(async {
         adopt_orphans();
-        supervise(&launch, room.path(), &marker, PATIENCE, &output, &Cancel::default()).await
+        supervise(&launch, room.path(), &marker, VERSION_TIMEOUT, &output, &CancelToken::default()).await
     });
     let said = std::fs::read_to_string(&output.stdout).ok()?;
-    let line = safe(said.lines().next()?.trim());
+    let line = terminal_safe(said.lines().next()?.trim());
     matches!(asked.end, ProcessEnd::Exited(0)).then_some(line)
 }
 
 /// Rooms and records need room.
-fn space(project: &Path) -> Finding {
-    const ENOUGH: u64 = 1024 * 1024 * 1024;
+fn check_disk_space(project: &Path) -> DoctorFinding {
+    const ENOUGH_BYTES: u64 = 1024 * 1024 * 1024;
     match rustix::fs::statvfs(project) {
         Ok(disk) => {
             let free = disk.f_bavail * disk.f_frsize;
-            Finding {
-                good: free >= ENOUGH,
+            DoctorFinding {
+                is_good: free >= ENOUGH_BYTES,
                 what: format!("disk: {:.1} GB free", free as f64 / 1e9),
                 fix: Some("practicum clean --keep 10 removes old records".to_owned()),
             }
         }
-        Err(error) => Finding { good: false, what: format!("disk: {error}"), fix: None },
+        Err(error) => DoctorFinding { is_good: false, what: format!("disk: {error}"), fix: None },
     }
 }
 
-fn own_login(agent: &crate::agents::Agent) -> String {
+fn describe_own_login(agent: &crate::agents::AgentCli) -> String {
     match agent.credentials.file {
         Some(_) => format!(", or log in with {} itself", agent.name),
         None => String::new(),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 
-use super::{complain, index};
-use crate::history::{Format, Table, export};
+use super::{open_index, report_error};
+use crate::history::{ExportFormat, ExportTable, export};
 use crate::own_files;
 use crate::settings::project_root;
 use crate::store::{RunDir, TrialFilter};
@@ -15,7 +15,7 @@ use crate::store::{RunDir, TrialFilter};
 Examples:
   practicum export > trials.jsonl
   practicum export latest --table checks --format csv -o checks.csv")]
-pub struct Args {
+pub struct ExportArgs {
     /// Only this run: its id, a part of it, or latest; all if absent
     run: Option<String>,
     /// One row for each trial, or for each check of each trial
@@ -38,11 +38,11 @@ pub struct Args {
     project: PathBuf,
 }
 
-pub fn main(args: &Args) -> u8 {
-    run(args).map_or_else(|error| complain(&error), |()| 0)
+pub fn main(args: &ExportArgs) -> u8 {
+    run(args).map_or_else(|error| report_error(&error), |()| 0)
 }
 
-fn run(args: &Args) -> anyhow::Result<()> {
+fn run(args: &ExportArgs) -> anyhow::Result<()> {
     let project = project_root(&std::path::absolute(&args.project)?);
     let run = match &args.run {
         Some(wanted) => Some(RunDir::find(&project, wanted).map_err(|why| anyhow!(why))?.id().to_owned()),
@@ -50,20 +50,20 @@ fn run(args: &Args) -> anyhow::Result<()> {
     };
     let filter =
         TrialFilter { run, suite: args.suite.clone(), case: args.case.clone(), ..TrialFilter::default() };
-    let table = if args.table == "checks" { Table::Checks } else { Table::Trials };
-    let format = if args.format == "csv" { Format::Csv } else { Format::Jsonl };
+    let table = if args.table == "checks" { ExportTable::Checks } else { ExportTable::Trials };
+    let format = if args.format == "csv" { ExportFormat::Csv } else { ExportFormat::Jsonl };
     let mut out: Box<dyn Write> = match &args.output {
         Some(path) => Box::new(BufWriter::new(
             File::create(path).with_context(|| format!("cannot write {}", path.display()))?,
         )),
         None => Box::new(BufWriter::new(std::io::stdout().lock())),
     };
-    let written = export(&index(&project)?, &filter, table, format, &mut out)?;
+    let written = export(&open_index(&project)?, &filter, table, format, &mut out)?;
     match written.and_then(|()| out.flush()) {
         // A reader who went away has seen enough.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         Ok(()) | Err(_) => {
-            own_files::remember(args.output.as_slice());
+            own_files::record_written_files(args.output.as_slice());
             Ok(())
         }
     }

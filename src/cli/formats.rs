@@ -1,5 +1,5 @@
-use super::{complain, print};
-use crate::score::FORMATS;
+use super::{print, report_error};
+use crate::checks::FORMATS;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -7,13 +7,13 @@ Each line is a name, an example of it, and the regular expression that decides. 
 
   checks:
     - has_format: { format: email, count: 2 }")]
-pub struct Args {
+pub struct FormatsArgs {
     /// Print JSON, and nothing else, on standard output
     #[arg(long)]
     json: bool,
 }
 
-pub fn main(args: Args) -> u8 {
+pub fn main(args: FormatsArgs) -> u8 {
     let text = if args.json {
         let formats: Vec<serde_json::Value> = FORMATS
             .iter()
@@ -28,6 +28,6 @@ pub fn main(args: Args) -> u8 {
     };
     match print(&text) {
         Ok(()) => 0,
-        Err(error) => complain(&error),
+        Err(error) => report_error(&error),
     }
 }

@@ -2,12 +2,12 @@
 
 use super::headings::GATES;
 use crate::model::{Gate, GateName, Ratio};
-use crate::plan::{Planned, set_gates};
-use crate::tree::closest;
+use crate::plan::{PlannedSuite, set_gates};
+use crate::tree::closest_word;
 
 /// What must be reached, whatever the files say.
 #[derive(Clone, clap::Args)]
-pub struct Gates {
+pub struct GateArgs {
     /// Let this gate decide, in place of the files' own of that name or beside theirs (repeatable)
     #[arg(long = "gate", value_name = "NAME=VALUE", value_parser = parse, long_help = LONG_HELP, help_heading = GATES)]
     asked: Vec<Gate>,
@@ -22,18 +22,18 @@ activation_cases_pass (the share of cases that pass among those that say whether
 stability is then about the others), and of activation precision, recall, f1, accuracy. all_cases_pass=0 takes back that every case must pass; \
 where no other gate is left, what fails is told as NO GATE.";
 
-impl Gates {
-    pub fn apply(&self, suites: &mut [Planned]) {
+impl GateArgs {
+    pub fn apply(&self, suites: &mut [PlannedSuite]) {
         set_gates(suites, &self.asked);
     }
 
     /// The gates that were asked for, in the order of the words.
-    pub fn asked(&self) -> &[Gate] {
+    pub fn requested(&self) -> &[Gate] {
         &self.asked
     }
 
     /// These gates and the earlier ones whose names are not among them.
-    pub fn beside(&self, earlier: &[Gate]) -> Vec<Gate> {
+    pub fn merged_with(&self, earlier: &[Gate]) -> Vec<Gate> {
         let kept = earlier.iter().filter(|gate| !self.asked.iter().any(|own| own.name == gate.name));
         kept.chain(&self.asked).copied().collect()
     }
@@ -43,7 +43,7 @@ fn parse(text: &str) -> Result<Gate, String> {
     let (name, value) = text.split_once('=').ok_or("it must be like pass_rate=0.8")?;
     let Some(name) = GateName::parse(name) else {
         let known: Vec<&str> = GateName::ALL.iter().map(|gate| gate.name()).collect();
-        let hint = closest(name, &known).map_or_else(
+        let hint = closest_word(name, &known).map_or_else(
             || format!("the gates are {}", known.join(", ")),
             |known| format!("did you mean \"{known}\"?"),
         );

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use anyhow::Context;
 
-use super::{complain, environment, interrupts, print, runtime};
+use super::{environment, interrupts, print, report_error, runtime};
 use crate::gateway::{
-    Answer, Cassette, Gateway, Ledger, Meter, Prices, Record, Replay, ScopeKind, Setup, Upstream,
+    Cassette, CassetteRecorder, CassetteReplay, Gateway, GatewayOptions, Passthrough, PriceTable, Responder,
+    ScopeKind, SpendingLedger, Upstream,
 };
-use crate::intake::{self, IntakeError};
-use crate::llm::Api;
-use crate::report::safe;
+use crate::llm::ModelApi;
+use crate::report::terminal_safe;
+use crate::run_setup::{self, RunSetupError};
 use crate::store::Scrubber;
 
 #[derive(clap::Args)]
@@ -25,7 +26,7 @@ Examples:
   practicum gateway --script script.yaml               an agent without a model
   practicum gateway --record a.cassette.jsonl --port 8080"
 )]
-pub struct Args {
+pub struct GatewayArgs {
     /// Play a script
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
@@ -49,28 +50,29 @@ pub struct Args {
     prices: Option<PathBuf>,
 }
 
-pub fn main(args: &Args) -> u8 {
-    run(args).map_or_else(|error| complain(&error), |()| 0)
+pub fn main(args: &GatewayArgs) -> u8 {
+    run(args).map_or_else(|error| report_error(&error), |()| 0)
 }
 
 /// The name under which a gateway that serves alone records.
-const ALONE: &str = "gateway";
+const STANDALONE_NAME: &str = "gateway";
 
-fn run(args: &Args) -> anyhow::Result<()> {
+fn run(args: &GatewayArgs) -> anyhow::Result<()> {
     let environment = environment();
-    let prices = args.prices.as_deref().map_or_else(|| Ok(Prices::default()), Prices::with_file)?;
-    let ledger = Arc::new(Ledger::new(Default::default(), prices));
-    let (answer, scopes) = answer(args, &environment)?;
+    let prices =
+        args.prices.as_deref().map_or_else(|| Ok(PriceTable::default()), PriceTable::with_user_file)?;
+    let ledger = Arc::new(SpendingLedger::new(Default::default(), prices));
+    let (answer, scopes) = choose_answerer(args, &environment)?;
     runtime().context("cannot start")?.block_on(async {
-        let log = Some(Arc::new(|line: &str| say!("{}", safe(line))) as Arc<_>);
-        let setup = Setup { answer, ledger, port: args.port, log };
-        let gateway = Gateway::set_up(setup).await.map_err(IntakeError::Gateway)?;
+        let log = Some(Arc::new(|line: &str| say!("{}", terminal_safe(line))) as Arc<_>);
+        let setup = GatewayOptions { responder: answer, ledger, port: args.port, log };
+        let gateway = Gateway::start_with(setup).await.map_err(RunSetupError::Gateway)?;
         let open: Vec<_> = scopes
             .iter()
             .map(|(kind, name)| (kind, gateway.register(name, *kind, BTreeMap::new())))
             .collect();
         for ((kind, scope), (_, name)) in open.iter().zip(&scopes) {
-            for api in Api::ALL {
+            for api in ModelApi::ALL {
                 let line = serde_json::json!({
                     "base_url": scope.base_url_for(api),
                     "api": api.name(),
@@ -80,37 +82,40 @@ fn run(args: &Args) -> anyhow::Result<()> {
                 print(&format!("{line}\n"))?;
             }
         }
-        interrupts::any().await.context("cannot wait for an interrupt")?;
+        interrupts::wait_for_stop_request().await.context("cannot wait for an interrupt")?;
         for (_, scope) in &open {
-            scope.finish().iter().for_each(|note| say!("note: {}", safe(note)));
+            scope.finish().iter().for_each(|note| say!("note: {}", terminal_safe(note)));
         }
         gateway.stop().await;
         Ok(())
     })
 }
 
-type Scopes = Vec<(ScopeKind, String)>;
+type GatewayScopes = Vec<(ScopeKind, String)>;
 
 /// Who answers, and for whom.
-fn answer(args: &Args, env: &BTreeMap<String, String>) -> anyhow::Result<(Arc<dyn Answer>, Scopes)> {
-    let alone = vec![(ScopeKind::Agent, ALONE.to_owned())];
+fn choose_answerer(
+    args: &GatewayArgs,
+    env: &BTreeMap<String, String>,
+) -> anyhow::Result<(Arc<dyn Responder>, GatewayScopes)> {
+    let alone = vec![(ScopeKind::Agent, STANDALONE_NAME.to_owned())];
     let scrubber = Scrubber::new(env);
-    let scrub = Arc::new(move |text: &str| scrubber.text(text));
+    let scrub = Arc::new(move |text: &str| scrubber.scrub_text(text));
     let upstream = || match &args.upstream {
-        Some(url) => Upstream::at(url, env),
+        Some(url) => Upstream::for_url(url, env),
         None => Upstream::from_env(env),
     };
     if let Some(path) = &args.script {
-        return Ok((Arc::new(intake::scripted(path)?), alone));
+        return Ok((Arc::new(run_setup::read_script(path)?), alone));
     }
     if let Some(path) = &args.replay {
-        let cassette = Cassette::read(path).map_err(IntakeError::from)?;
-        let scopes = cassette.scopes();
-        return Ok((Arc::new(Replay::new(cassette, scrub)), scopes));
+        let cassette = Cassette::read(path).map_err(RunSetupError::from)?;
+        let scopes = cassette.recorded_scopes();
+        return Ok((Arc::new(CassetteReplay::new(cassette, scrub)), scopes));
     }
     if let Some(path) = &args.record {
-        let record = Record::create(path, upstream(), scrub).map_err(IntakeError::from)?;
+        let record = CassetteRecorder::create(path, upstream(), scrub).map_err(RunSetupError::from)?;
         return Ok((Arc::new(record), alone));
     }
-    Ok((Arc::new(Meter::new(upstream())), alone))
+    Ok((Arc::new(Passthrough::new(upstream())), alone))
 }

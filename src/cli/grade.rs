@@ -2,16 +2,16 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 
-use super::complain;
-use super::evals::Judging;
-use super::gates::Gates;
+use super::gates::GateArgs;
+use super::report_error;
 use super::run_flags::parse_ratio;
+use super::shared_args::JudgeArgs;
 use crate::dialects;
 use crate::model::Ratio;
 
 mod changed_since;
 mod output;
-mod stored;
+mod stored_run;
 
 pub use output::read_text;
 
@@ -41,7 +41,7 @@ Exit codes with --output:
   1  a gate failed
   2  bad usage, an invalid eval file, or nothing in it that a text can answer
   3  a required check has no answer (see --judge and --allow-unscored)")]
-pub struct Args {
+pub struct GradeArgs {
     /// The run to mark again: its id, a part of it, its path, or latest
     #[arg(conflicts_with = "output")]
     run: Option<String>,
@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, value_name = "SPEC", requires = "output")]
     spec: Option<PathBuf>,
     /// Read the eval file as this format instead of recognising it
-    #[arg(long, requires = "output", value_parser = clap::builder::PossibleValuesParser::new(dialects::names()))]
+    #[arg(long, requires = "output", value_parser = clap::builder::PossibleValuesParser::new(dialects::dialect_names()))]
     dialect: Option<String>,
     /// Only cases whose id matches (* and ? are wildcards; repeatable)
     #[arg(long, value_name = "GLOB", requires = "output")]
@@ -64,7 +64,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "output")]
     no_judge: bool,
     #[command(flatten)]
-    judging: Judging,
+    judging: JudgeArgs,
     /// Judge only the criteria whose id, name or text has this word (repeatable); the others are left out
     #[arg(long, value_name = "WORD", conflicts_with = "no_judge")]
     only_criterion: Vec<String>,
@@ -78,7 +78,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
     #[command(flatten)]
-    gates: Gates,
+    gates: GateArgs,
     /// The share that may stay unscored: of a run's trials, or of a captured text's required checks
     #[arg(long, value_name = "RATIO", value_parser = parse_ratio, default_value = "0")]
     allow_unscored: Ratio,
@@ -90,11 +90,11 @@ pub struct Args {
     project: PathBuf,
 }
 
-pub fn main(args: &Args) -> u8 {
+pub fn main(args: &GradeArgs) -> u8 {
     let graded = match (&args.run, &args.output, &args.spec) {
-        (Some(run), _, _) => stored::grade(args, run),
-        (None, Some(output), Some(spec)) => output::grade(args, output, spec),
+        (Some(run), _, _) => stored_run::regrade_stored_run(args, run),
+        (None, Some(output), Some(spec)) => output::grade_output(args, output, spec),
         (None, _, _) => Err(anyhow!("name a run, such as latest, or a text with --output and --spec")),
     };
-    graded.unwrap_or_else(|error| complain(&error))
+    graded.unwrap_or_else(|error| report_error(&error))
 }

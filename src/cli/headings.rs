@@ -2,9 +2,9 @@
 
 pub const AGENT: &str = "The agent";
 pub const CASES: &str = "Which cases";
-pub const ROOM: &str = "The room";
+pub const WORKSPACE: &str = "The room";
 pub const JUDGE: &str = "The judge";
 pub const GATES: &str = "What counts";
 pub const LIMITS: &str = "Limits and speed";
 pub const STAND_INS: &str = "In place of the model";
-pub const SHOWN: &str = "What is shown";
+pub const OUTPUT: &str = "What is shown";

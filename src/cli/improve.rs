@@ -3,23 +3,24 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 
-use super::evals::{Choices, Evals};
 use super::run_flags::RunFlags;
-use super::{complain, environment, interrupts, print, print_json, run, runtime, setting};
-use crate::dialects::{Placed, to_native};
+use super::shared_args::{EvalsArgs, SettingArgs};
+use super::{environment, global_setting, interrupts, print, print_json, report_error, run, runtime};
+use crate::dialects::{LocatedSuite, to_native};
 use crate::improve::{
-    self, Adviser, Analysed, Begun, Examined, Goal, Halt, Improved, Journal, Left, Looks, Loop, Means,
-    Options, Outputs, Proposal, Spent, Split, Stopped, StoredRun,
+    self, Adviser, BlindOpinions, CaseSplit, EditProposal, ImproveGoal, ImproveLoop, ImproveReport, LoopEnd,
+    LoopJournal, LoopOptions, LoopServices, LoopStart, LoopStop, RemainingBudget, SideOutputs, StepAnalysis,
+    StepResult, StoredRun, TestedVersion,
 };
-use crate::intake::{self, IntakeError, Reading};
-use crate::model::{Case, CheckKind, Digest, SkillJudged, TrialId, TrialRecord, parse_duration};
-use crate::report::safe;
-use crate::run::Cancel;
+use crate::model::{Case, CheckKind, Digest, SkillJudgement, TrialId, TrialRecord, parse_duration};
+use crate::report::terminal_safe;
+use crate::run::CancelToken;
+use crate::run_setup::{self, EvalFiles, RunSetupError};
 use crate::session::{RunLimits, RunOptions, Session, SessionError};
-use crate::settings::{Layers, MAX_COST, project_root};
-use crate::skill::{Form, command_path, place_name};
+use crate::settings::{MAX_COST, SettingLayers, project_root};
+use crate::skill::{SkillForm, command_path, name_from_path};
 use crate::store::{RunDir, read_noise};
-use crate::versions::{Contents, Versions};
+use crate::versions::{SkillContents, SkillVersions};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -35,7 +36,7 @@ Examples:
   practicum improve skills/release-notes --max-cost 5
   practicum improve skills/release-notes --rounds 3 --repeat 5 --max-time 1h
   practicum improve skills/release-notes --description-only")]
-pub struct Args {
+pub struct ImproveArgs {
     /// The skill's folder, or a command file
     skill: PathBuf,
     /// Where the evals of the skill are, if not where they usually are
@@ -63,16 +64,16 @@ pub struct Args {
     #[arg(long)]
     anew: bool,
     #[command(flatten)]
-    choices: Choices,
+    choices: SettingArgs,
     #[command(flatten)]
     flags: RunFlags,
 }
 
 /// How often each case runs unless told otherwise.
-const RUNS: u32 = 3;
+const DEFAULT_RUNS: u32 = 3;
 
 /// More rounds of tuning one sentence only learn the cases by heart.
-const MOST_DESCRIPTIONS: u32 = 5;
+const MOST_DESCRIPTION_ROUNDS: u32 = 5;
 
 fn parse_rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| (0.0..=1.0).contains(rate));
@@ -84,15 +85,15 @@ fn parse_time(text: &str) -> Result<f64, String> {
     time.ok_or_else(|| "a duration is a number of seconds, or like 20s, 5m, 1h".to_owned())
 }
 
-pub fn main(args: Args) -> u8 {
-    improve(&args).unwrap_or_else(|error| complain(&error))
+pub fn main(args: ImproveArgs) -> u8 {
+    improve(&args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn improve(args: &Args) -> anyhow::Result<u8> {
+fn improve(args: &ImproveArgs) -> anyhow::Result<u8> {
     if args.choices.is_only_without_skill() {
         bail!("without the skill there is nothing to improve; leave out --arm without");
     }
-    let versions = Versions::of(&args.skill)?;
+    let versions = SkillVersions::for_skill(&args.skill)?;
     if args.flags.dry_run {
         let session = Session::new(evals(args).project()).with_options(run_options(args));
         run::run_for_command(&args.flags, session)?;
@@ -101,72 +102,72 @@ fn improve(args: &Args) -> anyhow::Result<u8> {
     if args.flags.has_cassette() {
         bail!("a loop is many runs, and a cassette holds one; leave --record and --replay off");
     }
-    if args.description_only && args.rounds > MOST_DESCRIPTIONS {
-        say!("note: a description is tuned in at most {MOST_DESCRIPTIONS} rounds");
+    if args.description_only && args.rounds > MOST_DESCRIPTION_ROUNDS {
+        say!("note: a description is tuned in at most {MOST_DESCRIPTION_ROUNDS} rounds");
     }
     let project = project_root(versions.skill());
-    let layers = Layers::read(args.flags.settings(&args.choices), environment(), &project)
-        .map_err(IntakeError::from)?;
-    let goal = if args.description_only { Goal::Description } else { Goal::Skill };
-    let options = Options {
+    let layers = SettingLayers::read(args.flags.settings(&args.choices), environment(), &project)
+        .map_err(RunSetupError::from)?;
+    let goal = if args.description_only { ImproveGoal::Description } else { ImproveGoal::Skill };
+    let options = LoopOptions {
         goal,
         seed: args.seed,
-        rounds: if args.description_only { args.rounds.min(MOST_DESCRIPTIONS) } else { args.rounds },
+        rounds: if args.description_only { args.rounds.min(MOST_DESCRIPTION_ROUNDS) } else { args.rounds },
         target: args.target,
         force: args.force,
         max_seconds: args.max_time,
-        max_usd: setting(&layers, &MAX_COST)?,
+        max_usd: global_setting(&layers, &MAX_COST)?,
         noise: read_noise(&project).map_err(|why| anyhow!(why))?,
     };
-    let exam = exam_of(args, goal)?;
-    std::fs::create_dir_all(versions.workspace())
-        .with_context(|| format!("cannot create {}", versions.workspace().display()))?;
-    let begun = Begun { schema_version: 1, goal, seed: args.seed, exam };
-    let journal = Journal::open(versions.workspace(), &begun, args.anew).context("cannot keep a journal")?;
+    let exam = evals_digest(args, goal)?;
+    std::fs::create_dir_all(versions.folder())
+        .with_context(|| format!("cannot create {}", versions.folder().display()))?;
+    let begun = LoopStart { schema_version: 1, goal, seed: args.seed, exam };
+    let journal = LoopJournal::open(versions.folder(), &begun, args.anew).context("cannot keep a journal")?;
     if journal.resumed {
         say!("going on with the loop in {}", journal.path().display());
     }
-    if let Some(path) = journal.given_up.as_ref().filter(|_| !args.anew) {
+    if let Some(path) = journal.abandoned_journal.as_ref().filter(|_| !args.anew) {
         let path = path.display();
         say!("note: the loop that was stopped had other evals or settings, so another begins; see {path}");
     }
     // Heeded also between runs, which heed it themselves.
-    let cancel = interrupts::heed_aside();
-    let mut hands = Hands {
+    let cancel = interrupts::cancel_on_request();
+    let mut hands = LocalLoopServices {
         args,
         goal,
         layers,
         project,
         skill: versions.skill().to_owned(),
-        asked: None,
-        refused: None,
+        adviser: None,
+        start_error: None,
         runtime: runtime().context("cannot start")?,
         cancel,
     };
-    let improved = Loop::new(&versions, journal, &options, &mut hands).run();
+    let improved = ImproveLoop::new(&versions, journal, &options, &mut hands).run();
     let improved = improved.context("cannot write down what became of the skill")?;
-    if let Some(error) = hands.refused {
+    if let Some(error) = hands.start_error {
         return Err(error);
     }
     if args.flags.json {
         print_json(&improved)?;
     } else {
-        print(&in_words(&improved))?;
+        print(&describe_improvement(&improved))?;
     }
     Ok(improved.exit())
 }
 
-fn evals(args: &Args) -> Evals {
-    Evals::of_skill(args.skill.clone(), args.evals.clone())
+fn evals(args: &ImproveArgs) -> EvalsArgs {
+    EvalsArgs::of_skill(args.skill.clone(), args.evals.clone())
 }
 
 /// The options of each run of the loop.
-fn run_options(args: &Args) -> RunOptions {
-    args.flags.options(&evals(args), &args.choices.clone().with_skill().with_repeat(RUNS))
+fn run_options(args: &ImproveArgs) -> RunOptions {
+    args.flags.options(&evals(args), &args.choices.clone().with_skill().with_repeat(DEFAULT_RUNS))
 }
 
 /// What a run of the loop may take of the money and the time that are left.
-fn run_limits(left: Left) -> RunLimits {
+fn run_limits(left: RemainingBudget) -> RunLimits {
     let left_time = left.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
     let deadline = left_time.and_then(|left| Instant::now().checked_add(left));
     RunLimits { max_cost_usd: left.usd, deadline, ..RunLimits::default() }
@@ -174,161 +175,172 @@ fn run_limits(left: Left) -> RunLimits {
 
 /// What versions are examined by. Evals that a later step would stumble over are refused before anything
 /// is spent.
-fn exam_of(args: &Args, goal: Goal) -> anyhow::Result<Digest> {
-    let mut reading = intake::read(&evals(args).inputs(), &environment())?;
-    narrow(&mut reading, goal);
-    let choices = args.choices.clone().with_skill().with_repeat(RUNS);
+fn evals_digest(args: &ImproveArgs, goal: ImproveGoal) -> anyhow::Result<Digest> {
+    let mut reading = run_setup::read_eval_files(&evals(args).inputs(), &environment())?;
+    keep_goal_cases(&mut reading, goal);
+    let choices = args.choices.clone().with_skill().with_repeat(DEFAULT_RUNS);
     let mut parts: Vec<String> =
         choices.flags().iter().map(|(name, value)| format!("{name}={value}")).collect();
     let suites = reading.into_suites()?;
-    if goal == Goal::Description && suites.iter().all(|placed| placed.suite.cases.is_empty()) {
+    if goal == ImproveGoal::Description && suites.iter().all(|placed| placed.suite.cases.is_empty()) {
         bail!("no case says whether the skill must fire, so there is nothing to tune a description by");
     }
-    Contents::of(&args.skill)?.hold_no_evals(suites.iter().map(|placed| &placed.suite))?;
-    for Placed { suite, root, .. } in suites {
-        Outputs::can_be_made_of(&suite)?;
+    SkillContents::scan(&args.skill)?.check_no_evals(suites.iter().map(|placed| &placed.suite))?;
+    for LocatedSuite { suite, root, .. } in suites {
+        SideOutputs::require_comparable(&suite)?;
         parts.push(to_native(&suite, &root).to_string());
     }
     Ok(Digest::of_parts(parts.iter().map(String::as_bytes)))
 }
 
 /// Does what the loop needs, with this machine's agents and models.
-struct Hands<'h> {
-    args: &'h Args,
-    goal: Goal,
-    layers: Layers,
+struct LocalLoopServices<'h> {
+    args: &'h ImproveArgs,
+    goal: ImproveGoal,
+    layers: SettingLayers,
     project: PathBuf,
     skill: PathBuf,
     /// Made when it is first needed, because its settings come with the first run. It goes before the
     /// runtime that its gateway lives on.
-    asked: Option<Adviser>,
+    adviser: Option<Adviser>,
     runtime: tokio::runtime::Runtime,
-    cancel: Cancel,
+    cancel: CancelToken,
     /// Why a run could not begin.
-    refused: Option<anyhow::Error>,
+    start_error: Option<anyhow::Error>,
 }
 
-impl Hands<'_> {
-    fn stored(&self, run: &str) -> Result<StoredRun, Halt> {
-        let run = RunDir::find(&self.project, run).map_err(Halt::Failed)?;
-        StoredRun::read(&run).map_err(Halt::failed)
+impl LocalLoopServices<'_> {
+    fn stored_run(&self, run: &str) -> Result<StoredRun, LoopStop> {
+        let run = RunDir::find(&self.project, run).map_err(LoopStop::Failed)?;
+        StoredRun::read(&run).map_err(LoopStop::failed)
     }
 
     /// Asks with the settings of a run's first suite, and its script if it was scripted.
-    fn ready(&mut self, run: &StoredRun) -> Result<(), Halt> {
-        if self.asked.is_some() {
+    fn prepare_adviser(&mut self, run: &StoredRun) -> Result<(), LoopStop> {
+        if self.adviser.is_some() {
             return Ok(());
         }
-        let suite = run.suites.first().ok_or_else(|| Halt::failed("the run has no suite"))?;
-        let script = suite.run.script.as_deref().filter(|_| run.scripted);
+        let suite = run.suites.first().ok_or_else(|| LoopStop::failed("the run has no suite"))?;
+        let script = suite.run_policy.script.as_deref().filter(|_| run.scripted);
         let access = self.args.flags.model_access();
         let adviser = access.adviser(&self.layers, &self.project, suite, script, self.cancel.clone());
-        self.asked =
-            Some(self.runtime.block_on(adviser).map_err(|error| Halt::failed(format!("{error:#}")))?);
+        self.adviser =
+            Some(self.runtime.block_on(adviser).map_err(|error| LoopStop::failed(format!("{error:#}")))?);
         Ok(())
     }
 
     /// Someone to ask, or why there is nobody.
-    fn adviser(&self) -> Result<&Adviser, Halt> {
-        self.asked.as_ref().ok_or_else(|| Halt::failed("there is nobody to ask"))
+    fn adviser(&self) -> Result<&Adviser, LoopStop> {
+        self.adviser.as_ref().ok_or_else(|| LoopStop::failed("there is nobody to ask"))
     }
 
     /// An interrupted question fails; what was meant is the interruption.
-    fn unless_stopped<T>(&self, asked: Result<T, Halt>) -> Result<T, Halt> {
-        if self.cancel.is_cancelled() { Err(Halt::Interrupted) } else { asked }
+    fn or_interrupted<T>(&self, asked: Result<T, LoopStop>) -> Result<T, LoopStop> {
+        if self.cancel.is_cancelled() { Err(LoopStop::Interrupted) } else { asked }
     }
 }
 
-impl Means for Hands<'_> {
-    fn examine(&mut self, skill: &Path, run: &str, left: Left) -> Result<Spent<Result<(), Halt>>, Halt> {
-        let aside = tempfile::tempdir().map_err(Halt::failed)?;
-        let copy = copy_under_its_name(skill, &self.skill, aside.path()).map_err(Halt::failed)?;
-        let evals = Evals::of_skill(self.skill.clone(), self.args.evals.clone());
-        let choices = self.args.choices.clone().with_skill().with_repeat(RUNS);
+impl LoopServices for LocalLoopServices<'_> {
+    fn run_version(
+        &mut self,
+        skill: &Path,
+        run: &str,
+        left: RemainingBudget,
+    ) -> Result<StepResult<Result<(), LoopStop>>, LoopStop> {
+        let aside = tempfile::tempdir().map_err(LoopStop::failed)?;
+        let copy = copy_under_its_name(skill, &self.skill, aside.path()).map_err(LoopStop::failed)?;
+        let evals = EvalsArgs::of_skill(self.skill.clone(), self.args.evals.clone());
+        let choices = self.args.choices.clone().with_skill().with_repeat(DEFAULT_RUNS);
         let (own_skill, goal) = (&self.skill, self.goal);
         let session = Session::new(evals.project())
             .with_options(self.args.flags.options(&evals, &choices))
             .with_limits(run_limits(left))
             .with_run_id(run)
             .changing_reading(|reading| {
-                examine_instead(reading, own_skill, &copy, goal)
+                replace_skill_under_test(reading, own_skill, &copy, goal)
                     .map_err(|error| SessionError::Refused(format!("{error:#}")))
             });
         let finished = match run::run_for_command(&self.args.flags, session) {
-            Ok(finished) => finished.ok_or_else(|| Halt::failed("nothing was to be run"))?,
+            Ok(finished) => finished.ok_or_else(|| LoopStop::failed("nothing was to be run"))?,
             Err(error) => {
-                let halt = Halt::failed(format!("{error:#}"));
-                self.refused = Some(error);
+                let halt = LoopStop::failed(format!("{error:#}"));
+                self.start_error = Some(error);
                 return Err(halt);
             }
         };
-        let run = StoredRun::read(&finished.run_dir).map_err(Halt::failed)?;
+        let run = StoredRun::read(&finished.run_dir).map_err(LoopStop::failed)?;
         let value = match finished.summary.exit {
-            130 if self.cancel.is_cancelled() => Err(Halt::Interrupted),
-            130 => Err(Halt::OutOfTime),
-            4 => Err(Halt::OutOfMoney),
+            130 if self.cancel.is_cancelled() => Err(LoopStop::Interrupted),
+            130 => Err(LoopStop::OutOfTime),
+            4 => Err(LoopStop::OutOfMoney),
             _ => Ok(()),
         };
-        Ok(Spent { value, cost_usd: run.paid() })
+        Ok(StepResult { value, cost_usd: run.total_cost() })
     }
 
-    fn lost_in(&mut self, run: &str) -> Spent<f64> {
+    fn cost_of_killed_run(&mut self, run: &str) -> StepResult<f64> {
         // One that has no folder was killed before anything was spent on it.
         let Ok(dir) = RunDir::find(&self.project, run) else {
-            return Spent { value: 0.0, cost_usd: Some(0.0) };
+            return StepResult { value: 0.0, cost_usd: Some(0.0) };
         };
-        let paid = StoredRun::read(&dir).map(|run| run.paid());
-        Spent { value: dir.went_on_for().as_secs_f64(), cost_usd: paid.unwrap_or(None) }
+        let paid = StoredRun::read(&dir).map(|run| run.total_cost());
+        StepResult { value: dir.run_duration().as_secs_f64(), cost_usd: paid.unwrap_or(None) }
     }
 
-    fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt> {
-        Ok(self.stored(run)?.with_skill().cloned().collect())
+    fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, LoopStop> {
+        Ok(self.stored_run(run)?.trials_with_skill().cloned().collect())
     }
 
-    fn skills_judged(&mut self, run: &str) -> Result<Vec<SkillJudged>, Halt> {
-        Ok(self.stored(run)?.skills_judged.clone())
+    fn skill_judgements(&mut self, run: &str) -> Result<Vec<SkillJudgement>, LoopStop> {
+        Ok(self.stored_run(run)?.skills_judged.clone())
     }
 
-    fn folder_of(&self, run: &str, trial: &TrialId) -> Result<PathBuf, Halt> {
-        Ok(RunDir::find(&self.project, run).map_err(Halt::Failed)?.trial(trial))
+    fn trial_folder(&self, run: &str, trial: &TrialId) -> Result<PathBuf, LoopStop> {
+        Ok(RunDir::find(&self.project, run).map_err(LoopStop::Failed)?.trial_folder(trial))
     }
 
-    fn suggest(&mut self, best: &Examined, split: &Split, round: u32) -> Result<Spent<Proposal>, Halt> {
-        let run = self.stored(&best.run)?;
-        self.ready(&run)?;
-        let asked = improve::propose(self.adviser()?, self.goal, best, &run, split, round);
-        self.unless_stopped(self.runtime.block_on(asked))
-    }
-
-    fn compare(
+    fn propose_edits(
         &mut self,
-        best: &Examined,
-        candidate: &Examined,
-        split: &Split,
-        folder: &Path,
-    ) -> Result<Spent<Looks>, Halt> {
-        let (old, new) = (self.stored(&best.run)?, self.stored(&candidate.run)?);
-        self.ready(&old)?;
-        let (adviser, seed) = (self.adviser()?, self.args.seed);
-        let asked = improve::look(adviser, (best, &old), (candidate, &new), split, seed, folder);
-        self.unless_stopped(self.runtime.block_on(asked))
-    }
-
-    fn analyse(
-        &mut self,
-        winner: &Examined,
-        loser: &Examined,
-        said: &Looks,
-        split: &Split,
+        best: &TestedVersion,
+        split: &CaseSplit,
         round: u32,
-    ) -> Result<Spent<Option<Analysed>>, Halt> {
-        let run = self.stored(&winner.run)?;
-        self.ready(&run)?;
-        let asked = improve::explain(self.adviser()?, self.goal, (winner, &run), loser, said, split, round);
-        let (analysed, why_not) = self.unless_stopped(self.runtime.block_on(asked))?;
+    ) -> Result<StepResult<EditProposal>, LoopStop> {
+        let run = self.stored_run(&best.run)?;
+        self.prepare_adviser(&run)?;
+        let asked = improve::propose_edits(self.adviser()?, self.goal, best, &run, split, round);
+        self.or_interrupted(self.runtime.block_on(asked))
+    }
+
+    fn compare_blindly(
+        &mut self,
+        best: &TestedVersion,
+        candidate: &TestedVersion,
+        split: &CaseSplit,
+        folder: &Path,
+    ) -> Result<StepResult<BlindOpinions>, LoopStop> {
+        let (old, new) = (self.stored_run(&best.run)?, self.stored_run(&candidate.run)?);
+        self.prepare_adviser(&old)?;
+        let (adviser, seed) = (self.adviser()?, self.args.seed);
+        let asked = improve::compare_blindly(adviser, (best, &old), (candidate, &new), split, seed, folder);
+        self.or_interrupted(self.runtime.block_on(asked))
+    }
+
+    fn explain_winner(
+        &mut self,
+        winner: &TestedVersion,
+        loser: &TestedVersion,
+        said: &BlindOpinions,
+        split: &CaseSplit,
+        round: u32,
+    ) -> Result<StepResult<Option<StepAnalysis>>, LoopStop> {
+        let run = self.stored_run(&winner.run)?;
+        self.prepare_adviser(&run)?;
+        let asked =
+            improve::explain_winner(self.adviser()?, self.goal, (winner, &run), loser, said, split, round);
+        let (analysed, why_not) = self.or_interrupted(self.runtime.block_on(asked))?;
         if let Some(why) = why_not {
             let (winner, loser) = (winner.version, loser.version);
-            say!("note: no analysis of why v{winner} did better than v{loser}: {}", safe(&why));
+            say!("note: no analysis of why v{winner} did better than v{loser}: {}", terminal_safe(&why));
         }
         Ok(analysed)
     }
@@ -337,20 +349,21 @@ impl Means for Hands<'_> {
         self.cancel.is_cancelled()
     }
 
-    fn tell(&mut self, text: &str) {
-        say!("{}", safe(text));
+    fn show_message(&mut self, text: &str) {
+        say!("{}", terminal_safe(text));
     }
 }
 
 /// Copies a version to where it has the skill's own name, which a command file has from the folders above it,
 /// and a skill without frontmatter from its folder.
 fn copy_under_its_name(version: &Path, skill: &Path, aside: &Path) -> anyhow::Result<PathBuf> {
-    let contents = Contents::of(version)?;
+    let contents = SkillContents::scan(version)?;
     let folder = match contents.form() {
-        Form::Folder => aside.join(skill.file_name().unwrap_or_default()),
-        Form::Command => {
-            let path = command_path(&place_name(skill, Form::Command)).context("the command has no name")?;
-            let file = path.under(&aside.join(".claude/commands"));
+        SkillForm::Folder => aside.join(skill.file_name().unwrap_or_default()),
+        SkillForm::Command => {
+            let path = command_path(&name_from_path(skill, SkillForm::Command))
+                .context("the command has no name")?;
+            let file = path.join_to(&aside.join(".claude/commands"));
             file.parent().map(Path::to_owned).unwrap_or_default()
         }
     };
@@ -359,11 +372,16 @@ fn copy_under_its_name(version: &Path, skill: &Path, aside: &Path) -> anyhow::Re
 }
 
 /// Has a version examined in the skill's place, and only what the goal is about.
-fn examine_instead(reading: &mut Reading, skill: &Path, version: &Path, goal: Goal) -> anyhow::Result<()> {
-    let is_it = |path: &Path| Contents::of(path).is_ok_and(|known| known.skill() == skill);
+fn replace_skill_under_test(
+    reading: &mut EvalFiles,
+    skill: &Path,
+    version: &Path,
+    goal: ImproveGoal,
+) -> anyhow::Result<()> {
+    let is_it = |path: &Path| SkillContents::scan(path).is_ok_and(|known| known.skill_path() == skill);
     let moved = |path: &Path| Ok::<_, anyhow::Error>(is_it(path).then(|| version.to_owned()));
-    let found = reading.examine_elsewhere(moved)? > 0;
-    narrow(reading, goal);
+    let found = reading.redirect_skills(moved)? > 0;
+    keep_goal_cases(reading, goal);
     match found {
         true => Ok(()),
         false => Err(anyhow!("the evals are not about {}", skill.display())),
@@ -371,17 +389,19 @@ fn examine_instead(reading: &mut Reading, skill: &Path, version: &Path, goal: Go
 }
 
 /// Leaves only the cases that the goal is about.
-fn narrow(reading: &mut Reading, goal: Goal) {
+fn keep_goal_cases(reading: &mut EvalFiles, goal: ImproveGoal) {
     let is_about = |case: &Case| match goal {
-        Goal::Skill => true,
-        Goal::Description => case.checks.iter().any(|check| matches!(check.kind, CheckKind::Activation(_))),
+        ImproveGoal::Skill => true,
+        ImproveGoal::Description => {
+            case.checks.iter().any(|check| matches!(check.kind, CheckKind::Activation(_)))
+        }
     };
     for suite in reading.files.iter_mut().filter_map(|file| file.lowered.suite.as_mut()) {
         suite.cases.retain(is_about);
     }
 }
 
-fn in_words(improved: &Improved) -> String {
+fn describe_improvement(improved: &ImproveReport) -> String {
     let rate =
         |rate: Option<f64>| rate.map_or_else(|| "–".to_owned(), |rate| format!("{:.0} %", rate * 100.0));
     let mut out = String::new();
@@ -399,24 +419,24 @@ fn in_words(improved: &Improved) -> String {
         out.push_str(&format!(
             "round {}: {version} {passed}{blind}, {word}: {}\n",
             round.round,
-            safe(&round.why)
+            terminal_safe(&round.why)
         ));
     }
     let ended = match improved.stopped {
-        Stopped::TooEasy => {
+        LoopEnd::TooEasy => {
             "the skill passes everything: the evals are too easy to show anything better; write \
                              harder ones, or go on with --force"
         }
-        Stopped::Target => "the target is reached",
-        Stopped::Flat => "two rounds brought nothing better",
-        Stopped::Rounds => "all rounds are done; more of them go on from here",
-        Stopped::Time => "the time is up; the same command with more goes on",
-        Stopped::Cost => "the money is spent; the same command with more goes on",
-        Stopped::Interrupted => "interrupted; the same command goes on",
-        Stopped::Failed => "it could not go on; the same command tries again",
+        LoopEnd::Target => "the target is reached",
+        LoopEnd::Flat => "two rounds brought nothing better",
+        LoopEnd::Rounds => "all rounds are done; more of them go on from here",
+        LoopEnd::Time => "the time is up; the same command with more goes on",
+        LoopEnd::Cost => "the money is spent; the same command with more goes on",
+        LoopEnd::Interrupted => "interrupted; the same command goes on",
+        LoopEnd::Failed => "it could not go on; the same command tries again",
     };
     out.push_str(&format!("{ended}\n"));
-    out.extend(improved.failed.as_ref().map(|why| format!("  {}\n", safe(why))));
+    out.extend(improved.failed.as_ref().map(|why| format!("  {}\n", terminal_safe(why))));
     if let Some((baseline, best)) = improved.baseline.zip(improved.best) {
         let (from, to) = (rate(improved.baseline_pass_rate), rate(improved.best_pass_rate));
         out.push_str(&match (baseline == best, improved.applied) {
@@ -428,6 +448,6 @@ fn in_words(improved: &Improved) -> String {
             ),
         });
     }
-    out.push_str(&safe(&improved.diff));
+    out.push_str(&terminal_safe(&improved.diff));
     out
 }

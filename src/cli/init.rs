@@ -2,17 +2,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::{complain, convert, environment};
-use crate::dialects::{self, Place, RaisedFile};
-use crate::first_evals::{self, Draft};
-use crate::intake;
+use super::{convert, environment, report_error};
+use crate::dialects::{self, EvalFileLocation, ExportedFile};
+use crate::first_evals::{self, EvalFileDraft};
 use crate::model::RelPath;
-use crate::report::safe;
+use crate::report::terminal_safe;
+use crate::run_setup;
 use crate::session::RunInputs;
 use crate::settings::project_root;
 use crate::skill::{self, Skill};
 use crate::tree::to_yaml;
-use crate::versions::Versions;
+use crate::versions::SkillVersions;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -24,102 +24,104 @@ Examples:
   practicum init skills/release-notes --dialect writing-skills
   practicum init .claude/commands/release-notes.md --dialect clauditor
   practicum init --dialect skill-test suite.json")]
-pub struct Args {
+pub struct InitArgs {
     /// The skill's folder or command file; with `--dialect skill-test` also the file to write
     #[arg(default_value = ".")]
     path: PathBuf,
     /// The format to write; if nothing is said, that of the evals that the skill has, else native
-    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::names()))]
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::dialect_names()))]
     dialect: Option<String>,
 }
 
-pub fn main(args: Args) -> u8 {
+pub fn main(args: InitArgs) -> u8 {
     match init(&args) {
         Ok(()) => 0,
-        Err(error) => complain(&error),
+        Err(error) => report_error(&error),
     }
 }
 
-fn init(args: &Args) -> anyhow::Result<()> {
-    let path = skill::tidy(&std::path::absolute(&args.path)?);
+fn init(args: &InitArgs) -> anyhow::Result<()> {
+    let path = skill::normalise_path(&std::path::absolute(&args.path)?);
     if args.dialect.as_deref() == Some("skill-test") && Skill::read(&path).is_err() {
         if args.path.is_dir() {
             bail!("name the file to write: practicum init --dialect skill-test suite.json");
         }
-        return write(&[first_evals::skill_test(None, &args.path)]);
+        return write(&[first_evals::skill_test_draft(None, &args.path)]);
     }
     let skill = Skill::read(&path)?;
-    let chosen = args.dialect.clone().or_else(|| format_beside(&path)).unwrap_or_else(|| "native".to_owned());
+    let chosen =
+        args.dialect.clone().or_else(|| existing_format(&path)).unwrap_or_else(|| "native".to_owned());
     match chosen.as_str() {
-        "native" => write(&[first_evals::native(&skill)]),
+        "native" => write(&[first_evals::native_draft(&skill)]),
         "writing-skills" => {
-            with_first_version(&path, &first_evals::writing_skills(&skill, &project_root(&path)))
+            write_with_first_version(&path, &first_evals::writing_skills_draft(&skill, &project_root(&path)))
         }
         "skill-test" => {
-            let file = first_evals::folder_for(&skill).join("suite.json");
-            write(&[first_evals::skill_test(Some(&skill), &file)])
+            let file = first_evals::eval_folder_for(&skill).join("suite.json");
+            write(&[first_evals::skill_test_draft(Some(&skill), &file)])
         }
-        other => write(&in_format(&skill, other)?),
+        other => write(&drafts_in_format(&skill, other)?),
     }
 }
 
 /// The format of the evals that a skill has already.
-fn format_beside(skill: &Path) -> Option<String> {
+fn existing_format(skill: &Path) -> Option<String> {
     let ask = RunInputs { paths: vec![skill.to_owned()], ..RunInputs::default() };
-    let reading = intake::read(&ask, &environment()).ok()?;
+    let reading = run_setup::read_eval_files(&ask, &environment()).ok()?;
     reading.files.iter().find_map(|file| file.dialect).map(str::to_owned)
 }
 
 /// The first evals, written in a format that has no first evals of its own. What it cannot say is told.
-fn in_format(skill: &Skill, format: &str) -> anyhow::Result<Vec<Draft>> {
-    let native = first_evals::native(skill);
+fn drafts_in_format(skill: &Skill, format: &str) -> anyhow::Result<Vec<EvalFileDraft>> {
+    let native = first_evals::native_draft(skill);
     let root = native.path.parent().map(Path::to_owned).unwrap_or_default();
-    let place = Place { root: root.clone(), project: root, plugins: None, skill: None };
+    let place = EvalFileLocation { root: root.clone(), project: root, plugins: None, skill: None };
     let loaded = dialects::load_text(&native.path, native.content.clone(), &place);
     let mut suite = loaded.lowered.suite.context("the first evals cannot be understood")?;
-    suite.name = first_evals::stem(skill);
+    suite.name = first_evals::eval_file_stem(skill);
     // A spec is known by the name of its file, which a command's name with its folders is not.
-    suite.skills.iter_mut().for_each(|known| known.name = first_evals::stem(skill));
-    let dialect = dialects::dialect(format).with_context(|| format!("there is no format {format}"))?;
+    suite.skills.iter_mut().for_each(|known| known.name = first_evals::eval_file_stem(skill));
+    let dialect = dialects::find_dialect(format).with_context(|| format!("there is no format {format}"))?;
     // A spec of clauditor lies beside its skill.
     let folder = match format {
         "clauditor" => skill.folder().to_owned(),
-        _ => first_evals::folder_for(skill),
+        _ => first_evals::eval_folder_for(skill),
     };
-    let (files, apart) = convert::raise_in_parts(dialect, &suite, &folder);
+    let (files, apart) = convert::export_in_parts(dialect, &suite, &folder);
     if files.is_empty() {
         bail!("{format} can say nothing of first evals; practicum init without --dialect writes native ones");
     }
-    let draft = |file: &RaisedFile| {
+    let draft = |file: &ExportedFile| {
         let name =
             RelPath::new(&file.name).with_context(|| format!("{:?} cannot be a file's name", file.name))?;
-        anyhow::Ok(Draft { path: name.under(&folder), content: convert::text(file) })
+        anyhow::Ok(EvalFileDraft { path: name.join_to(&folder), content: convert::text(file) })
     };
-    let mut drafts = files.iter().map(draft).collect::<anyhow::Result<Vec<Draft>>>()?;
+    let mut drafts = files.iter().map(draft).collect::<anyhow::Result<Vec<EvalFileDraft>>>()?;
     if let Some(suite) = apart {
         let beside = native.path.parent().map(Path::to_owned).unwrap_or_default();
         let content = to_yaml(&dialects::to_native(&suite, &beside));
-        drafts.push(Draft { path: native.path, content });
+        drafts.push(EvalFileDraft { path: native.path, content });
     }
     Ok(drafts)
 }
 
 /// Keeps the skill as the first version, and writes its evals.
-fn with_first_version(skill: &Path, evals: &Draft) -> anyhow::Result<()> {
-    let versions = Versions::of(skill)?;
+fn write_with_first_version(skill: &Path, evals: &EvalFileDraft) -> anyhow::Result<()> {
+    let versions = SkillVersions::for_skill(skill)?;
     let evals = std::slice::from_ref(evals);
-    versions.notice().iter().for_each(|notice| say!("{}", safe(notice)));
+    versions.unknown_keys_notice().iter().for_each(|notice| say!("{}", terminal_safe(notice)));
     if !versions.history()?.versions.is_empty() {
         return write(evals);
     }
     versions.snapshot("baseline")?;
-    say!("wrote {}", versions.workspace().join("v0/skill").display());
+    say!("wrote {}", versions.folder().join("v0/skill").display());
     write(evals)
 }
 
 /// Writes what is missing. What is there is what the command would have made, so nothing to write is no error.
-fn write(drafts: &[Draft]) -> anyhow::Result<()> {
-    let (there, missing): (Vec<&Draft>, Vec<&Draft>) = drafts.iter().partition(|draft| draft.path.exists());
+fn write(drafts: &[EvalFileDraft]) -> anyhow::Result<()> {
+    let (there, missing): (Vec<&EvalFileDraft>, Vec<&EvalFileDraft>) =
+        drafts.iter().partition(|draft| draft.path.exists());
     for draft in &there {
         say!("{} is there already and stays as it is", draft.path.display());
     }

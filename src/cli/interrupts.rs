@@ -2,25 +2,25 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::pipeline::Stop;
-use crate::run::Cancel;
+use crate::pipeline::StopSignal;
+use crate::run::CancelToken;
 
 /// How urgent it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum StopRequest {
     /// Ctrl-C: somebody is there, and may say it again.
     Interrupted,
     /// Whoever sends these kills what is still there a moment later, or is already gone.
     Terminated,
 }
 
-struct Wishes {
+struct StopRequests {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Option<Signal>,
 }
 
-impl Wishes {
+impl StopRequests {
     fn listen() -> std::io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -33,7 +33,7 @@ impl Wishes {
         })
     }
 
-    async fn next(&mut self) -> Wish {
+    async fn next_request(&mut self) -> StopRequest {
         let hang_up = async {
             match &mut self.hang_up {
                 Some(signal) => signal.recv().await,
@@ -41,9 +41,9 @@ impl Wishes {
             }
         };
         tokio::select! {
-            _ = self.interrupt.recv() => Wish::Interrupted,
-            _ = self.terminate.recv() => Wish::Terminated,
-            _ = hang_up => Wish::Terminated,
+            _ = self.interrupt.recv() => StopRequest::Interrupted,
+            _ = self.terminate.recv() => StopRequest::Terminated,
+            _ = hang_up => StopRequest::Terminated,
         }
     }
 }
@@ -57,8 +57,8 @@ fn is_ignored(kind: SignalKind) -> bool {
 }
 
 /// Waits until somebody wants the program to end.
-pub async fn any() -> std::io::Result<()> {
-    Wishes::listen()?.next().await;
+pub async fn wait_for_stop_request() -> std::io::Result<()> {
+    StopRequests::listen()?.next_request().await;
     Ok(())
 }
 
@@ -66,27 +66,27 @@ pub async fn any() -> std::io::Result<()> {
 ///
 /// Listening begins with the call and not when the future is first polled: on a busy machine an agent may
 /// already run by then, and a signal that arrives in between would be lost.
-pub fn heed(stop: Stop) -> impl Future<Output = ()> {
-    let wishes = Wishes::listen();
+pub fn stop_on_requests(stop: StopSignal) -> impl Future<Output = ()> {
+    let wishes = StopRequests::listen();
     async move {
         let Ok(mut wishes) = wishes else { return };
-        if wishes.next().await == Wish::Interrupted {
+        if wishes.next_request().await == StopRequest::Interrupted {
             say!("stopping after what runs now; once more to stop at once");
-            stop.after_running();
-            wishes.next().await;
+            stop.stop_after_running();
+            wishes.next_request().await;
         }
-        stop.now();
+        stop.stop_now();
     }
 }
 
 /// The same for work that has no runtime of its own yet.
-pub fn heed_aside() -> Cancel {
-    let cancel = Cancel::default();
+pub fn cancel_on_request() -> CancelToken {
+    let cancel = CancelToken::default();
     let told = cancel.clone();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         if let Ok(runtime) = runtime
-            && runtime.block_on(any()).is_ok()
+            && runtime.block_on(wait_for_stop_request()).is_ok()
         {
             told.cancel();
         }

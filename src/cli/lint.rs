@@ -2,10 +2,12 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 
-use super::{complain, print};
-use crate::lint::{Linted, RULES, Tally, document, find, lint, rule};
+use super::{print, report_error};
+use crate::lint::{
+    LintTally, LintedSkill, RULES, find_rule, find_skill_files, lint_document, lint_skill_file,
+};
 use crate::report::render_diagnostics;
-use crate::tree::closest;
+use crate::tree::closest_word;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -18,7 +20,7 @@ Examples:
 Exit codes:
   0  no errors (with --strict: no warnings either)
   2  an invalid skill, no skills found, or bad usage")]
-pub struct Args {
+pub struct LintArgs {
     /// Skill folders, SKILL.md files, or folders to search for skills
     #[arg(default_value = ".", value_name = "SKILL")]
     paths: Vec<PathBuf>,
@@ -36,41 +38,42 @@ pub struct Args {
     rules: bool,
 }
 
-pub fn main(args: &Args) -> u8 {
-    run(args).unwrap_or_else(|error| complain(&error))
+pub fn main(args: &LintArgs) -> u8 {
+    run(args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn run(args: &Args) -> anyhow::Result<u8> {
+fn run(args: &LintArgs) -> anyhow::Result<u8> {
     if let Some(code) = &args.explain {
-        let rule = rule(code).ok_or_else(|| unknown(code))?;
+        let rule = find_rule(code).ok_or_else(|| unknown_rule_error(code))?;
         print(&rule.explain())?;
         return Ok(0);
     }
     if args.rules {
-        print(&listed())?;
+        print(&list_rules())?;
         return Ok(0);
     }
-    let linted: Vec<Linted> = find(&args.paths)?.iter().map(|file| lint(file)).collect();
+    let linted: Vec<LintedSkill> =
+        find_skill_files(&args.paths)?.iter().map(|file| lint_skill_file(file)).collect();
     if args.json {
-        print(&format!("{}\n", document(&linted, args.strict)?))?;
+        print(&format!("{}\n", lint_document(&linted, args.strict)?))?;
     } else {
         let colour = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
         for skill in &linted {
             print(&render_diagnostics(&skill.diagnostics, &skill.file, &skill.text, colour))?;
         }
-        print(&format!("{}\n", Tally::of(&linted)))?;
+        print(&format!("{}\n", LintTally::from_linted(&linted)))?;
     }
-    Ok(if linted.iter().all(|skill| skill.ok(args.strict)) { 0 } else { 2 })
+    Ok(if linted.iter().all(|skill| skill.passes(args.strict)) { 0 } else { 2 })
 }
 
-fn unknown(code: &str) -> anyhow::Error {
+fn unknown_rule_error(code: &str) -> anyhow::Error {
     let known: Vec<&str> = RULES.iter().map(|rule| rule.code).collect();
     let meant =
-        closest(code, &known).map_or_else(String::new, |known| format!("; did you mean \"{known}\"?"));
+        closest_word(code, &known).map_or_else(String::new, |known| format!("; did you mean \"{known}\"?"));
     anyhow!("there is no rule \"{code}\"{meant}\nthe rules are: {}", known.join(", "))
 }
 
-fn listed() -> String {
+fn list_rules() -> String {
     let widest = RULES.iter().map(|rule| rule.code.len()).max().unwrap_or_default();
     RULES
         .iter()

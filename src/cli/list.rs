@@ -1,10 +1,10 @@
-use super::evals::{Choices, Evals};
-use super::{complain, counted, environment, print, print_json, tell_notices};
-use crate::intake::{self, IntakeError};
+use super::shared_args::{EvalsArgs, SettingArgs};
+use super::{count_with_noun, environment, print, print_json, report_error, tell_notices};
 use crate::model::Fixture;
-use crate::plan::{Filter, Plan, plan};
-use crate::report::{Listed, ListedCase, ListedFile, ListedSuite, ListedTrials, safe};
-use crate::settings::Layers;
+use crate::plan::{CaseFilter, Plan, build_plan};
+use crate::report::{ListedCase, ListedFile, ListedSuite, ListedTrials, PlanListing, terminal_safe};
+use crate::run_setup::{self, RunSetupError};
+use crate::settings::SettingLayers;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -15,34 +15,34 @@ Examples:
   practicum list                             every eval below this folder
   practicum list skills/release-notes --arm with --arm without
   practicum list . --json | jq '.suites[].name'")]
-pub struct Args {
+pub struct ListArgs {
     #[command(flatten)]
-    evals: Evals,
+    evals: EvalsArgs,
     #[command(flatten)]
-    choices: Choices,
+    choices: SettingArgs,
     /// Print JSON, and nothing else, on standard output
     #[arg(long)]
     json: bool,
 }
 
-pub fn main(args: Args) -> u8 {
-    list(&args).unwrap_or_else(|error| complain(&error))
+pub fn main(args: ListArgs) -> u8 {
+    list(&args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn list(args: &Args) -> anyhow::Result<u8> {
+fn list(args: &ListArgs) -> anyhow::Result<u8> {
     let environment = environment();
     let ask = args.evals.inputs();
-    let layers = Layers::read(args.choices.flags(), environment.clone(), &args.evals.project())
-        .map_err(IntakeError::from)?;
-    let reading = intake::read(&ask, &environment)?;
+    let layers = SettingLayers::read(args.choices.flags(), environment.clone(), &args.evals.project())
+        .map_err(RunSetupError::from)?;
+    let reading = run_setup::read_eval_files(&ask, &environment)?;
     tell_notices(&reading.notices);
     let invalid = reading.has_errors();
-    let planned = intake::outline(reading, &layers)?;
-    let plan = plan(planned, &Filter::default());
+    let planned = run_setup::outline_eval_files(reading, &layers)?;
+    let plan = build_plan(planned, &CaseFilter::default());
     if args.json {
-        print_json(&document(&plan))?;
+        print_json(&list_document(&plan))?;
     } else {
-        print(&in_words(&plan))?;
+        print(&describe_plan(&plan))?;
     }
     if invalid {
         say!("error: some files cannot be understood and are not listed; practicum check says why");
@@ -64,19 +64,19 @@ fn trials_of(plan: &Plan, suite: usize, case: usize) -> Vec<ListedTrials> {
     counts
 }
 
-fn listed_file(Fixture { from, to, access: _ }: &Fixture) -> ListedFile {
+fn listed_file(Fixture { source: from, destination: to, access: _ }: &Fixture) -> ListedFile {
     ListedFile { from: std::path::absolute(from).unwrap_or_else(|_| from.clone()), to: to.to_string() }
 }
 
 /// What is planned, as JSON tells it.
-pub fn document(plan: &Plan) -> Listed {
+pub fn list_document(plan: &Plan) -> PlanListing {
     let suites = plan.suites.iter().enumerate().map(|(index, planned)| {
         let suite = &planned.suite;
         let cases = suite.cases.iter().enumerate().map(|(case_index, case)| ListedCase {
             id: case.id.clone(),
             group: case.group.clone(),
             checks: case.checks.len(),
-            files: case.room.files.iter().map(listed_file).collect(),
+            files: case.workspace.files.iter().map(listed_file).collect(),
             trials: trials_of(plan, index, case_index),
         });
         ListedSuite {
@@ -87,30 +87,35 @@ pub fn document(plan: &Plan) -> Listed {
             cases: cases.collect(),
         }
     });
-    Listed { schema_version: 1, suites: suites.collect(), trials: plan.trials.len() }
+    PlanListing { schema_version: 1, suites: suites.collect(), trials: plan.trials.len() }
 }
 
-fn in_words(plan: &Plan) -> String {
+fn describe_plan(plan: &Plan) -> String {
     let mut out = String::new();
     for (index, planned) in plan.suites.iter().enumerate() {
         let suite = &planned.suite;
         let skills: Vec<&str> = suite.skills.iter().map(|skill| skill.name.as_str()).collect();
         let about = if skills.is_empty() { "no skill named".to_owned() } else { skills.join(", ") };
-        out.push_str(&format!("{} ({}; {})\n", safe(&suite.name), suite.origin.dialect, safe(&about)));
+        out.push_str(&format!(
+            "{} ({}; {})\n",
+            terminal_safe(&suite.name),
+            suite.origin.dialect,
+            terminal_safe(&about)
+        ));
         for (case_index, case) in suite.cases.iter().enumerate() {
             let trials: Vec<String> = trials_of(plan, index, case_index)
                 .into_iter()
                 .map(|ListedTrials { agent, arm, count }| format!("{count} × {agent} {arm}"))
                 .collect();
-            out.push_str(&format!("  {}  {}\n", safe(&case.id), trials.join(", ")));
+            out.push_str(&format!("  {}  {}\n", terminal_safe(&case.id), trials.join(", ")));
         }
     }
     let cases: usize = plan.suites.iter().map(|planned| planned.suite.cases.len()).sum();
     out.push_str(&format!(
         "{}, {}, {}\n",
-        counted(plan.suites.len(), "suite"),
-        counted(cases, "case"),
-        counted(plan.trials.len(), "trial")
+        count_with_noun(plan.suites.len(), "suite"),
+        count_with_noun(cases, "case"),
+        count_with_noun(plan.trials.len(), "trial")
     ));
     out
 }

@@ -5,7 +5,7 @@
 /// Tells a person something, as a line on standard error. One who went away must not end a run.
 macro_rules! say {
     ($($words:tt)*) => {
-        $crate::cli::tell(&format!("{}\n", format_args!($($words)*)))
+        $crate::cli::print_to_stderr(&format!("{}\n", format_args!($($words)*)))
     };
 }
 
@@ -20,11 +20,9 @@ mod clean;
 mod compare;
 mod compare_texts;
 mod completions;
-mod confined;
 mod convert;
 mod create;
 mod doctor;
-mod evals;
 mod export;
 mod formats;
 mod gates;
@@ -49,8 +47,10 @@ mod resume;
 mod run;
 mod run_flags;
 mod runs;
+mod sandbox_inner;
 mod schema;
 mod script_approval;
+mod shared_args;
 mod show;
 mod snapshot;
 mod suggest;
@@ -65,12 +65,12 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::intake::IntakeError;
-use crate::model::counted;
+use crate::model::count_with_noun;
 use crate::own_files;
-use crate::report::{render_diagnostics, safe};
+use crate::report::{render_diagnostics, terminal_safe};
+use crate::run_setup::RunSetupError;
 use crate::session::SessionError;
-use crate::settings::{Knob, Layers};
+use crate::settings::{SettingDefinition, SettingLayers};
 use crate::store::{Index, StoreError};
 use adviser::NoAdviser;
 use run_flags::StoppedRun;
@@ -89,79 +89,79 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Run evals: find them, stage each case, let the agent work, mark the result
-    Run(Box<run::Args>),
+    Run(Box<run::RunArgs>),
     /// Try one prompt on a skill, without an eval file
-    Try(Box<try_prompt::Args>),
+    Try(Box<try_prompt::TryArgs>),
     /// Mark again, without an agent: a stored run, or a text that was captured elsewhere
-    Grade(Box<grade::Args>),
+    Grade(Box<grade::GradeArgs>),
     /// Compare runs, the parts of one, modes, or a skill with an earlier version of itself
-    Compare(Box<compare::Args>),
+    Compare(Box<compare::CompareArgs>),
     /// Measure how much the same thing differs from itself
-    Noise(Box<noise::Args>),
+    Noise(Box<noise::NoiseArgs>),
     /// Ask how many runs a comparison needs, before paying for them
-    Power(power::Args),
+    Power(power::PowerArgs),
     /// Improve a skill by its evals: propose, try, compare, keep what is better
-    Improve(Box<improve::Args>),
+    Improve(Box<improve::ImproveArgs>),
     /// Ask for new eval cases, keep those that can be failed, write them down for review
-    Propose(propose::Args),
+    Propose(propose::ProposeArgs),
     /// Keep trials of a run as examples for new eval cases
-    Capture(capture::Args),
+    Capture(capture::CaptureArgs),
     /// Ask for edits to a skill, for the checks that it failed
-    Suggest(suggest::Args),
+    Suggest(suggest::SuggestArgs),
     /// Keep a skill as it is now as a version of it
-    Snapshot(snapshot::Args),
+    Snapshot(snapshot::SnapshotArgs),
     /// List the versions of a skill, and which is best
-    Versions(versions::Args),
+    Versions(versions::VersionsArgs),
     /// Put a skill back to one of its versions
-    Restore(restore::Args),
+    Restore(restore::RestoreArgs),
     /// List the runs of this project
-    Runs(runs::Args),
+    Runs(runs::RunsArgs),
     /// Show a run, or one of its trials
-    Show(show::Args),
+    Show(show::ShowArgs),
     /// Write a report of a stored run
-    Report(report::Args),
+    Report(report::ReportArgs),
     /// Look at runs, cases and transcripts in a browser
-    View(view::Args),
+    View(view::ViewArgs),
     /// Follow a number over the runs of this project
-    Trend(trend::Args),
+    Trend(trend::TrendArgs),
     /// Look for checks that never fail, say nothing about the skill, or flake
-    Audit(audit::Args),
+    Audit(audit::AuditArgs),
     /// Make a badge of a run, for a readme
-    Badge(badge::Args),
+    Badge(badge::BadgeArgs),
     /// Write trials or checks as a table
-    Export(export::Args),
+    Export(export::ExportArgs),
     /// Make the index of runs anew
-    Reindex(reindex::Args),
+    Reindex(reindex::ReindexArgs),
     /// Sweep up after runs that were killed, and remove old ones
-    Clean(clean::Args),
+    Clean(clean::CleanArgs),
     /// Check eval files and the skills they name, without running anything
-    Check(check::Args),
+    Check(check::CheckArgs),
     /// Show what would run: suites, cases and trials
-    List(Box<list::Args>),
+    List(Box<list::ListArgs>),
     /// Write an eval file in another format
-    Convert(convert::Args),
+    Convert(convert::ConvertArgs),
     /// Look at what this machine has: agents, logins, sandbox, disk
-    Doctor(doctor::Args),
+    Doctor(doctor::DoctorArgs),
     /// Draft a first skill from evals that are there before it
-    Create(create::Args),
+    Create(create::CreateArgs),
     /// Write the first evals of a skill, for its author to go on from
-    Init(init::Args),
+    Init(init::InitArgs),
     /// List the formats that has_format checks and field formats know by name
-    Formats(formats::Args),
+    Formats(formats::FormatsArgs),
     /// Read skills as a critic would: the specification, links, scripts, conventions
-    Lint(lint::Args),
+    Lint(lint::LintArgs),
     /// Print the JSON Schema of a file that is read or written
-    Schema(schema::Args),
+    Schema(schema::SchemaArgs),
     /// Serve a model gateway alone: play a script, meter, record or replay
-    Gateway(gateway::Args),
+    Gateway(gateway::GatewayArgs),
     /// Print what a shell needs to complete command lines
-    Completions(completions::Args),
+    Completions(completions::CompletionsArgs),
     /// Print the manual page, or write those of all commands
-    Man(man::Args),
+    Man(man::ManArgs),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
-    BuiltinAgent(builtin_agent::Args),
+    BuiltinAgent(builtin_agent::BuiltinAgentArgs),
     #[command(name = crate::sandbox::SUBCOMMAND, hide = true)]
-    Confined(confined::Args),
+    Confined(sandbox_inner::SandboxInnerArgs),
 }
 
 const EXIT_CODES: &str = "\
@@ -184,7 +184,7 @@ pub fn main() -> ExitCode {
         }
         error.exit()
     });
-    let tells_of_evals = cli.command.tells_of_evals();
+    let tells_of_evals = cli.command.prints_eval_content();
     let code = match cli.command {
         Command::Run(args) => run::main(*args),
         Command::Try(args) => try_prompt::main(&args),
@@ -222,10 +222,10 @@ pub fn main() -> ExitCode {
         Command::Completions(args) => completions::main(&args),
         Command::Man(args) => man::main(&args),
         Command::BuiltinAgent(args) => builtin_agent::main(args),
-        Command::Confined(args) => confined::main(args),
+        Command::Confined(args) => sandbox_inner::main(args),
     };
     if tells_of_evals {
-        own_files::remember_streams();
+        own_files::record_stream_contents();
     }
     ExitCode::from(code)
 }
@@ -260,7 +260,7 @@ fn hint_for(error: &clap::Error) -> Option<&'static str> {
 
 impl Command {
     /// Whether what it prints may say what evals expect, so that no agent may find it in its project.
-    fn tells_of_evals(&self) -> bool {
+    fn prints_eval_content(&self) -> bool {
         match self {
             Command::Run(_)
             | Command::Try(_)
@@ -304,7 +304,7 @@ impl Command {
 }
 
 /// The command line as a whole, for those that describe it.
-fn program() -> clap::Command {
+fn command_line() -> clap::Command {
     Cli::command()
 }
 
@@ -321,61 +321,61 @@ fn environment() -> BTreeMap<String, String> {
 }
 
 /// Whether standard error may have colours.
-fn colour() -> bool {
+fn has_colour() -> bool {
     use std::io::IsTerminal;
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// An error for people: what happened, and why. Gives the exit code: bad usage and bad files are
 /// 2, a machine that cannot do it is 3.
-fn complain(error: &anyhow::Error) -> u8 {
+fn report_error(error: &anyhow::Error) -> u8 {
     let intake = match error.downcast_ref() {
         Some(SessionError::Intake(error)) => Some(error),
-        _ => error.downcast_ref::<IntakeError>(),
+        _ => error.downcast_ref::<RunSetupError>(),
     };
-    if let Some(IntakeError::Script { path, text, diagnostics }) = intake {
-        tell(&render_diagnostics(diagnostics, path, text, colour()));
+    if let Some(RunSetupError::Script { path, text, diagnostics }) = intake {
+        print_to_stderr(&render_diagnostics(diagnostics, path, text, has_colour()));
     }
-    say!("error: {}", safe(&format!("{error:#}")));
+    say!("error: {}", terminal_safe(&format!("{error:#}")));
     match intake {
         Some(
-            IntakeError::NotInstalled(_)
-            | IntakeError::NoneInstalled
-            | IntakeError::Gateway(_)
-            | IntakeError::Sandbox(_),
+            RunSetupError::AgentNotInstalled(_)
+            | RunSetupError::NoAgentInstalled
+            | RunSetupError::Gateway(_)
+            | RunSetupError::Sandbox(_),
         ) => 3,
         Some(
-            IntakeError::Discover(_)
-            | IntakeError::Settings(_)
-            | IntakeError::Skill(_)
-            | IntakeError::Plugin(_)
-            | IntakeError::NoSkillNamed(_)
-            | IntakeError::SeveralSkillsNamed { .. }
-            | IntakeError::UnknownAgent { .. }
-            | IntakeError::NotOfSuite { .. }
-            | IntakeError::OwnRival { .. }
-            | IntakeError::Mode(_)
-            | IntakeError::Script { .. }
-            | IntakeError::Cassette(_)
-            | IntakeError::NoSuchCriterion { .. }
-            | IntakeError::NoJudge(_)
-            | IntakeError::Missing(_),
+            RunSetupError::Discover(_)
+            | RunSetupError::Settings(_)
+            | RunSetupError::Skill(_)
+            | RunSetupError::Plugin(_)
+            | RunSetupError::NoSkillNamed(_)
+            | RunSetupError::SeveralSkillsNamed { .. }
+            | RunSetupError::UnknownAgent { .. }
+            | RunSetupError::SkillNotInSuite { .. }
+            | RunSetupError::SkillIsOwnRival { .. }
+            | RunSetupError::UnknownMode(_)
+            | RunSetupError::Script { .. }
+            | RunSetupError::Cassette(_)
+            | RunSetupError::UnknownCriterion { .. }
+            | RunSetupError::NoJudge(_)
+            | RunSetupError::CannotRun(_),
         ) => 2,
         None if matches!(error.downcast_ref(), Some(SessionError::Store(_) | SessionError::Io { .. })) => 3,
         None if error.is::<StoreError>() || error.is::<run::NotReady>() || error.is::<NoAdviser>() => 3,
-        None if error.chain().filter_map(|cause| cause.downcast_ref()).any(is_no_room) => 3,
+        None if error.chain().filter_map(|cause| cause.downcast_ref()).any(is_disk_full) => 3,
         None => error.downcast_ref::<StoppedRun>().map_or(2, |stopped| stopped.exit),
     }
 }
 
 /// Whether nothing could be written there, whatever was asked for.
-fn is_no_room(error: &std::io::Error) -> bool {
+fn is_disk_full(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(error.kind(), FileTooLarge | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
 }
 
 /// Writes to standard error. That nobody can hear it is nothing anyone could be told.
-fn tell(text: &str) {
+fn print_to_stderr(text: &str) {
     use std::io::Write;
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
@@ -383,7 +383,7 @@ fn tell(text: &str) {
 /// Tells notes for the user on standard error, such as which eval files were skipped.
 fn tell_notices(notices: &[String]) {
     for notice in notices {
-        say!("note: {}", safe(notice));
+        say!("note: {}", terminal_safe(notice));
     }
 }
 
@@ -398,13 +398,13 @@ fn print(text: &str) -> anyhow::Result<()> {
 }
 
 /// The index of a project, up to date. What a person should know about it is said.
-fn index(project: &Path) -> anyhow::Result<Index> {
-    if Index::is_to_be_made(project) {
+fn open_index(project: &Path) -> anyhow::Result<Index> {
+    if Index::needs_first_build(project) {
         say!("note: the index of runs is made, which may take a while");
     }
-    let index = Index::of(project)?;
+    let index = Index::open_updated(project)?;
     if let Some(notice) = index.notice() {
-        say!("note: {}", safe(notice));
+        say!("note: {}", terminal_safe(notice));
     }
     Ok(index)
 }
@@ -415,8 +415,8 @@ fn print_json(document: &impl serde::Serialize) -> anyhow::Result<()> {
 }
 
 /// The value of a knob that no suite has a say in.
-fn setting<T>(layers: &Layers, knob: &Knob<T>) -> Result<T, IntakeError> {
-    Ok(layers.pick_global(knob)?.value)
+fn global_setting<T>(layers: &SettingLayers, knob: &SettingDefinition<T>) -> Result<T, RunSetupError> {
+    Ok(layers.resolve_global(knob)?.value)
 }
 
 /// The async runtime, as large as the machine.
@@ -426,12 +426,12 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 #[cfg(test)]
 mod tests {
-    use super::program;
+    use super::command_line;
 
     /// Paragraphs are wrapped to the terminal, so none is broken by hand; examples are not, so they fit.
     #[test]
     fn what_stands_below_the_options_is_readable_in_eighty_columns() {
-        for command in program().get_subcommands() {
+        for command in command_line().get_subcommands() {
             let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             let lines: Vec<&str> = text.lines().collect();
             for pair in lines.windows(2) {
@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn every_command_has_an_example() {
-        for command in program().get_subcommands().filter(|command| !command.is_hide_set()) {
+        for command in command_line().get_subcommands().filter(|command| !command.is_hide_set()) {
             let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             let name = command.get_name();
             let shown = text.contains(&format!("practicum {name}"));

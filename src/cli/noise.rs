@@ -1,14 +1,14 @@
 use anyhow::anyhow;
 
-use super::evals::{Choices, Evals};
 use super::resume::RunToResume;
 use super::run_flags::{RunFlags, refuse_stopped};
-use super::{complain, print, print_json, run};
-use crate::compare::noise_of;
-use crate::model::{Noise, TrialRecord, counted};
-use crate::report::safe;
+use super::shared_args::{EvalsArgs, SettingArgs};
+use super::{print, print_json, report_error, run};
+use crate::compare::measure_noise;
+use crate::model::{Noise, TrialRecord, count_with_noun};
+use crate::report::terminal_safe;
 use crate::session::{RunOptions, Session};
-use crate::store::{keep_noise, records};
+use crate::store::{read_records, save_noise};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -20,11 +20,11 @@ the model changes much. Half a measurement is not kept: --resume goes on with it
 Examples:
   practicum noise skills/release-notes             ten runs of each case
   practicum noise evals.yaml --repeat 30 -j 4      thirty, four at a time")]
-pub struct Args {
+pub struct NoiseArgs {
     #[command(flatten)]
-    evals: Evals,
+    evals: EvalsArgs,
     #[command(flatten)]
-    choices: Choices,
+    choices: SettingArgs,
     #[command(flatten)]
     flags: RunFlags,
     /// Go on with a measurement that did not come to its end, as it was begun: only what is missing is run.
@@ -34,26 +34,26 @@ pub struct Args {
 }
 
 /// How often each case runs unless told otherwise.
-const RUNS: u32 = 10;
+const DEFAULT_RUNS: u32 = 10;
 
-pub fn main(args: Args) -> u8 {
-    noise(args).unwrap_or_else(|error| complain(&error))
+pub fn main(args: NoiseArgs) -> u8 {
+    noise(args).unwrap_or_else(|error| report_error(&error))
 }
 
 /// The arguments that may be given beside `--resume`, by their names.
 pub fn resumable_arguments() -> Vec<&'static str> {
-    [&RunFlags::RESUMABLE[..], &Choices::RESUMABLE, &["resume"]].concat()
+    [&RunFlags::RESUMABLE[..], &SettingArgs::RESUMABLE, &["resume"]].concat()
 }
 
-impl Args {
+impl NoiseArgs {
     /// The typed options that the arguments give. A result of an earlier run would only repeat itself, so none is used.
     pub fn options(&self) -> RunOptions {
-        let choices = self.choices.clone().with_repeat(RUNS);
+        let choices = self.choices.clone().with_repeat(DEFAULT_RUNS);
         RunOptions { no_reuse: true, ..self.flags.options(&self.evals, &choices) }
     }
 }
 
-fn noise(args: Args) -> anyhow::Result<u8> {
+fn noise(args: NoiseArgs) -> anyhow::Result<u8> {
     let json = args.flags.json;
     let mut project = args.evals.project();
     let session = match &args.resume {
@@ -69,35 +69,35 @@ fn noise(args: Args) -> anyhow::Result<u8> {
     let session = session.with_limits(args.flags.limits()).showing_only(args.flags.dry_run);
     let finished = run::run_for_command(&args.flags, session)?;
     let Some(finished) = finished.map(refuse_stopped).transpose()? else { return Ok(0) };
-    let records: Vec<TrialRecord> = records(finished.run_dir.path())?.into_values().collect();
-    let measured = noise_of(&records.iter().collect::<Vec<_>>());
+    let records: Vec<TrialRecord> = read_records(finished.run_dir.path())?.into_values().collect();
+    let measured = measure_noise(&records.iter().collect::<Vec<_>>());
     if measured.cases.iter().all(|case| case.flip_rate.is_none()) {
         say!("error: no case has two runs with a verdict, so nothing is known of noise; see practicum show");
         return Ok(3);
     }
-    keep_noise(&project, &measured).map_err(|why| anyhow!(why))?;
+    save_noise(&project, &measured).map_err(|why| anyhow!(why))?;
     if json {
         print_json(&measured)?;
     } else {
-        print(&in_words(&measured))?;
+        print(&describe_noise(&measured))?;
     }
     Ok(0)
 }
 
-fn in_words(noise: &Noise) -> String {
+fn describe_noise(noise: &Noise) -> String {
     let mut out = String::new();
     let flaky = || noise.cases.iter().filter(|case| case.is_flaky());
     for case in flaky() {
         out.push_str(&format!(
             "flaky: {} of {} ({}): {}/{} passed, two runs differ {:.0} % of the time\n",
-            safe(&case.id),
-            safe(&case.suite),
-            safe(&case.agent),
+            terminal_safe(&case.id),
+            terminal_safe(&case.suite),
+            terminal_safe(&case.agent),
             case.passed,
             case.runs,
             case.flip_rate.unwrap_or_default() * 100.0
         ));
     }
-    out.push_str(&format!("flaky: {} of {}\n", flaky().count(), counted(noise.cases.len(), "case")));
+    out.push_str(&format!("flaky: {} of {}\n", flaky().count(), count_with_noun(noise.cases.len(), "case")));
     out
 }

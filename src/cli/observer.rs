@@ -2,14 +2,14 @@
 
 use super::plan_view::{progress, show_estimate, show_plan};
 use super::script_approval::ask_about_scripts;
-use super::{colour, environment, interrupts, tell};
-use crate::dialects::{self, Loaded};
-use crate::event::Sink;
-use crate::intake::Reading;
+use super::{environment, has_colour, interrupts, print_to_stderr};
+use crate::dialects::{self, LoadedFile};
+use crate::event::EventSink;
 use crate::model::Severity;
-use crate::pipeline::Stop;
-use crate::plan::{Filter, Plan};
-use crate::report::{render_diagnostics, safe};
+use crate::pipeline::StopSignal;
+use crate::plan::{CaseFilter, Plan};
+use crate::report::{render_diagnostics, terminal_safe};
+use crate::run_setup::EvalFiles;
 use crate::session::{PlannedRun, RunObserver, ScriptApproval, ScriptToApprove, SessionError};
 
 /// Writes to standard error what a user at a terminal or a CI log should see.
@@ -22,21 +22,21 @@ pub struct TerminalObserver {
 
 impl RunObserver for TerminalObserver {
     fn on_notice(&mut self, text: &str) {
-        say!("note: {}", safe(text));
+        say!("note: {}", terminal_safe(text));
     }
 
     fn on_case_not_run(&mut self, text: &str) {
-        say!("not run: {}", safe(text));
+        say!("not run: {}", terminal_safe(text));
     }
 
     fn on_files_not_staged(&mut self, text: &str) {
         if !self.quiet {
-            say!("note: {}", safe(text));
+            say!("note: {}", terminal_safe(text));
         }
     }
 
-    fn on_eval_files(&mut self, reading: &Reading, filter: &Filter) {
-        let is_wanted = |file: &&Loaded| match &file.lowered.suite {
+    fn on_eval_files(&mut self, reading: &EvalFiles, filter: &CaseFilter) {
+        let is_wanted = |file: &&LoadedFile| match &file.lowered.suite {
             Some(suite) => filter.wants_some_of(suite),
             None => dialects::case_id_of_file(file).is_none_or(|id| filter.wants_id(&id)),
         };
@@ -44,7 +44,7 @@ impl RunObserver for TerminalObserver {
         for file in reading.files.iter().filter(is_wanted) {
             let diagnostics = &file.lowered.diagnostics;
             if diagnostics.iter().any(|problem| problem.severity != Severity::Notice) {
-                tell(&render_diagnostics(diagnostics, &file.path, &file.text, colour()));
+                print_to_stderr(&render_diagnostics(diagnostics, &file.path, &file.text, has_colour()));
             }
         }
     }
@@ -64,11 +64,11 @@ impl RunObserver for TerminalObserver {
         ask_about_scripts(scripts, cases_without)
     }
 
-    fn event_sinks(&mut self, plan: &Plan) -> Vec<Box<dyn Sink>> {
+    fn event_sinks(&mut self, plan: &Plan) -> Vec<Box<dyn EventSink>> {
         progress(self.quiet, plan.suites.len(), &environment()).into_iter().collect()
     }
 
-    fn on_start(&mut self, stop: &Stop) {
-        tokio::spawn(interrupts::heed(stop.clone()));
+    fn on_start(&mut self, stop: &StopSignal) {
+        tokio::spawn(interrupts::stop_on_requests(stop.clone()));
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 
-use crate::cli::counted;
-use crate::event::Sink;
-use crate::history::{Wanted, estimate};
+use crate::cli::count_with_noun;
+use crate::event::EventSink;
+use crate::history::{EstimatedTrialKind, estimate_run};
 use crate::model::{Trial, format_duration};
 use crate::plan::Plan;
-use crate::report::{LiveView, Progress, Suites, safe};
+use crate::report::{LiveView, PlainProgress, SuiteNaming, terminal_safe};
 use crate::session::PlannedRun;
 use crate::store::Index;
 
@@ -27,9 +27,9 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
     agents.dedup();
     say!(
         "plan: {} of {} in {} with {}",
-        counted(plan.trials.len(), "trial"),
-        counted(cases, "case"),
-        counted(suites.len(), "suite"),
+        count_with_noun(plan.trials.len(), "trial"),
+        count_with_noun(cases, "case"),
+        count_with_noun(suites.len(), "suite"),
         agents.join(", ")
     );
     if reused > 0 {
@@ -39,12 +39,12 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
         );
     }
     if probes > 0 {
-        let many = counted(probes, "probe");
+        let many = count_with_noun(probes, "probe");
         say!("  {many} before, one per agent and skill whose activation is measured (--no-probe: none)");
     }
     for (suite, cases) in suites.iter().take(MOST_SUITES) {
         let planned = &plan.suites[*suite];
-        let limits = cases.iter().map(|case| planned.limit(&planned.suite.cases[*case]));
+        let limits = cases.iter().map(|case| planned.time_limit(&planned.suite.cases[*case]));
         let longest = limits.max().unwrap_or(planned.settings.timeout.value);
         let scripted = if planned.script.is_some() { ", the model's answers are scripted" } else { "" };
         let rivals: Vec<&str> = planned.suite.rivals.iter().map(|rival| rival.name.as_str()).collect();
@@ -52,14 +52,14 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
             if rivals.is_empty() { String::new() } else { format!(", beside {}", rivals.join(", ")) };
         say!(
             "  {}: {}, at most {} each{}{scripted}",
-            safe(&planned.suite.name),
-            counted(cases.len(), "case"),
+            terminal_safe(&planned.suite.name),
+            count_with_noun(cases.len(), "case"),
             format_duration(longest),
-            safe(&beside)
+            terminal_safe(&beside)
         );
     }
     if suites.len() > MOST_SUITES {
-        let more = counted(suites.len() - MOST_SUITES, "more suite");
+        let more = count_with_noun(suites.len() - MOST_SUITES, "more suite");
         say!("  and {more}; practicum list names them all");
     }
 }
@@ -67,14 +67,14 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
 /// Shows what a run will take, by what it took before. A history that cannot be read is no reason not to run.
 pub fn show_estimate(planned: &PlannedRun<'_>) {
     let PlannedRun { plan, probes, reused, project, jobs } = *planned;
-    let mut wanted: BTreeMap<Wanted, u64> = BTreeMap::new();
+    let mut wanted: BTreeMap<EstimatedTrialKind, u64> = BTreeMap::new();
     let is_to_run = |index: &usize, trial: &Trial| {
-        !reused.known.contains_key(index) && plan.why_not_started(trial).is_none()
+        !reused.trials.contains_key(index) && plan.why_not_started(trial).is_none()
     };
     let to_run = plan.trials.iter().enumerate().filter(|(index, trial)| is_to_run(index, trial));
     for trial in to_run.map(|(_, trial)| trial).chain(&probes.trials) {
-        let (planned, _) = plan.case(trial);
-        let kind = Wanted {
+        let (planned, _) = plan.suite_and_case(trial);
+        let kind = EstimatedTrialKind {
             suite: planned.suite.name.clone(),
             agent: trial.condition.agent.clone(),
             model: trial.condition.model.clone(),
@@ -85,22 +85,26 @@ pub fn show_estimate(planned: &PlannedRun<'_>) {
     if wanted.is_empty() {
         return;
     }
-    let text = match Index::of(project).and_then(|index| estimate(&index, &wanted)) {
-        Ok(estimate) => estimate.in_words(jobs),
+    let text = match Index::open_updated(project).and_then(|index| estimate_run(&index, &wanted)) {
+        Ok(estimate) => estimate.describe(jobs),
         Err(error) => format!("cost and time unknown: {error}"),
     };
-    say!("  estimate: {}", safe(&text));
+    say!("  estimate: {}", terminal_safe(&text));
 }
 
 /// How the user sees the run go on. Where nobody looks at a terminal, lines are better.
-pub fn progress(quiet: bool, suites: usize, environment: &BTreeMap<String, String>) -> Option<Box<dyn Sink>> {
-    let suites = Suites::of(suites);
+pub fn progress(
+    quiet: bool,
+    suites: usize,
+    environment: &BTreeMap<String, String>,
+) -> Option<Box<dyn EventSink>> {
+    let suites = SuiteNaming::from_count(suites);
     let set = |name: &str| environment.get(name).is_some_and(|value| !value.is_empty());
     let dumb = environment.get("TERM").is_some_and(|term| term == "dumb");
     let looks = std::io::stderr().is_terminal() && !set("CI") && !dumb;
     match (quiet, looks) {
         (true, _) => None,
-        (false, true) => Some(Box::new(LiveView::begin(suites))),
-        (false, false) => Some(Box::new(Progress::new(std::io::stderr(), suites))),
+        (false, true) => Some(Box::new(LiveView::start(suites))),
+        (false, false) => Some(Box::new(PlainProgress::new(std::io::stderr(), suites))),
     }
 }

@@ -1,6 +1,6 @@
-use super::{complain, counted, print, print_json};
-use crate::report::Needed;
-use crate::stats::{ALPHA, Design, Question, Sought, answer};
+use super::{count_with_noun, print, print_json, report_error};
+use crate::report::PowerDocument;
+use crate::stats::{ALPHA, ComparisonDesign, PowerQuestion, PowerUnknown, answer_power_question};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -17,7 +17,7 @@ Examples:
   practicum power --baseline 0.6 --effect 0.2 --repeat 3  and with 3 runs each?
   practicum power --baseline 0.6 --effect 0.2 --cases 12  how often must 12 run?
   practicum power --baseline 0.6 --cases 12 --repeat 5    what gain would show?")]
-pub struct Args {
+pub struct PowerArgs {
     /// The pass rate now, or without the skill
     #[arg(long, value_name = "RATE", value_parser = parse_share)]
     baseline: f64,
@@ -65,14 +65,14 @@ fn within(text: &str, low: f64, high: f64) -> Option<f64> {
     text.parse().ok().filter(|number| (low..=high).contains(number))
 }
 
-pub fn main(args: &Args) -> u8 {
+pub fn main(args: &PowerArgs) -> u8 {
     match power(args) {
         Ok(()) => 0,
-        Err(error) => complain(&error),
+        Err(error) => report_error(&error),
     }
 }
 
-fn power(args: &Args) -> anyhow::Result<()> {
+fn power(args: &PowerArgs) -> anyhow::Result<()> {
     let after = args.baseline + args.effect.unwrap_or_default();
     if !(0.0..=1.0).contains(&after) {
         anyhow::bail!("a pass rate of {} cannot become {after:.2}; give a smaller --effect", args.baseline);
@@ -80,7 +80,7 @@ fn power(args: &Args) -> anyhow::Result<()> {
     if args.effect.is_none() && args.cases.is_none() {
         anyhow::bail!("say what is to be shown (--effect) or with what (--cases)");
     }
-    let question = Question {
+    let question = PowerQuestion {
         baseline: args.baseline,
         effect: args.effect,
         cases: args.cases,
@@ -89,24 +89,28 @@ fn power(args: &Args) -> anyhow::Result<()> {
         alpha: args.alpha,
         power: args.power,
     };
-    let (sought, design) = answer(&question);
+    let (sought, design) = answer_power_question(&question);
     if args.json {
-        return print_json(&document(&question, sought, design));
+        return print_json(&power_document(&question, sought, design));
     }
     print(&match design {
-        Some(design) => in_words(sought, &design, args.usd_per_run),
-        None => impossible(sought, args.power),
+        Some(design) => describe_design(sought, &design, args.usd_per_run),
+        None => impossible_message(sought, args.power),
     })
 }
 
-fn document(question: &Question, sought: Sought, design: Option<Design>) -> Needed {
-    Needed {
+fn power_document(
+    question: &PowerQuestion,
+    sought: PowerUnknown,
+    design: Option<ComparisonDesign>,
+) -> PowerDocument {
+    PowerDocument {
         schema_version: 1,
         sought: match sought {
-            Sought::Cases => "cases",
-            Sought::Repeat => "repeat",
-            Sought::Effect => "effect",
-            Sought::Power => "power",
+            PowerUnknown::Cases => "cases",
+            PowerUnknown::Repeat => "repeat",
+            PowerUnknown::Effect => "effect",
+            PowerUnknown::Power => "power",
         },
         baseline: question.baseline,
         effect: design.map(|design| design.effect).or(question.effect),
@@ -118,33 +122,33 @@ fn document(question: &Question, sought: Sought, design: Option<Design>) -> Need
     }
 }
 
-fn in_words(sought: Sought, design: &Design, usd_per_run: Option<f64>) -> String {
-    let Design { baseline, effect, cases, repeat, power, alpha, .. } = *design;
+fn describe_design(sought: PowerUnknown, design: &ComparisonDesign, usd_per_run: Option<f64>) -> String {
+    let ComparisonDesign { baseline, effect, cases, repeat, power, alpha, .. } = *design;
     let after = baseline + effect;
     let found = match sought {
-        Sought::Cases => counted(cases, "case"),
-        Sought::Repeat => format!("{} of each case", counted(repeat, "run")),
-        Sought::Effect => format!("a change of {effect:+.2}"),
-        Sought::Power => format!("a power of {power:.2}"),
+        PowerUnknown::Cases => count_with_noun(cases, "case"),
+        PowerUnknown::Repeat => format!("{} of each case", count_with_noun(repeat, "run")),
+        PowerUnknown::Effect => format!("a change of {effect:+.2}"),
+        PowerUnknown::Power => format!("a power of {power:.2}"),
     };
     let price =
         usd_per_run.map(|usd| format!(", about ${:.2}", usd * design.runs() as f64)).unwrap_or_default();
-    let times = counted(repeat, "time");
+    let times = count_with_noun(repeat, "time");
     format!(
         "{found}\n\n  {}, each run {times} before and {times} after: {} in all{price}.\n  \
          A pass rate that goes from {baseline:.2} to {after:.2} is then shown with a chance of {power:.2},\n  \
          and one that stays the same is mistaken for a change with a chance of at most {alpha:.2}.\n",
-        counted(cases, "case"),
-        counted(design.runs(), "run")
+        count_with_noun(cases, "case"),
+        count_with_noun(design.runs(), "run")
     )
 }
 
-fn impossible(sought: Sought, power: f64) -> String {
+fn impossible_message(sought: PowerUnknown, power: f64) -> String {
     let why = match sought {
-        Sought::Cases => "no number of cases that anyone would run is enough; look for a larger change",
-        Sought::Repeat => "no number of repeats is enough: the cases differ too much, so add cases",
-        Sought::Effect => "even the largest possible gain would not show; add cases or repeats",
-        Sought::Power => "its power is not known",
+        PowerUnknown::Cases => "no number of cases that anyone would run is enough; look for a larger change",
+        PowerUnknown::Repeat => "no number of repeats is enough: the cases differ too much, so add cases",
+        PowerUnknown::Effect => "even the largest possible gain would not show; add cases or repeats",
+        PowerUnknown::Power => "its power is not known",
     };
     format!("{why} (for a power of {power:.2})\n")
 }

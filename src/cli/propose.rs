@@ -4,19 +4,19 @@ use anyhow::Context;
 use serde_json::Value;
 
 use super::adviser::AdviserFlags;
-use super::{complain, convert, environment, print, print_json, runtime, tell_notices};
-use crate::dialects::{self, Place};
+use super::{convert, environment, print, print_json, report_error, runtime, tell_notices};
+use crate::dialects::{self, EvalFileLocation};
 use crate::discover::DiscoverError;
-use crate::improve::{self, Candidate, Candidates, Capture};
-use crate::intake::{self, IntakeError};
+use crate::improve::{self, Candidate, Candidates, CapturedTrial};
 use crate::model::{Digest, Origin, RelPath, Suite};
-use crate::report::safe;
-use crate::run::Cancel;
+use crate::report::terminal_safe;
+use crate::run::CancelToken;
+use crate::run_setup::{self, RunSetupError};
 use crate::session::RunInputs;
-use crate::settings::{Layers, project_root};
+use crate::settings::{SettingLayers, project_root};
 use crate::skill::evals_folder;
-use crate::tree::{Syntax, to_yaml};
-use crate::versions::Contents;
+use crate::tree::{SourceSyntax, to_yaml};
+use crate::versions::SkillContents;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -30,14 +30,14 @@ Exit codes: 0 there are candidates, 1 none was left, 3 the model gave no answer.
 Examples:
   practicum propose skills/release-notes
   practicum propose skills/release-notes --each 5 --evals tests/evals")]
-pub struct Args {
+pub struct ProposeArgs {
     /// The skill's folder, or a command file
     skill: PathBuf,
     /// Where the evals of the skill are, if not where they usually are
     #[arg(long, value_name = "PATH")]
     evals: Option<PathBuf>,
     /// The format to write; if nothing is said, that of the evals that the skill has, else native
-    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::names()))]
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::dialect_names()))]
     dialect: Option<String>,
     /// How many cases of each kind are asked for: positives, near misses, artifacts, edges
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=10))]
@@ -49,37 +49,39 @@ pub struct Args {
     json: bool,
 }
 
-pub fn main(args: &Args) -> u8 {
-    propose(args).unwrap_or_else(|error| complain(&error))
+pub fn main(args: &ProposeArgs) -> u8 {
+    propose(args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn propose(args: &Args) -> anyhow::Result<u8> {
-    let contents = Contents::of(&args.skill)?;
-    let skill = &contents.skill();
+fn propose(args: &ProposeArgs) -> anyhow::Result<u8> {
+    let contents = SkillContents::scan(&args.skill)?;
+    let skill = &contents.skill_path();
     let project = project_root(skill);
-    let known = known(args)?;
-    let layers = Layers::read(args.advising.flags(), environment(), &project).map_err(IntakeError::from)?;
-    let origin = Origin { dialect: "none".to_owned(), path: project.clone(), digest: Digest::of(b"") };
-    let silent = Suite::silent("candidates", origin);
-    let captured = Capture::all(skill);
+    let known = existing_suites(args)?;
+    let layers =
+        SettingLayers::read(args.advising.flags(), environment(), &project).map_err(RunSetupError::from)?;
+    let origin = Origin { dialect: "none".to_owned(), path: project.clone(), digest: Digest::of_bytes(b"") };
+    let silent = Suite::empty("candidates", origin);
+    let captured = CapturedTrial::read_all(skill);
     let advice = runtime().context("cannot start")?.block_on(async {
         let suite = known.first().unwrap_or(&silent);
         let access = args.advising.model_access();
-        let adviser = access.adviser(&layers, &project, suite, None, Cancel::default()).await?;
+        let adviser = access.adviser(&layers, &project, suite, None, CancelToken::default()).await?;
         anyhow::Ok(improve::propose_cases(&adviser, &contents, &known, &captured, args.each).await?)
     })?;
     let proposed = match advice.answer {
         Ok(proposed) => proposed,
         Err(why) => {
-            say!("error: {}", safe(&why));
+            say!("error: {}", terminal_safe(&why));
             return Ok(3);
         }
     };
-    let (candidates, dropped) = improve::sifted(proposed, skill, &known);
+    let (candidates, dropped) = improve::sift_candidates(proposed, skill, &known);
     let file = match candidates.is_empty() {
         true => None,
         false => {
-            let InFormat { files, apart } = in_format(skill, &candidates, args, &known)?;
+            let CandidateFiles { files, native_rest: apart } =
+                candidates_in_format(skill, &candidates, args, &known)?;
             let file = write(skill, &files)?;
             if let Some(native) = apart {
                 let beside = write(skill, &[native])?;
@@ -92,21 +94,21 @@ fn propose(args: &Args) -> anyhow::Result<u8> {
     if args.json {
         print_json(&found)?;
     } else {
-        print(&in_words(&found))?;
+        print(&describe_candidates(&found))?;
     }
     Ok(u8::from(found.candidates.is_empty()))
 }
 
 /// The suites that are there. Having none yet is the best reason to ask for some.
-fn known(args: &Args) -> anyhow::Result<Vec<Suite>> {
+fn existing_suites(args: &ProposeArgs) -> anyhow::Result<Vec<Suite>> {
     let ask =
         RunInputs { paths: vec![args.skill.clone()], evals: args.evals.clone(), ..RunInputs::default() };
-    match intake::read(&ask, &environment()) {
+    match run_setup::read_eval_files(&ask, &environment()) {
         Ok(reading) => {
             tell_notices(&reading.notices);
             Ok(reading.into_suites()?.into_iter().map(|placed| placed.suite).collect())
         }
-        Err(IntakeError::Discover(DiscoverError::Nothing(_) | DiscoverError::Ignored { .. })) => {
+        Err(RunSetupError::Discover(DiscoverError::NoEvals(_) | DiscoverError::AllSkipped { .. })) => {
             Ok(Vec::new())
         }
         Err(error) => Err(error.into()),
@@ -114,41 +116,42 @@ fn known(args: &Args) -> anyhow::Result<Vec<Suite>> {
 }
 
 /// Candidates as files.
-struct InFormat {
+struct CandidateFiles {
     /// Each a name, or the ending of the only one, and its text.
     files: Vec<(String, String)>,
     /// A native file with the candidates that the format cannot say.
-    apart: Option<(String, String)>,
+    native_rest: Option<(String, String)>,
 }
 
 /// The candidates as files: in the format that was asked for, else in that of the evals that are there. What
 /// it cannot say is told; where it can say nothing of them, they are written as a native file.
-fn in_format(
+fn candidates_in_format(
     skill: &Path,
     candidates: &[Candidate],
-    args: &Args,
+    args: &ProposeArgs,
     known: &[Suite],
-) -> anyhow::Result<InFormat> {
-    let document = improve::native_file(skill, candidates);
+) -> anyhow::Result<CandidateFiles> {
+    let document = improve::candidates_as_native(skill, candidates);
     let head = "# Proposed, and to be judged by a person: keep what is good in a .practicum.yaml file.\n";
     let as_native = |document: &Value| (".yaml".to_owned(), format!("{head}{}", to_yaml(document)));
-    let native = InFormat { files: vec![as_native(&document)], apart: None };
+    let native = CandidateFiles { files: vec![as_native(&document)], native_rest: None };
     let beside = known.first().map(|suite| suite.origin.dialect.clone());
     let Some(format) = args.dialect.clone().or(beside).filter(|format| format != "native") else {
         return Ok(native);
     };
     let folder = evals_folder(skill);
-    let place = Place { root: folder.clone(), project: folder.clone(), plugins: None, skill: None };
+    let place =
+        EvalFileLocation { root: folder.clone(), project: folder.clone(), plugins: None, skill: None };
     let loaded = dialects::load_text(&folder.join("candidates.practicum.yaml"), document.to_string(), &place);
-    let (Some(suite), Some(dialect)) = (loaded.lowered.suite, dialects::dialect(&format)) else {
+    let (Some(suite), Some(dialect)) = (loaded.lowered.suite, dialects::find_dialect(&format)) else {
         return Ok(native);
     };
-    let (files, apart) = convert::raise_in_parts(dialect, &suite, &folder);
+    let (files, apart) = convert::export_in_parts(dialect, &suite, &folder);
     let apart = apart.map(|suite| {
         let is_apart =
             |candidate: &&Candidate| suite.cases.iter().any(|case| candidate.case["id"] == case.id);
         let lost: Vec<Candidate> = candidates.iter().filter(is_apart).cloned().collect();
-        as_native(&improve::native_file(skill, &lost))
+        as_native(&improve::candidates_as_native(skill, &lost))
     });
     let files = match files.as_slice() {
         [] => {
@@ -157,14 +160,14 @@ fn in_format(
         }
         [file] => {
             let ending = match file.syntax {
-                Syntax::Yaml => ".yaml",
-                Syntax::Json => ".json",
+                SourceSyntax::Yaml => ".yaml",
+                SourceSyntax::Json => ".json",
             };
             vec![(ending.to_owned(), convert::text(file))]
         }
         files => files.iter().map(|file| (file.name.clone(), convert::text(file))).collect(),
     };
-    Ok(InFormat { files, apart })
+    Ok(CandidateFiles { files, native_rest: apart })
 }
 
 /// Writes a new file, or a new folder of several, under a name that no run takes up; what someone may be
@@ -203,21 +206,21 @@ fn write_below(folder: &Path, files: &[(String, String)]) -> std::io::Result<()>
     for (name, text) in files {
         let name =
             RelPath::new(name).ok_or_else(|| std::io::Error::other("a case has no name for a file"))?;
-        let path = name.under(folder);
+        let path = name.join_to(folder);
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
         std::fs::write(path, text)?;
     }
     Ok(())
 }
 
-fn in_words(found: &Candidates) -> String {
+fn describe_candidates(found: &Candidates) -> String {
     let mut out = String::new();
     for candidate in &found.candidates {
         let text = |key: &str| candidate.case[key].as_str().unwrap_or_default().to_owned();
-        out.push_str(&format!("{}: {}\n", safe(&text("id")), safe(&text("prompt"))));
+        out.push_str(&format!("{}: {}\n", terminal_safe(&text("id")), terminal_safe(&text("prompt"))));
     }
     for dropped in &found.dropped {
-        out.push_str(&format!("dropped, {}: {}\n", safe(&dropped.id), safe(&dropped.why)));
+        out.push_str(&format!("dropped, {}: {}\n", terminal_safe(&dropped.id), terminal_safe(&dropped.why)));
     }
     match &found.file {
         Some(path) => out.push_str(&format!("written to {} for you to judge\n", path.display())),

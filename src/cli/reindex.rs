@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use super::{complain, counted, print};
+use super::{count_with_noun, print, report_error};
 use crate::settings::project_root;
 use crate::store::Index;
 
@@ -8,18 +8,22 @@ use crate::store::Index;
 #[command(after_help = "\
 The index, .practicum/index.db, only repeats what the run directories say, and keeps up with them by \
 itself. It may be deleted at any time.")]
-pub struct Args {
+pub struct ReindexArgs {
     /// The project, or anything in it
     #[arg(default_value = ".")]
     path: PathBuf,
 }
 
-pub fn main(args: &Args) -> u8 {
-    reindex(args).map_or_else(|error| complain(&error), |()| 0)
+pub fn main(args: &ReindexArgs) -> u8 {
+    reindex(args).map_or_else(|error| report_error(&error), |()| 0)
 }
 
-fn reindex(args: &Args) -> anyhow::Result<()> {
+fn reindex(args: &ReindexArgs) -> anyhow::Result<()> {
     let project = project_root(&std::path::absolute(&args.path)?);
     let found = Index::rebuild(&project)?;
-    print(&format!("{} with {}\n", counted(found.runs, "run"), counted(found.trials, "trial")))
+    print(&format!(
+        "{} with {}\n",
+        count_with_noun(found.runs, "run"),
+        count_with_noun(found.trials, "trial")
+    ))
 }

@@ -7,22 +7,25 @@ use std::time::SystemTime;
 
 use anyhow::{Context, anyhow, bail};
 
-use super::headings::SHOWN;
-use super::{complain, environment};
+use super::headings::OUTPUT;
+use super::{environment, report_error};
 use crate::own_files;
-use crate::report::{Form, REPORTS, Report, Results, Writer, fold, names, report, safe};
+use crate::report::{
+    REPORTS, ReportFormat, ReportOutput, ReportWriter, RunResults, find_report, report_names, terminal_safe,
+    wrap_lines,
+};
 use crate::settings::project_root;
 use crate::store::RunDir;
 
 #[derive(clap::Args)]
 #[command(after_help = after_help())]
-pub struct Args {
+pub struct ReportArgs {
     /// The run: its id, a part of it, its folder, or latest
     #[arg(default_value = "latest")]
     run: String,
     /// Which report
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = parse_format)]
-    format: &'static Report,
+    format: &'static ReportFormat,
     /// Where to write it: a file, a folder for a report of several files, or - for standard output
     #[arg(short, long, value_name = "PATH", default_value = "-")]
     output: String,
@@ -33,51 +36,54 @@ pub struct Args {
 
 fn after_help() -> String {
     let formats: Vec<String> =
-        REPORTS.iter().map(|report| format!("  {:<15} {}", report.name, report.about)).collect();
+        REPORTS.iter().map(|report| format!("  {:<15} {}", report.name, report.description)).collect();
     format!(
         "Formats:\n{}\n\nExamples:\n  practicum report latest --format html -o report.html\n  practicum report 20261115-21 --format junit -o junit.xml",
         formats.join("\n")
     )
 }
 
-fn parse_format(name: &str) -> Result<&'static Report, String> {
-    report(name).ok_or_else(|| format!("it may be {}", names().join(", ")))
+fn parse_format(name: &str) -> Result<&'static ReportFormat, String> {
+    find_report(name).ok_or_else(|| format!("it may be {}", report_names().join(", ")))
 }
 
-pub fn main(args: &Args) -> u8 {
+pub fn main(args: &ReportArgs) -> u8 {
     match write(args) {
         Ok(()) => 0,
-        Err(error) => complain(&error),
+        Err(error) => report_error(&error),
     }
 }
 
-fn write(args: &Args) -> anyhow::Result<()> {
+fn write(args: &ReportArgs) -> anyhow::Result<()> {
     let project = project_root(&std::path::absolute(&args.project)?);
     let run = RunDir::find(&project, &args.run).map_err(|why| anyhow!(why))?;
-    let order = Order { report: args.format, to: Destination::of(args.format, &args.output)? };
-    let results = Results::open(run).map_err(|why| anyhow!(why))?;
-    order.carry_out(&results, &environment())?;
-    if let Destination::Path(path) = &order.to {
-        say!("wrote {}", safe(&path.display().to_string()));
+    let order = ReportRequest {
+        report: args.format,
+        destination: ReportDestination::parse(args.format, &args.output)?,
+    };
+    let results = RunResults::open(run).map_err(|why| anyhow!(why))?;
+    order.write_report(&results, &environment())?;
+    if let ReportDestination::Path(path) = &order.destination {
+        say!("wrote {}", terminal_safe(&path.display().to_string()));
     }
     Ok(())
 }
 
 /// The reports that a run is to write at its end.
 #[derive(Clone, Default, clap::Args)]
-pub struct Reports {
+pub struct ReportOptions {
     /// Write a report of the run: md, html, junit and others (practicum report --help has all; repeatable;
     /// - is standard output)
-    #[arg(long = "report", value_name = "FORMAT=PATH", help_heading = SHOWN)]
-    orders: Vec<Order>,
+    #[arg(long = "report", value_name = "FORMAT=PATH", help_heading = OUTPUT)]
+    orders: Vec<ReportRequest>,
 }
 
-impl Reports {
+impl ReportOptions {
     /// The reports as they are written on a command line, `FORMAT=PATH` each.
     pub fn as_text(&self) -> Vec<String> {
-        let text = |order: &Order| match &order.to {
-            Destination::StandardOutput => format!("{}=-", order.report.name),
-            Destination::Path(path) => format!("{}={}", order.report.name, path.display()),
+        let text = |order: &ReportRequest| match &order.destination {
+            ReportDestination::StandardOutput => format!("{}=-", order.report.name),
+            ReportDestination::Path(path) => format!("{}={}", order.report.name, path.display()),
         };
         self.orders.iter().map(text).collect()
     }
@@ -89,7 +95,7 @@ impl Reports {
     }
 
     /// Before anything is spent: standard output has room for one.
-    pub fn check(&self, json: bool) -> anyhow::Result<()> {
+    pub fn require_one_for_stdout(&self, json: bool) -> anyhow::Result<()> {
         match (self.orders.iter().filter(|order| order.is_for_standard_output()).count(), json) {
             (0, _) | (1, false) => Ok(()),
             (_, true) => bail!("--json takes standard output; give the report a path"),
@@ -98,14 +104,14 @@ impl Reports {
     }
 
     /// Writes them. What cannot be written is told of, and the others are.
-    pub fn write(&self, results: &mut Results, environment: &BTreeMap<String, String>) -> bool {
+    pub fn write(&self, results: &mut RunResults, environment: &BTreeMap<String, String>) -> bool {
         let mut all = true;
         for order in &self.orders {
-            match (order.carry_out(results, environment), &order.to) {
-                (Ok(()), Destination::Path(path)) => results.written.push(path.clone()),
-                (Ok(()), Destination::StandardOutput) => {}
+            match (order.write_report(results, environment), &order.destination) {
+                (Ok(()), ReportDestination::Path(path)) => results.written_reports.push(path.clone()),
+                (Ok(()), ReportDestination::StandardOutput) => {}
                 (Err(error), _) => {
-                    complain(&error);
+                    report_error(&error);
                     all = false;
                 }
             }
@@ -114,99 +120,107 @@ impl Reports {
     }
 
     /// The closing summary, where standard output is free for it; else beside the progress.
-    pub fn show(&self, results: &Results, json: bool) -> anyhow::Result<()> {
+    pub fn show(&self, results: &RunResults, json: bool) -> anyhow::Result<()> {
         let name = if json { "json" } else { "text" };
-        let Some(Form::File(write)) = report(name).map(|report| &report.form) else {
+        let Some(ReportOutput::File(write)) = find_report(name).map(|report| &report.output) else {
             bail!("there is no report {name}");
         };
-        if self.orders.iter().any(Order::is_for_standard_output) {
+        if self.orders.iter().any(ReportRequest::is_for_standard_output) {
             let mut out = anstream::stderr();
             return write(results, &mut out).map_err(Into::into);
         }
         match terminal_width().filter(|_| !json) {
-            Some(width) => to_terminal(results, *write, width),
-            None => to_standard_output(results, *write),
+            Some(width) => write_to_terminal(results, *write, width),
+            None => write_to_standard_output(results, *write),
         }
     }
 }
 
 /// A report that is wanted, and where.
 #[derive(Clone)]
-pub struct Order {
-    report: &'static Report,
-    to: Destination,
+pub struct ReportRequest {
+    report: &'static ReportFormat,
+    destination: ReportDestination,
 }
 
 #[derive(Clone)]
-enum Destination {
+enum ReportDestination {
     StandardOutput,
     Path(PathBuf),
 }
 
-impl Destination {
-    fn of(report: &Report, said: &str) -> anyhow::Result<Self> {
-        match (said, &report.form) {
+impl ReportDestination {
+    fn parse(report: &ReportFormat, said: &str) -> anyhow::Result<Self> {
+        match (said, &report.output) {
             ("", _) => bail!("{} needs a path", report.name),
-            ("-", Form::Folder(_)) => bail!("{} is several files; name a folder for them", report.name),
-            ("-", Form::File(_)) => Ok(Self::StandardOutput),
-            (path, Form::File(_) | Form::Folder(_)) => Ok(Self::Path(PathBuf::from(path))),
+            ("-", ReportOutput::Folder(_)) => {
+                bail!("{} is several files; name a folder for them", report.name)
+            }
+            ("-", ReportOutput::File(_)) => Ok(Self::StandardOutput),
+            (path, ReportOutput::File(_) | ReportOutput::Folder(_)) => Ok(Self::Path(PathBuf::from(path))),
         }
     }
 }
 
 /// As `--report` has it: `FORMAT=PATH`.
-impl FromStr for Order {
+impl FromStr for ReportRequest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, path) = text.split_once('=').ok_or("it must be like junit=results.xml")?;
         let report = parse_format(name)?;
-        let to = Destination::of(report, path).map_err(|error| error.to_string())?;
-        Ok(Self { report, to })
+        let to = ReportDestination::parse(report, path).map_err(|error| error.to_string())?;
+        Ok(Self { report, destination: to })
     }
 }
 
-impl Order {
+impl ReportRequest {
     fn is_for_standard_output(&self) -> bool {
-        matches!(self.to, Destination::StandardOutput)
+        matches!(self.destination, ReportDestination::StandardOutput)
     }
 
     /// Writes the report, and adds to what the environment names.
-    fn carry_out(&self, results: &Results, environment: &BTreeMap<String, String>) -> anyhow::Result<()> {
+    fn write_report(
+        &self,
+        results: &RunResults,
+        environment: &BTreeMap<String, String>,
+    ) -> anyhow::Result<()> {
         let name = self.report.name;
-        match (&self.report.form, &self.to) {
-            (Form::File(write), Destination::StandardOutput) => to_standard_output(results, *write)?,
-            (Form::File(write), Destination::Path(path)) => {
-                to_file(results, path, *write).with_context(|| cannot(name, path))?;
-                own_files::remember(std::slice::from_ref(path));
+        match (&self.report.output, &self.destination) {
+            (ReportOutput::File(write), ReportDestination::StandardOutput) => {
+                write_to_standard_output(results, *write)?
             }
-            (Form::Folder(write), Destination::Path(path)) => {
-                let before = documents(path);
+            (ReportOutput::File(write), ReportDestination::Path(path)) => {
+                write_to_file(results, path, *write).with_context(|| cannot_write_message(name, path))?;
+                own_files::record_written_files(std::slice::from_ref(path));
+            }
+            (ReportOutput::Folder(write), ReportDestination::Path(path)) => {
+                let before = report_files(path);
                 let notes = std::fs::create_dir_all(path)
                     .and_then(|()| write(results, path))
-                    .with_context(|| cannot(name, path))?;
+                    .with_context(|| cannot_write_message(name, path))?;
                 let is_new =
                     |(path, stamp): (PathBuf, _)| (before.get(&path) != Some(&stamp)).then_some(path);
-                let written: Vec<PathBuf> = documents(path).into_iter().filter_map(is_new).collect();
-                own_files::remember(&written);
-                notes.iter().for_each(|note| say!("note: {name}: {}", safe(note)));
+                let written: Vec<PathBuf> = report_files(path).into_iter().filter_map(is_new).collect();
+                own_files::record_written_files(&written);
+                notes.iter().for_each(|note| say!("note: {name}: {}", terminal_safe(note)));
             }
-            (Form::Folder(_), Destination::StandardOutput) => {}
+            (ReportOutput::Folder(_), ReportDestination::StandardOutput) => {}
         }
-        let Some(addition) = &self.report.adds else { return Ok(()) };
+        let Some(addition) = &self.report.environment_file else { return Ok(()) };
         let Some(path) = environment.get(addition.variable).filter(|path| !path.is_empty()) else {
             return Ok(());
         };
         let path = Path::new(path);
-        add_to(results, path, addition.write).with_context(|| cannot(name, path))?;
-        own_files::remember(&[path.to_owned()]);
+        append_to_file(results, path, addition.write).with_context(|| cannot_write_message(name, path))?;
+        own_files::record_written_files(&[path.to_owned()]);
         Ok(())
     }
 }
 
 /// The files below a folder that reports of several files write, with when each was written. What agents
 /// made, and versions of a skill, are copies of what others wrote.
-fn documents(folder: &Path) -> BTreeMap<PathBuf, Option<SystemTime>> {
+fn report_files(folder: &Path) -> BTreeMap<PathBuf, Option<SystemTime>> {
     let copies = |entry: &ignore::DirEntry| entry.file_name() == "outputs" || entry.file_name() == "skill";
     let walk = ignore::WalkBuilder::new(folder)
         .standard_filters(false)
@@ -222,22 +236,22 @@ fn documents(folder: &Path) -> BTreeMap<PathBuf, Option<SystemTime>> {
     documents.map(|entry| (entry.path().to_owned(), written(&entry))).collect()
 }
 
-fn cannot(name: &str, path: &Path) -> String {
+fn cannot_write_message(name: &str, path: &Path) -> String {
     format!("cannot write the report {name} to {}", path.display())
 }
 
-fn to_file(results: &Results, path: &Path, write: Writer) -> std::io::Result<()> {
+fn write_to_file(results: &RunResults, path: &Path, write: ReportWriter) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    finish(results, File::create(path)?, write)
+    finish_file(results, File::create(path)?, write)
 }
 
-fn add_to(results: &Results, path: &Path, write: Writer) -> std::io::Result<()> {
-    finish(results, File::options().create(true).append(true).open(path)?, write)
+fn append_to_file(results: &RunResults, path: &Path, write: ReportWriter) -> std::io::Result<()> {
+    finish_file(results, File::options().create(true).append(true).open(path)?, write)
 }
 
-fn finish(results: &Results, file: File, write: Writer) -> std::io::Result<()> {
+fn finish_file(results: &RunResults, file: File, write: ReportWriter) -> std::io::Result<()> {
     // Colours are for terminals.
     let mut out = BufWriter::new(anstream::StripStream::new(file));
     write(results, &mut out)?;
@@ -251,19 +265,19 @@ fn terminal_width() -> Option<usize> {
     Some(size.ws_col.into()).filter(|columns| *columns > 0)
 }
 
-fn to_terminal(results: &Results, write: Writer, width: usize) -> anyhow::Result<()> {
+fn write_to_terminal(results: &RunResults, write: ReportWriter, width: usize) -> anyhow::Result<()> {
     let mut text = Vec::new();
     write(results, &mut text)?;
-    let folded = fold(&String::from_utf8_lossy(&text), width);
-    sent(|out| out.write_all(folded.as_bytes()))
+    let folded = wrap_lines(&String::from_utf8_lossy(&text), width);
+    with_standard_output(|out| out.write_all(folded.as_bytes()))
 }
 
-fn to_standard_output(results: &Results, write: Writer) -> anyhow::Result<()> {
-    sent(|out| write(results, out))
+fn write_to_standard_output(results: &RunResults, write: ReportWriter) -> anyhow::Result<()> {
+    with_standard_output(|out| write(results, out))
 }
 
 /// Writes to standard output. That nobody reads on is no error.
-fn sent(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> anyhow::Result<()> {
+fn with_standard_output(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> anyhow::Result<()> {
     let mut out = BufWriter::new(anstream::AutoStream::auto(std::io::stdout()).lock());
     match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),

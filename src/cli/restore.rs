@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
-use super::{complain, print};
-use crate::report::safe;
-use crate::versions::Versions;
+use super::{print, report_error};
+use crate::report::terminal_safe;
+use crate::versions::SkillVersions;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -10,7 +10,7 @@ What is there is kept as a version first, the evals stay as they are, and the sk
 
 Examples:
   practicum restore skills/release-notes v0")]
-pub struct Args {
+pub struct RestoreArgs {
     /// The skill's folder, or a command file
     skill: PathBuf,
     /// The version: v0, v1, … (see practicum versions)
@@ -23,16 +23,16 @@ fn parse_version(text: &str) -> Result<u32, String> {
     number.parse().map_err(|_| "it must be like v0".to_owned())
 }
 
-pub fn main(args: &Args) -> u8 {
-    restore(args).map_or_else(|error| complain(&error), |()| 0)
+pub fn main(args: &RestoreArgs) -> u8 {
+    restore(args).map_or_else(|error| report_error(&error), |()| 0)
 }
 
-fn restore(args: &Args) -> anyhow::Result<()> {
-    let versions = Versions::of(&args.skill)?;
-    versions.notice().iter().for_each(|notice| say!("{}", safe(notice)));
+fn restore(args: &RestoreArgs) -> anyhow::Result<()> {
+    let versions = SkillVersions::for_skill(&args.skill)?;
+    versions.unknown_keys_notice().iter().for_each(|notice| say!("{}", terminal_safe(notice)));
     let restored = versions.restore(args.wanted)?;
-    if restored.kept_now {
-        print(&format!("what was there is kept as v{}\n", restored.kept_as))?;
+    if restored.backup_is_new {
+        print(&format!("what was there is kept as v{}\n", restored.backup_version))?;
     }
     let skill = versions.skill().display();
     match restored.changed {

@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::Parser;
 use clap::parser::ValueSource;
 
-use super::{Cli, Command, program};
+use super::{Cli, Command, command_line};
 use crate::session::RunOptions;
 use crate::store::{RunDir, RunInfo};
 
@@ -38,8 +38,8 @@ impl RunToResume {
         let given = GivenArguments::now()?;
         given.allow_only(allowed)?;
         let info = run_dir.info().map_err(|why| anyhow!(why))?;
-        if info.begun_by() != Some(command) {
-            bail!("run {} was not begun by practicum {command}; {}", run_dir.id(), info.way_on());
+        if info.started_by() != Some(command) {
+            bail!("run {} was not begun by practicum {command}; {}", run_dir.id(), info.resume_hint());
         }
         let begun = stored_options(&run_dir, &info)?;
         let trusted_at_start = begun.inputs.trust && !now.inputs.trust;
@@ -84,7 +84,7 @@ impl GivenArguments {
     }
 
     fn parse(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<Self> {
-        let mut program = program();
+        let mut program = command_line();
         let matches = program.try_get_matches_from_mut(words)?;
         let (name, given) = matches.subcommand().ok_or_else(|| anyhow!("no command is given"))?;
         let command = program.find_subcommand(name).ok_or_else(|| anyhow!("there is no {name}"))?;
@@ -128,7 +128,7 @@ mod tests {
     fn resumable_arguments_exist() {
         for (command, names) in [("run", run::resumable_arguments()), ("noise", noise::resumable_arguments())]
         {
-            let mut program = program();
+            let mut program = command_line();
             program.build();
             let command = program.find_subcommand(command).expect("a command");
             for name in names {

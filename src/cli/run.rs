@@ -1,15 +1,17 @@
-use super::evals::{Choices, Evals};
-use super::headings::{CASES, SHOWN};
-use super::report::Reports;
+use super::headings::{CASES, OUTPUT};
+use super::report::ReportOptions;
 use super::resume::RunToResume;
 use super::run_flags::RunFlags;
-use super::{command_words, complain, environment, print};
-use crate::intake::IntakeError;
+use super::shared_args::{EvalsArgs, SettingArgs};
+use super::{command_words, environment, print, report_error};
 use crate::model::ProbeRecord;
-use crate::plan::Planned;
-use crate::report::safe;
-use crate::session::{CaseSelection, FinishedRun, Only, RunOptions, Session};
-use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
+use crate::plan::PlannedSuite;
+use crate::report::terminal_safe;
+use crate::run_setup::RunSetupError;
+use crate::session::{CaseKind, CaseSelection, FinishedRun, RunOptions, Session};
+use crate::settings::{
+    JOBS, JUDGE_JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SettingLayers,
+};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -21,17 +23,17 @@ Examples:
   practicum run . --max-cost 2.50           stop when $2.50 are spent
   practicum run . --report html=report.html   and a page to look at
   practicum run . --record a.cassette.jsonl   keep the answers, for --replay")]
-pub struct Args {
+pub struct RunArgs {
     #[command(flatten)]
-    evals: Evals,
+    evals: EvalsArgs,
     #[command(flatten)]
-    choices: Choices,
+    choices: SettingArgs,
     /// Only cases whose id matches (* and ? are wildcards; repeatable)
     #[arg(long, value_name = "GLOB", help_heading = CASES)]
     case: Vec<String>,
     /// Only cases about what the agent does, or only about whether the skill fires
     #[arg(long, value_name = "artifact|activation", value_parser = parse_only, help_heading = CASES)]
-    only: Option<Only>,
+    only: Option<CaseKind>,
     /// Only a part of the cases, as 2/5: all parts together are the whole
     #[arg(long, value_name = "PART/PARTS", value_parser = parse_shard, help_heading = CASES)]
     shard: Option<(u32, u32)>,
@@ -44,21 +46,21 @@ pub struct Args {
     #[command(flatten)]
     flags: RunFlags,
     #[command(flatten)]
-    reports: Reports,
+    reports: ReportOptions,
     /// Go on with a run that did not come to its end, as it was begun: only what is missing is run. Limits
     /// (--max-cost and --max-tokens count from here, --retries, --retry-wait, --prices, -j, --judge-jobs,
     /// --fail-fast, --no-cache), --trust, --keep-workspaces and what is shown may be said anew
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest", help_heading = CASES)]
     resume: Option<String>,
     /// Print every setting with where it came from, and run nothing
-    #[arg(long, help_heading = SHOWN)]
+    #[arg(long, help_heading = OUTPUT)]
     explain: bool,
 }
 
-fn parse_only(text: &str) -> Result<Only, String> {
+fn parse_only(text: &str) -> Result<CaseKind, String> {
     match text {
-        "artifact" => Ok(Only::Artifact),
-        "activation" => Ok(Only::Activation),
+        "artifact" => Ok(CaseKind::Artifact),
+        "activation" => Ok(CaseKind::Activation),
         _ => Err("it may be artifact or activation".to_owned()),
     }
 }
@@ -71,16 +73,16 @@ fn parse_shard(text: &str) -> Result<(u32, u32), String> {
         .ok_or_else(|| "it must be like 2/5".to_owned())
 }
 
-pub fn main(args: Args) -> u8 {
-    run(args).unwrap_or_else(|error| complain(&error))
+pub fn main(args: RunArgs) -> u8 {
+    run(args).unwrap_or_else(|error| report_error(&error))
 }
 
 /// The arguments that may be given beside `--resume`, by their names.
 pub fn resumable_arguments() -> Vec<&'static str> {
-    [&RunFlags::RESUMABLE[..], &Choices::RESUMABLE, &["orders", "explain", "resume"]].concat()
+    [&RunFlags::RESUMABLE[..], &SettingArgs::RESUMABLE, &["orders", "explain", "resume"]].concat()
 }
 
-impl Args {
+impl RunArgs {
     /// The typed options that the arguments give.
     pub fn options(&self) -> RunOptions {
         RunOptions {
@@ -97,7 +99,7 @@ impl Args {
     }
 }
 
-fn run(args: Args) -> anyhow::Result<u8> {
+fn run(args: RunArgs) -> anyhow::Result<u8> {
     let project = args.evals.project();
     let session = match &args.resume {
         None => Session::new(project).with_options(args.options()),
@@ -111,7 +113,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
         }
     };
     let session = session.showing_only(args.flags.dry_run || args.explain);
-    let reports = Reports::from_text(session.options().reports.iter())?;
+    let reports = ReportOptions::from_text(session.options().reports.iter())?;
     let session = session.with_limits(args.flags.limits()).with_command(command_words());
     let suites = session.read_suites(&mut args.flags.observer())?;
     if args.explain {
@@ -127,7 +129,7 @@ pub fn run_for_command(flags: &RunFlags, session: Session<'_>) -> anyhow::Result
     let session = session.with_command(command_words()).with_environment(environment());
     let finished = flags.run(session.read_suites(&mut flags.observer())?)?;
     let probes = finished.iter().flat_map(|finished| &finished.summary.probes);
-    let failed: Vec<String> = probes.filter(|probe| !probe.fired).map(ProbeRecord::in_words).collect();
+    let failed: Vec<String> = probes.filter(|probe| !probe.fired).map(ProbeRecord::describe).collect();
     if failed.is_empty() { Ok(finished) } else { Err(NotReady(failed.join("\n")).into()) }
 }
 
@@ -136,7 +138,7 @@ pub fn run_for_command(flags: &RunFlags, session: Session<'_>) -> anyhow::Result
 #[error("{0}")]
 pub struct NotReady(String);
 
-fn explain(planned: &[Planned], layers: &Layers) -> Result<String, IntakeError> {
+fn explain(planned: &[PlannedSuite], layers: &SettingLayers) -> Result<String, RunSetupError> {
     let none = || "none".to_owned();
     let whole_run = [
         layers.explain_global(&JOBS, |jobs| jobs.to_string())?,
@@ -154,10 +156,11 @@ fn explain(planned: &[Planned], layers: &Layers) -> Result<String, IntakeError> 
     }
     for suite in planned {
         let origin = &suite.suite.origin;
-        let (name, path) = (safe(&suite.suite.name), safe(&origin.path.display().to_string()));
+        let (name, path) =
+            (terminal_safe(&suite.suite.name), terminal_safe(&origin.path.display().to_string()));
         out.push_str(&format!("{name} ({}, {path})\n", origin.dialect));
         for (name, value, from) in suite.settings.explain() {
-            out.push_str(&format!("  {name:<18} {:<24} {from}\n", safe(&value)));
+            out.push_str(&format!("  {name:<18} {:<24} {from}\n", terminal_safe(&value)));
         }
     }
     Ok(out)

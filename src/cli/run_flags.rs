@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 
 use super::adviser::ModelAccess;
-use super::evals::{Choices, Evals};
-use super::gates::Gates;
-use super::headings::{GATES, JUDGE, LIMITS, ROOM, SHOWN, STAND_INS};
+use super::gates::GateArgs;
+use super::headings::{GATES, JUDGE, LIMITS, OUTPUT, STAND_INS, WORKSPACE};
 use super::observer::TerminalObserver;
-use super::report::Reports;
+use super::report::ReportOptions;
+use super::shared_args::{EvalsArgs, SettingArgs};
 use super::{list, print_json, runtime};
 use crate::model::{Gate, Ratio};
-use crate::report::Results;
+use crate::report::RunResults;
 use crate::session::{FinishedRun, PreparedRun, RunInputs, RunLimits, RunOptions, SharedBudget, SuitesToRun};
 use crate::settings::{JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
 
@@ -22,14 +22,14 @@ use crate::settings::{JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SA
 pub struct RunFlags {
     /// Stage this skill beside the one under test, with it and without it: which of them the agent takes
     /// up is the question (repeatable)
-    #[arg(long, value_name = "PATH", help_heading = ROOM)]
+    #[arg(long, value_name = "PATH", help_heading = WORKSPACE)]
     with_skill: Vec<PathBuf>,
     /// Stage this plugin whole for agents that load plugins, in place of a skill of it alone: its commands
     /// and agents too, its hooks and MCP servers with --trust; agents without plugins get its skills (repeatable)
-    #[arg(long, value_name = "DIR", help_heading = ROOM)]
+    #[arg(long, value_name = "DIR", help_heading = WORKSPACE)]
     plugin: Vec<PathBuf>,
     /// Pass this variable on to the agent (repeatable)
-    #[arg(long, value_name = "NAME", value_parser = parse_variable, help_heading = ROOM)]
+    #[arg(long, value_name = "NAME", value_parser = parse_variable, help_heading = WORKSPACE)]
     env: Vec<String>,
     /// Start no more trials once one has failed
     #[arg(long, help_heading = LIMITS)]
@@ -72,13 +72,13 @@ pub struct RunFlags {
     #[arg(long, help_heading = JUDGE)]
     no_judge: bool,
     /// Let checks ask whether links answer (urls_reachable)
-    #[arg(long, help_heading = ROOM)]
+    #[arg(long, help_heading = WORKSPACE)]
     allow_network: bool,
     /// Let the evals' setup and teardown scripts run, and the hooks and MCP servers of plugins
-    #[arg(long, help_heading = ROOM)]
+    #[arg(long, help_heading = WORKSPACE)]
     pub trust: bool,
     #[command(flatten)]
-    gates: Gates,
+    gates: GateArgs,
     /// How many trials run at once
     #[arg(short, long, value_name = "N", help_heading = LIMITS)]
     pub jobs: Option<String>,
@@ -86,22 +86,22 @@ pub struct RunFlags {
     #[arg(long, help_heading = LIMITS)]
     no_cache: bool,
     /// Walls around the agents: as good as this machine can, none, or files and network or no run
-    #[arg(long, value_name = "auto|off|strict", help_heading = ROOM)]
+    #[arg(long, value_name = "auto|off|strict", help_heading = WORKSPACE)]
     sandbox: Option<String>,
     /// Measure activation without first telling each agent once to use each skill
-    #[arg(long, help_heading = ROOM)]
+    #[arg(long, help_heading = WORKSPACE)]
     no_probe: bool,
     /// Show what would run, and run nothing; with --json, as `list` does
-    #[arg(long, help_heading = SHOWN)]
+    #[arg(long, help_heading = OUTPUT)]
     pub dry_run: bool,
     /// Leave the agents' workspaces where they are
-    #[arg(long, help_heading = ROOM)]
+    #[arg(long, help_heading = WORKSPACE)]
     keep_workspaces: bool,
     /// Show no plan and no progress, only the results
-    #[arg(short, long, help_heading = SHOWN)]
+    #[arg(short, long, help_heading = OUTPUT)]
     quiet: bool,
     /// Print the summary document, and nothing else, on standard output
-    #[arg(long, help_heading = SHOWN)]
+    #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
     /// The money that all runs of the command share.
     #[arg(skip)]
@@ -125,7 +125,7 @@ pub fn refuse_stopped(finished: FinishedRun) -> anyhow::Result<FinishedRun> {
         4 => "stopped by its budget",
         _ => return Ok(finished),
     };
-    let way_on = finished.run_dir.info().map_err(|why| anyhow!(why))?.way_on();
+    let way_on = finished.run_dir.info().map_err(|why| anyhow!(why))?.resume_hint();
     Err(StoppedRun { why, way_on, exit }.into())
 }
 
@@ -144,7 +144,7 @@ fn parse_variable(name: &str) -> Result<String, String> {
 
 impl RunFlags {
     /// The typed options of a run of these evals.
-    pub fn options(&self, evals: &Evals, choices: &Choices) -> RunOptions {
+    pub fn options(&self, evals: &EvalsArgs, choices: &SettingArgs) -> RunOptions {
         let inputs = RunInputs {
             script: self.script.clone(),
             record: self.record.clone(),
@@ -160,7 +160,7 @@ impl RunFlags {
             inputs,
             settings: self.settings(choices),
             prices: self.prices.clone(),
-            gates: self.gates.asked().to_vec(),
+            gates: self.gates.requested().to_vec(),
             allow_unscored: self.allow_unscored,
             count_flaky: self.count_flaky,
             pass_env: self.env.clone(),
@@ -174,7 +174,7 @@ impl RunFlags {
     }
 
     /// The settings that these flags and the choices give, by name.
-    pub fn settings(&self, choices: &Choices) -> BTreeMap<String, String> {
+    pub fn settings(&self, choices: &SettingArgs) -> BTreeMap<String, String> {
         let own = [
             (JOBS.name, self.jobs.clone()),
             (SANDBOX.name, self.sandbox.clone()),
@@ -246,20 +246,20 @@ impl RunFlags {
     }
 
     /// Plans and runs, writes the reports, and shows the results. Gives the exit code.
-    pub fn run_and_report(&self, suites: SuitesToRun, reports: &Reports) -> anyhow::Result<u8> {
-        reports.check(self.json)?;
+    pub fn run_and_report(&self, suites: SuitesToRun, reports: &ReportOptions) -> anyhow::Result<u8> {
+        reports.require_one_for_stdout(self.json)?;
         let mut observer = self.observer();
         let Some(prepared) = suites.prepare(&mut observer)? else { return Ok(0) };
         if self.dry_run {
             if self.json {
-                print_json(&list::document(prepared.plan()))?;
+                print_json(&list::list_document(prepared.plan()))?;
             }
             return Ok(0);
         }
         let environment = super::environment();
         let finished = self.run_prepared(prepared, &mut observer)?;
         let exit = finished.summary.exit;
-        let mut results = Results::open(finished.run_dir).map_err(|why| anyhow!(why))?;
+        let mut results = RunResults::open(finished.run_dir).map_err(|why| anyhow!(why))?;
         let all_written = reports.write(&mut results, &environment);
         reports.show(&results, self.json)?;
         // The run itself is kept; that somebody waits for a report must not go unnoticed.
@@ -268,7 +268,7 @@ impl RunFlags {
 
     /// The gates of the command line.
     pub fn gates_asked(&self) -> &[Gate] {
-        self.gates.asked()
+        self.gates.requested()
     }
 
     /// Whether it writes a cassette or plays one.
@@ -278,7 +278,7 @@ impl RunFlags {
 
     /// How a model is reached that is asked outside of a run.
     pub fn model_access(&self) -> ModelAccess {
-        let options = self.options(&Evals::at(Vec::new()), &Choices::default());
+        let options = self.options(&EvalsArgs::at_paths(Vec::new()), &SettingArgs::default());
         ModelAccess { options, limits: self.limits() }
     }
 }

@@ -1,10 +1,10 @@
 use std::path::{Path, PathBuf};
 
-use super::{complain, index, print, print_json};
-use crate::report::safe;
-use crate::report::{ListedRun, ListedRuns};
+use super::{open_index, print, print_json, report_error};
+use crate::report::terminal_safe;
+use crate::report::{ListedRun, RunListing};
 use crate::settings::project_root;
-use crate::store::{Live, RunDir, RunRow};
+use crate::store::{RunDir, RunLock, RunRow};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -13,7 +13,7 @@ The newest comes first. A part of an id is enough wherever a run is asked for, a
 Examples:
   practicum runs
   practicum runs --json | jq -r '.runs[-1].run'")]
-pub struct Args {
+pub struct RunsArgs {
     /// The project, or anything in it
     #[arg(default_value = ".")]
     path: PathBuf,
@@ -22,26 +22,26 @@ pub struct Args {
     json: bool,
 }
 
-pub fn main(args: &Args) -> u8 {
-    runs(args).map_or_else(|error| complain(&error), |()| 0)
+pub fn main(args: &RunsArgs) -> u8 {
+    runs(args).map_or_else(|error| report_error(&error), |()| 0)
 }
 
-fn runs(args: &Args) -> anyhow::Result<()> {
+fn runs(args: &RunsArgs) -> anyhow::Result<()> {
     let project = project_root(&std::path::absolute(&args.path)?);
-    let index = index(&project)?;
+    let index = open_index(&project)?;
     let rows = index.runs(None, usize::MAX)?;
     let folder = project.join(".practicum/runs");
     if args.json {
         // The oldest first, as a log is read.
-        let runs = rows.iter().rev().map(|run| listed(run, &folder.join(&run.id))).collect();
-        return print_json(&ListedRuns { schema_version: 1, runs });
+        let runs = rows.iter().rev().map(|run| listed_run(run, &folder.join(&run.id))).collect();
+        return print_json(&RunListing { schema_version: 1, runs });
     }
     if rows.is_empty() {
         return print("no runs yet; practicum run makes one\n");
     }
     for run in &rows {
         let suites = index.suites_of(&run.id, MOST_SUITES + 1)?;
-        print(&format!("{}  {}\n", line(run, &folder.join(&run.id)), of(&suites)))?;
+        print(&format!("{}  {}\n", line(run, &folder.join(&run.id)), describe_suites(&suites)))?;
     }
     Ok(())
 }
@@ -49,25 +49,25 @@ fn runs(args: &Args) -> anyhow::Result<()> {
 /// How many suites of a run are named.
 const MOST_SUITES: usize = 3;
 
-fn of(suites: &[String]) -> String {
+fn describe_suites(suites: &[String]) -> String {
     let more = if suites.len() > MOST_SUITES { ", …" } else { "" };
-    let named: Vec<String> = suites.iter().take(MOST_SUITES).map(|name| safe(name)).collect();
+    let named: Vec<String> = suites.iter().take(MOST_SUITES).map(|name| terminal_safe(name)).collect();
     format!("{}{more}", named.join(", "))
 }
 
 /// How a run stands: what it came to, still going on, or broken off.
 fn state(run: &RunRow, folder: &Path) -> String {
-    match run.standing() {
+    match run.status() {
         Some(standing) => standing.name().to_owned(),
-        None if Live::read(folder).is_some_and(|live| live.is_running()) => "running".to_owned(),
+        None if RunLock::read(folder).is_some_and(|live| live.is_running()) => "running".to_owned(),
         None => {
             let info = RunDir::at_path(folder).and_then(|run| run.info().ok());
-            info.map_or_else(|| "broken off".to_owned(), |info| format!("broken off; {}", info.way_on()))
+            info.map_or_else(|| "broken off".to_owned(), |info| format!("broken off; {}", info.resume_hint()))
         }
     }
 }
 
-fn listed(run: &RunRow, folder: &Path) -> ListedRun {
+fn listed_run(run: &RunRow, folder: &Path) -> ListedRun {
     ListedRun {
         run: run.id.clone(),
         path: folder.to_owned(),
@@ -89,5 +89,5 @@ fn line(run: &RunRow, folder: &Path) -> String {
     if run.examined.not_scored > 0 {
         counts.push_str(&format!(", {} not scored", run.examined.not_scored));
     }
-    format!("{}  {}{counts}", safe(&run.id), state(run, folder))
+    format!("{}  {}{counts}", terminal_safe(&run.id), state(run, folder))
 }

@@ -1,4 +1,4 @@
-use super::{complain, print, print_json};
+use super::{print, print_json, report_error};
 use crate::schema;
 
 #[derive(clap::Args)]
@@ -11,21 +11,21 @@ Examples:
   practicum schema                         every name, with what it is of
   practicum schema native > practicum.schema.json
   practicum run . --json | jq .totals      as practicum schema summary says")]
-pub struct Args {
+pub struct SchemaArgs {
     /// The file's format, or the output; all names if absent
     #[arg(hide_possible_values = true, value_parser = clap::builder::PossibleValuesParser::new(schema::names()))]
     name: Option<String>,
 }
 
-pub fn main(args: &Args) -> u8 {
+pub fn main(args: &SchemaArgs) -> u8 {
     let printed = match args.name.as_deref().and_then(schema::schema) {
         Some(schema) => print_json(&schema),
-        None => print(&in_words()),
+        None => print(&list_schemas()),
     };
-    printed.map_or_else(|error| complain(&error), |()| 0)
+    printed.map_or_else(|error| report_error(&error), |()| 0)
 }
 
-fn in_words() -> String {
+fn list_schemas() -> String {
     schema::SCHEMAS
         .iter()
         .map(|published| format!("{:<16} {}\n", published.name, published.title()))

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
-use crate::cli::{counted, tell};
-use crate::report::safe;
+use crate::cli::{count_with_noun, print_to_stderr};
+use crate::report::terminal_safe;
 use crate::session::{ScriptApproval, ScriptToApprove, SessionError};
 
 /// Asks at the terminal whether the scripts may run. Where there is nobody to ask, or the user declines, nothing is run.
@@ -12,7 +12,7 @@ pub fn ask_about_scripts(
     scripts: &[ScriptToApprove],
     cases_without: usize,
 ) -> Result<ScriptApproval, SessionError> {
-    let number = counted(scripts.len(), "script");
+    let number = count_with_noun(scripts.len(), "script");
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(SessionError::Refused(format!(
             "the evals hold {number} that would run on this machine; read what they do, then say --trust"
@@ -21,22 +21,25 @@ pub fn ask_about_scripts(
     let cases_with: BTreeSet<(&str, &str)> =
         scripts.iter().map(|script| (script.suite.as_str(), script.case.as_str())).collect();
     for ScriptToApprove { suite, case, purpose, text } in scripts {
-        say!("--- {}", safe(&format!("{purpose} of {case} in suite {suite}:\n{text}")));
+        say!("--- {}", terminal_safe(&format!("{purpose} of {case} in suite {suite}:\n{text}")));
     }
     let skip = match cases_without {
         0 => String::new(),
         others => {
-            format!(", s = only the {} without scripts; the run stays incomplete", counted(others, "case"))
+            format!(
+                ", s = only the {} without scripts; the run stays incomplete",
+                count_with_noun(others, "case")
+            )
         }
     };
-    tell(&format!("Run {number}? [y = yes, N = run nothing{skip}] "));
+    print_to_stderr(&format!("Run {number}? [y = yes, N = run nothing{skip}] "));
     let mut answer = String::new();
     let read = std::io::stderr().flush().and_then(|()| std::io::stdin().read_line(&mut answer));
     read.map_err(|error| SessionError::Refused(format!("cannot ask: {error}")))?;
     match answer.trim() {
         "y" | "Y" | "yes" => Ok(ScriptApproval::Run),
         "s" | "S" | "skip" if cases_without > 0 => {
-            say!("not trusted: {} with scripts not run", counted(cases_with.len(), "case"));
+            say!("not trusted: {} with scripts not run", count_with_noun(cases_with.len(), "case"));
             Ok(ScriptApproval::SkipCases)
         }
         _ => Err(SessionError::Refused("the scripts were not trusted, so nothing was run".to_owned())),

@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
-use super::{complain, print};
-use crate::report::safe;
-use crate::versions::Versions;
+use super::{print, report_error};
+use crate::report::terminal_safe;
+use crate::versions::SkillVersions;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -13,7 +13,7 @@ Examples:
   practicum snapshot skills/release-notes -m \"before the rewrite\"
   practicum versions skills/release-notes
   practicum restore skills/release-notes v0")]
-pub struct Args {
+pub struct SnapshotArgs {
     /// The skill's folder, or a command file
     skill: PathBuf,
     /// What this version is
@@ -21,18 +21,18 @@ pub struct Args {
     message: Option<String>,
 }
 
-pub fn main(args: &Args) -> u8 {
-    snapshot(args).map_or_else(|error| complain(&error), |()| 0)
+pub fn main(args: &SnapshotArgs) -> u8 {
+    snapshot(args).map_or_else(|error| report_error(&error), |()| 0)
 }
 
-fn snapshot(args: &Args) -> anyhow::Result<()> {
-    let versions = Versions::of(&args.skill)?;
-    versions.notice().iter().for_each(|notice| say!("{}", safe(notice)));
+fn snapshot(args: &SnapshotArgs) -> anyhow::Result<()> {
+    let versions = SkillVersions::for_skill(&args.skill)?;
+    versions.unknown_keys_notice().iter().for_each(|notice| say!("{}", terminal_safe(notice)));
     let first = versions.history()?.versions.is_empty();
     let usual = if first { "baseline" } else { "" };
     let taken = versions.snapshot(args.message.as_deref().unwrap_or(usual))?;
-    let place = versions.workspace().join(format!("v{}", taken.version));
-    match taken.new {
+    let place = versions.folder().join(format!("v{}", taken.version));
+    match taken.is_new {
         true => print(&format!("v{} kept in {}\n", taken.version, place.display())),
         false => print(&format!("nothing to keep: the skill is as in v{}\n", taken.version)),
     }

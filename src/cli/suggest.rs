@@ -3,14 +3,14 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow, bail};
 
 use super::adviser::AdviserFlags;
-use super::{complain, environment, print, print_json, runtime};
-use crate::improve::{self, Edits, Failures, Refused, StoredRun, Suggested};
-use crate::intake::IntakeError;
-use crate::report::safe;
-use crate::run::Cancel;
-use crate::settings::{Layers, project_root};
+use super::{environment, print, print_json, report_error, runtime};
+use crate::improve::{self, EditsReport, FailedChecks, RefusedSuggestion, StoredRun, SuggestedEdits};
+use crate::report::terminal_safe;
+use crate::run::CancelToken;
+use crate::run_setup::RunSetupError;
+use crate::settings::{SettingLayers, project_root};
 use crate::store::RunDir;
-use crate::versions::{Contents, Versions};
+use crate::versions::{SkillContents, SkillVersions};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -23,7 +23,7 @@ Exit codes: 0 there are edits or nothing failed, 1 no proposal can be followed, 
 Examples:
   practicum suggest skills/release-notes                    from the latest run
   practicum suggest skills/release-notes --run 20261114-09 --apply")]
-pub struct Args {
+pub struct SuggestArgs {
     /// The skill's folder, or a command file
     skill: PathBuf,
     /// The run whose failures are to be mended: its id, a part of it, or latest
@@ -39,66 +39,67 @@ pub struct Args {
     json: bool,
 }
 
-pub fn main(args: &Args) -> u8 {
-    suggest(args).unwrap_or_else(|error| complain(&error))
+pub fn main(args: &SuggestArgs) -> u8 {
+    suggest(args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn suggest(args: &Args) -> anyhow::Result<u8> {
-    let contents = Contents::of(&args.skill)?;
+fn suggest(args: &SuggestArgs) -> anyhow::Result<u8> {
+    let contents = SkillContents::scan(&args.skill)?;
     let project = project_root(contents.folder());
     let run = RunDir::find(&project, &args.run).map_err(|why| anyhow!(why))?;
     let stored = StoredRun::read(&run)?;
-    let own = stored.suites_about(&contents.skill());
+    let own = stored.suites_about(&contents.skill_path());
     let Some(suite) = own.first() else {
         bail!("run {} is not about {}; name another with --run", run.id(), args.skill.display());
     };
-    contents.hold_no_evals(own.iter().copied())?;
-    let failures = Failures::of(&stored, &|suite, _| own.iter().any(|known| known.name == suite));
+    contents.check_no_evals(own.iter().copied())?;
+    let failures = FailedChecks::from_run(&stored, &|suite, _| own.iter().any(|known| known.name == suite));
     if failures.is_empty() {
         say!("nothing failed in run {}, so there is nothing to mend", run.id());
         if args.json {
-            print_json(&Edits::none(&contents.skill(), &stored.id))?;
+            print_json(&EditsReport::empty(&contents.skill_path(), &stored.id))?;
         }
         return Ok(0);
     }
-    let layers = Layers::read(args.advising.flags(), environment(), &project).map_err(IntakeError::from)?;
+    let layers =
+        SettingLayers::read(args.advising.flags(), environment(), &project).map_err(RunSetupError::from)?;
     let advice = runtime().context("cannot start")?.block_on(async {
         let access = args.advising.model_access();
-        let script = suite.run.script.as_deref().filter(|_| stored.scripted);
-        let adviser = access.adviser(&layers, &project, suite, script, Cancel::default()).await?;
-        anyhow::Ok(improve::suggest(&adviser, &contents, &failures, Vec::new(), 0).await?)
+        let script = suite.run_policy.script.as_deref().filter(|_| stored.scripted);
+        let adviser = access.adviser(&layers, &project, suite, script, CancelToken::default()).await?;
+        anyhow::Ok(improve::suggest_edits(&adviser, &contents, &failures, Vec::new(), 0).await?)
     })?;
     let suggested = match advice.answer {
         Ok(suggested) => suggested,
         Err(why) => {
-            say!("error: {}", safe(&why));
+            say!("error: {}", terminal_safe(&why));
             return Ok(3);
         }
     };
-    settle(args, &contents, &stored.id, &failures, suggested)
+    show_and_apply_edits(args, &contents, &stored.id, &failures, suggested)
 }
 
 /// Shows what was proposed, and follows it if that is wanted.
-fn settle(
-    args: &Args,
-    contents: &Contents,
+fn show_and_apply_edits(
+    args: &SuggestArgs,
+    contents: &SkillContents,
     run: &str,
-    failures: &Failures,
-    suggested: Suggested,
+    failures: &FailedChecks,
+    suggested: SuggestedEdits,
 ) -> anyhow::Result<u8> {
-    let Suggested { draft, followed, refused } = suggested;
-    let mut edits = Edits {
+    let SuggestedEdits { draft, accepted: followed, refused } = suggested;
+    let mut edits = EditsReport {
         failed: failures.failed.iter().map(|failure| failure.name.clone()).collect(),
         edits: followed,
         refused,
         diff: draft.diff(),
-        ..Edits::none(&contents.skill(), run)
+        ..EditsReport::empty(&contents.skill_path(), run)
     };
     if !args.json {
-        print(&in_words(&edits))?;
+        print(&describe_edits(&edits))?;
     }
     if args.apply && draft.is_changed() {
-        let versions = Versions::of(&contents.skill())?;
+        let versions = SkillVersions::for_skill(&contents.skill_path())?;
         edits.kept_as = Some(versions.snapshot("as it was before edits were applied")?.version);
         draft.write_to(contents.folder()).context("cannot change the skill")?;
         edits.applied = true;
@@ -115,15 +116,19 @@ fn settle(
     Ok(u8::from(edits.edits.is_empty()))
 }
 
-fn in_words(edits: &Edits) -> String {
+fn describe_edits(edits: &EditsReport) -> String {
     let mut out = String::new();
     for edit in &edits.edits {
         let checks = edit.checks.join(", ");
-        out.push_str(&format!("{} (for {})\n", safe(&edit.suggestion.reasoning), safe(&checks)));
+        out.push_str(&format!(
+            "{} (for {})\n",
+            terminal_safe(&edit.suggestion.reasoning),
+            terminal_safe(&checks)
+        ));
     }
-    for Refused { suggestion, why } in &edits.refused {
-        out.push_str(&format!("refused, {}: {}\n", safe(&suggestion.area), safe(why)));
+    for RefusedSuggestion { suggestion, why } in &edits.refused {
+        out.push_str(&format!("refused, {}: {}\n", terminal_safe(&suggestion.area), terminal_safe(why)));
     }
-    out.push_str(&safe(&edits.diff));
+    out.push_str(&terminal_safe(&edits.diff));
     out
 }

@@ -1,10 +1,10 @@
 use std::path::PathBuf;
 
-use super::{complain, index, print, print_json};
+use super::{open_index, print, print_json, report_error};
 use crate::history::{Trend, sparkline, trend};
-use crate::report::safe;
+use crate::report::terminal_safe;
 use crate::settings::project_root;
-use crate::store::{Metric, Scope};
+use crate::store::{Metric, MetricScope};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -13,7 +13,7 @@ Examples:
   practicum trend f1 --suite triggers      how well the skill is picked up
   practicum trend seconds --agent claude   how long a trial takes
   practicum trend pass_rate --arm without  the same without the skill")]
-pub struct Args {
+pub struct TrendArgs {
     /// What to follow: a share of answers, or the mean of a trial's cost, seconds or tokens
     #[arg(default_value = "pass_rate", value_parser = clap::builder::PossibleValuesParser::new(Metric::ALL.map(Metric::name)))]
     metric: String,
@@ -43,44 +43,44 @@ pub struct Args {
     project: PathBuf,
 }
 
-pub fn main(args: &Args) -> u8 {
-    run(args).map_or_else(|error| complain(&error), |()| 0)
+pub fn main(args: &TrendArgs) -> u8 {
+    run(args).map_or_else(|error| report_error(&error), |()| 0)
 }
 
-fn run(args: &Args) -> anyhow::Result<()> {
+fn run(args: &TrendArgs) -> anyhow::Result<()> {
     let project = project_root(&std::path::absolute(&args.project)?);
     let metric = Metric::parse(&args.metric).unwrap_or(Metric::PassRate);
-    let scope = Scope {
+    let scope = MetricScope {
         suite: args.suite.clone(),
         case: args.case.clone(),
         agent: args.agent.clone(),
         arm: args.arm.clone(),
         earlier_skills: args.earlier_versions,
     };
-    let trend = trend(&index(&project)?, metric, &scope, args.last)?;
+    let trend = trend(&open_index(&project)?, metric, &scope, args.last)?;
     match args.json {
         true => print_json(&trend),
-        false => print(&in_words(&trend, metric)),
+        false => print(&describe_trend(&trend, metric)),
     }
 }
 
-fn in_words(trend: &Trend, metric: Metric) -> String {
+fn describe_trend(trend: &Trend, metric: Metric) -> String {
     let values: Vec<Option<f64>> = trend.points.iter().map(|point| point.value).collect();
     let mut told = values.iter().flatten();
     let (Some(first), last) = (told.next(), told.next_back()) else {
         return format!("no run has measured {}\n", metric.name());
     };
-    let change = last.map(|last| format!(" → {}", shown(*last, metric))).unwrap_or_default();
+    let change = last.map(|last| format!(" → {}", format_value(*last, metric))).unwrap_or_default();
     let line = sparkline(&values, metric.is_share());
-    let mut out = format!("{}  {line}  {}{change}\n\n", metric.name(), shown(*first, metric));
+    let mut out = format!("{}  {line}  {}{change}\n\n", metric.name(), format_value(*first, metric));
     for point in trend.points.iter().rev() {
-        let value = point.value.map_or_else(|| "–".to_owned(), |value| shown(value, metric));
-        out.push_str(&format!("  {}  {value:>8}  n {}\n", safe(&point.run), point.n));
+        let value = point.value.map_or_else(|| "–".to_owned(), |value| format_value(value, metric));
+        out.push_str(&format!("  {}  {value:>8}  n {}\n", terminal_safe(&point.run), point.n));
     }
     out
 }
 
-fn shown(value: f64, metric: Metric) -> String {
+fn format_value(value: f64, metric: Metric) -> String {
     match metric {
         Metric::Cost => format!("${value:.4}"),
         Metric::Seconds => format!("{value:.1} s"),

@@ -2,15 +2,15 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 
-use super::evals::{Choices, Evals};
-use super::report::Reports;
+use super::report::ReportOptions;
 use super::run_flags::RunFlags;
-use super::{command_words, complain, environment, print, print_json};
-use crate::intake;
-use crate::model::Expect;
-use crate::report::{Called, safe, shown_path};
+use super::shared_args::{EvalsArgs, SettingArgs};
+use super::{command_words, environment, print, print_json, report_error};
+use crate::model::ActivationExpectation;
+use crate::report::{SkillCallDocument, display_path, terminal_safe};
+use crate::run_setup;
 use crate::session::{RunOptions, Session};
-use crate::store::records;
+use crate::store::read_records;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -23,7 +23,7 @@ Examples:
 With --args the skill is called by its own command, as a user would type it, in a copy of this project. \
 What the agent answers is printed on standard output and nothing is graded: exit code 0 when the agent \
 finished, 3 when it did not. The record is kept like that of any run.")]
-pub struct Args {
+pub struct TryArgs {
     /// What the user says
     #[arg(required_unless_present = "args")]
     prompt: Option<String>,
@@ -36,40 +36,40 @@ pub struct Args {
     skill: PathBuf,
     /// Whether the skill must fire: must, must-not (should_not), either (acceptable)
     #[arg(long, default_value = "must", value_parser = parse_expect)]
-    expect: Expect,
+    expect: ActivationExpectation,
     /// How often
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "repeat", value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
     #[command(flatten)]
-    choices: Choices,
+    choices: SettingArgs,
     #[command(flatten)]
     flags: RunFlags,
     #[command(flatten)]
-    reports: Reports,
+    reports: ReportOptions,
 }
 
-fn parse_expect(text: &str) -> Result<Expect, String> {
+fn parse_expect(text: &str) -> Result<ActivationExpectation, String> {
     match text.replace('-', "_").as_str() {
-        "must" | "must_activate" => Ok(Expect::Must),
-        "must_not" | "should_not" | "should_not_activate" => Ok(Expect::MustNot),
-        "either" | "acceptable" => Ok(Expect::Either),
+        "must" | "must_activate" => Ok(ActivationExpectation::Must),
+        "must_not" | "should_not" | "should_not_activate" => Ok(ActivationExpectation::MustNot),
+        "either" | "acceptable" => Ok(ActivationExpectation::Either),
         _ => Err("it may be must, must-not (should_not) or either (acceptable)".to_owned()),
     }
 }
 
-pub fn main(args: &Args) -> u8 {
-    attempt(args).unwrap_or_else(|error| complain(&error))
+pub fn main(args: &TryArgs) -> u8 {
+    try_prompt(args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn attempt(args: &Args) -> anyhow::Result<u8> {
+fn try_prompt(args: &TryArgs) -> anyhow::Result<u8> {
     let reading = match (&args.prompt, &args.args) {
-        (_, Some(words)) => intake::one_command(words, &args.skill)?,
+        (_, Some(words)) => run_setup::single_command_evals(words, &args.skill)?,
         (prompt, None) => {
             let prompt = prompt.as_deref().unwrap_or_default();
-            intake::one_prompt(prompt, &args.skill, args.expect, args.runs, &environment())?
+            run_setup::single_prompt_evals(prompt, &args.skill, args.expect, args.runs, &environment())?
         }
     };
-    let options = args.flags.options(&Evals::at(Vec::new()), &args.choices);
+    let options = args.flags.options(&EvalsArgs::at_paths(Vec::new()), &args.choices);
     let options = match &args.args {
         None => options,
         Some(_) => RunOptions {
@@ -88,7 +88,7 @@ fn attempt(args: &Args) -> anyhow::Result<u8> {
 }
 
 /// Runs the one trial of a called skill, and prints what the agent answered.
-fn print_answer(args: &Args, words: &str, session: Session<'_>) -> anyhow::Result<u8> {
+fn print_answer(args: &TryArgs, words: &str, session: Session<'_>) -> anyhow::Result<u8> {
     let mut observer = args.flags.observer();
     // Progress would say that the trial is not scored, and nothing is to be scored here.
     observer.quiet |= !args.flags.dry_run;
@@ -97,19 +97,24 @@ fn print_answer(args: &Args, words: &str, session: Session<'_>) -> anyhow::Resul
     let skill = skills.map(|skill| skill.name.clone()).next().unwrap_or_default();
     let Some(finished) = args.flags.run_with(suites, &mut observer)? else { return Ok(0) };
     let run = &finished.run_dir;
-    let records = records(run.path()).with_context(|| format!("cannot read run {}", run.id()))?;
+    let records = read_records(run.path()).with_context(|| format!("cannot read run {}", run.id()))?;
     let record = records.into_values().next().ok_or_else(|| anyhow!("nothing was run"))?;
     let output = run.path().join("trials").join(record.trial.as_str()).join("output.txt");
     let output = std::fs::read_to_string(output).unwrap_or_default();
-    let has_answer = record.ended.can_be_marked();
+    let has_answer = record.ended.can_be_graded();
     if !has_answer {
         let why = record.ended_because.as_deref().unwrap_or_default();
-        say!("error: {}: {}", record.ended.in_words(), safe(why));
+        say!("error: {}: {}", record.ended.describe(), terminal_safe(why));
     } else if !args.flags.json {
-        say!("called {} ({}, {:.1} s)", safe(&skill), safe(&record.condition.agent), record.seconds);
+        say!(
+            "called {} ({}, {:.1} s)",
+            terminal_safe(&skill),
+            terminal_safe(&record.condition.agent),
+            record.seconds
+        );
     }
     if args.flags.json {
-        print_json(&Called {
+        print_json(&SkillCallDocument {
             schema_version: 1,
             skill,
             args: words.to_owned(),
@@ -123,8 +128,8 @@ fn print_answer(args: &Args, words: &str, session: Session<'_>) -> anyhow::Resul
             run: run.id().to_owned(),
         })?;
     } else {
-        print(&format!("{}\n", safe(output.trim_end_matches('\n'))))?;
-        say!("record: {}", shown_path(run.path()));
+        print(&format!("{}\n", terminal_safe(output.trim_end_matches('\n'))))?;
+        say!("record: {}", display_path(run.path()));
     }
     Ok(match finished.summary.exit {
         exit @ (4 | 130) => exit,

@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
-use super::{complain, print, print_json};
-use crate::report::safe;
-use crate::versions::{Listed, ListedVersion, Score, Versions};
+use super::{print, print_json, report_error};
+use crate::report::terminal_safe;
+use crate::versions::{ListedVersion, SkillVersions, VersionListing, VersionScore};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -15,7 +15,7 @@ criteria, required or not. Cases without criteria from 1 to 5 have none.
 Examples:
   practicum versions skills/release-notes
   practicum versions skills/release-notes --json")]
-pub struct Args {
+pub struct VersionsArgs {
     /// The skill's folder, or a command file
     skill: PathBuf,
     /// Print JSON, and nothing else, on standard output
@@ -23,18 +23,18 @@ pub struct Args {
     json: bool,
 }
 
-pub fn main(args: &Args) -> u8 {
-    versions(args).map_or_else(|error| complain(&error), |()| 0)
+pub fn main(args: &VersionsArgs) -> u8 {
+    versions(args).map_or_else(|error| report_error(&error), |()| 0)
 }
 
-fn versions(args: &Args) -> anyhow::Result<()> {
-    let versions = Versions::of(&args.skill)?;
-    let listed = versions.listed()?;
-    versions.notice().iter().for_each(|notice| say!("{}", safe(notice)));
-    if args.json { print_json(&listed) } else { print(&in_words(&listed)) }
+fn versions(args: &VersionsArgs) -> anyhow::Result<()> {
+    let versions = SkillVersions::for_skill(&args.skill)?;
+    let listed = versions.list()?;
+    versions.unknown_keys_notice().iter().for_each(|notice| say!("{}", terminal_safe(notice)));
+    if args.json { print_json(&listed) } else { print(&describe_versions(&listed)) }
 }
 
-fn in_words(listed: &Listed) -> String {
+fn describe_versions(listed: &VersionListing) -> String {
     if listed.versions.is_empty() {
         return "no versions yet; practicum snapshot keeps the first\n".to_owned();
     }
@@ -45,14 +45,14 @@ fn in_words(listed: &Listed) -> String {
     out
 }
 
-fn line(ListedVersion { version, score }: &ListedVersion, listed: &Listed) -> String {
+fn line(ListedVersion { version, score }: &ListedVersion, listed: &VersionListing) -> String {
     let number = version.version;
     let current = if listed.current_version == Some(number) { "*" } else { " " };
     let passed = match score {
-        Some(Score { passed, failed, not_scored, .. }) if *not_scored > 0 => {
+        Some(VersionScore { passed, failed, not_scored, .. }) if *not_scored > 0 => {
             format!("{passed} of {} passed, {not_scored} not scored", passed + failed + not_scored)
         }
-        Some(Score { pass_rate: Some(rate), .. }) => {
+        Some(VersionScore { pass_rate: Some(rate), .. }) => {
             format!("passed {:>5}", format!("{:.0} %", rate * 100.0))
         }
         Some(_) | None => "passed     –".to_owned(),
@@ -61,11 +61,11 @@ fn line(ListedVersion { version, score }: &ListedVersion, listed: &Listed) -> St
     let commit: String = version.git_hash.as_deref().unwrap_or("–").chars().take(9).collect();
     let best = if listed.best == Some(number) { " (best)" } else { "" };
     let rejected = score.as_ref().and_then(|score| score.rejected.as_deref());
-    let rejected = rejected.map(|why| format!(" (rejected: {})", safe(why))).unwrap_or_default();
+    let rejected = rejected.map(|why| format!(" (rejected: {})", terminal_safe(why))).unwrap_or_default();
     format!(
         "{current} v{number:<3} {}  {:<9}  {passed}  mean score {mean:>3}  {}{best}{rejected}\n",
-        safe(&version.timestamp),
-        safe(&commit),
-        safe(&version.description)
+        terminal_safe(&version.timestamp),
+        terminal_safe(&commit),
+        terminal_safe(&version.description)
     )
 }

@@ -3,7 +3,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
-use super::{complain, interrupts, print, runtime};
+use super::{interrupts, print, report_error, runtime};
 use crate::serve::Viewer;
 use crate::settings::project_root;
 
@@ -16,7 +16,7 @@ Examples:
   practicum view                prints the address
   practicum view --open         and opens it
   practicum view --port 8080    behind a tunnel: ssh -L 8080:localhost:8080")]
-pub struct Args {
+pub struct ViewArgs {
     /// The project, or anything in it
     #[arg(default_value = ".")]
     path: PathBuf,
@@ -28,27 +28,27 @@ pub struct Args {
     port: u16,
 }
 
-pub fn main(args: &Args) -> u8 {
-    view(args).map_or_else(|error| complain(&error), |()| 0)
+pub fn main(args: &ViewArgs) -> u8 {
+    view(args).map_or_else(|error| report_error(&error), |()| 0)
 }
 
-fn view(args: &Args) -> anyhow::Result<()> {
+fn view(args: &ViewArgs) -> anyhow::Result<()> {
     let project = project_root(&std::path::absolute(&args.path)?);
     runtime().context("cannot start")?.block_on(async {
         let viewer = Viewer::open(&project, args.port).await.context("cannot serve")?;
         print(&format!("{}\n", viewer.url()))?;
         if args.open {
-            open(viewer.url());
+            open_browser(viewer.url());
         }
         tokio::select! {
             served = viewer.serve() => served.context("cannot serve"),
-            _ = interrupts::any() => Ok(()),
+            _ = interrupts::wait_for_stop_request() => Ok(()),
         }
     })
 }
 
 /// Asks the desktop for a browser. Whoever has none has the address.
-fn open(url: &str) {
+fn open_browser(url: &str) {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let started = Command::new(program)
         .arg(url)

@@ -7,12 +7,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use practicum::agents::{Transcript, decoder};
+use practicum::agents::{StreamTranscript, find_decoder};
 use practicum::model::ActivationEvidence::{Canary, ReadSkillFile, SkillTool};
-use practicum::model::Ended::{
+use practicum::model::AgentEnding::{
     ApiFailed, AuthFailed, Cancelled, Crashed, Finished, OverBudget, RateLimited, TimedOut as TookTooLong,
 };
-use practicum::model::{Ended, Fired, Observation, Usage};
+use practicum::model::{AgentEnding, Observation, ObservedActivation, TokenUsage};
 use practicum::observe::ProcessEnd::{Exited, Signalled, TimedOut};
 use practicum::observe::{ProcessEnd, RawRun, RawTurn, observe};
 
@@ -29,7 +29,7 @@ enum Shown {
 use Shown::{No, Read, Tool, Unknown};
 
 /// Recording, what became of the process, how the run ended, tokens in and out, activation.
-type Row = (&'static str, ProcessEnd, Ended, [u64; 2], Shown);
+type Row = (&'static str, ProcessEnd, AgentEnding, [u64; 2], Shown);
 
 const ROWS: &[Row] = &[
     ("claude-a-plain", Exited(0), Finished, [11_686, 12], No),
@@ -204,14 +204,14 @@ fn every_recorded_stream_tells_ending_usage_and_activation() {
     for (name, process, ended, [input, output], shown) in ROWS {
         let seen = seen(vec![(name, process.clone())]);
         assert_eq!(seen.ended, *ended, "{name}: {:?}", seen.ended_because);
-        let usage = Usage { input: *input, output: *output, ..Usage::default() };
+        let usage = TokenUsage { input: *input, output: *output, ..TokenUsage::default() };
         assert_eq!(seen.usage, usage, "{name}");
         assert_eq!(activation(&seen), wanted(*shown), "{name}");
         for skill in SKILLS {
-            let fired = match seen.fired(skill) {
-                Fired::Yes(_) => "yes",
-                Fired::No => "no",
-                Fired::Unknown(_) => "unknown",
+            let fired = match seen.activation_of(skill) {
+                ObservedActivation::Yes(_) => "yes",
+                ObservedActivation::No => "no",
+                ObservedActivation::Unknown(_) => "unknown",
             };
             let expected = match shown {
                 Tool(which) | Read(which) if which.rsplit(':').next() == Some(skill) => "yes",
@@ -278,7 +278,7 @@ fn seen(turns: Vec<(&str, ProcessEnd)>) -> Observation {
     observe(RawRun { turns: turns.collect(), seconds: 0.0 }, Vec::new(), true)
 }
 
-fn decoded(name: &str) -> Transcript {
+fn decoded(name: &str) -> StreamTranscript {
     let format = match name.split_once('-') {
         _ if name.starts_with("claude-i-text") => "text",
         Some(("claude", _)) => "claude-stream-json",
@@ -287,8 +287,8 @@ fn decoded(name: &str) -> Transcript {
         Some(("opencode", _)) => "opencode-json",
         _ => panic!("{name}: no decoder"),
     };
-    let mut decoder = (decoder(format).expect("a known decoder").start)();
-    stream(name).lines().for_each(|line| assert!(decoder.line(line), "{name}: {line}"));
+    let mut decoder = (find_decoder(format).expect("a known decoder").new_decoder)();
+    stream(name).lines().for_each(|line| assert!(decoder.read_line(line), "{name}: {line}"));
     decoder.finish()
 }
 

@@ -17,11 +17,11 @@ use std::sync::Arc;
 
 use crate::common::Project;
 
+use practicum::checks::{NamedFormat, rule_kind};
 use practicum::model::{
-    CheckedText, Diagnostics, Ended, Evidence, Observation, RelPath, Rule, WorkspaceView,
+    AgentEnding, CheckEvidence, CheckedText, Diagnostics, Observation, RelPath, Rule, WorkspaceView,
 };
-use practicum::score::{Format, rule_kind};
-use practicum::tree::{Source, Syntax};
+use practicum::tree::{SourceFile, SourceSyntax};
 use serde_json::{Value, json};
 
 /// The cases of the table above.
@@ -127,9 +127,10 @@ fn assertions_and_formats_answer_as_clauditor_does() {
 fn assertion(input: &Value) -> Value {
     let Some(rule) = rule(&input["assertion"]) else { return json!({"load_error": true}) };
     let observation = observation(input["text"].as_str().unwrap_or_default());
-    let texts = [CheckedText::unnamed(observation.output.as_str())];
-    let evidence = Evidence { texts: &texts, observation: &observation, workspace: &NoFiles, network: None };
-    match rule.mark(&evidence).verdict.name() {
+    let texts = [CheckedText::without_path(observation.output.as_str())];
+    let evidence =
+        CheckEvidence { texts: &texts, observation: &observation, workspace: &NoFiles, url_checker: None };
+    match rule.check(&evidence).verdict.name() {
         "pass" => json!({"passed": true}),
         "fail" => json!({"passed": false}),
         other => json!({ "verdict": other }),
@@ -155,17 +156,18 @@ fn rule(assertion: &Value) -> Option<Arc<dyn Rule>> {
         _ => return None,
     };
     let mut diagnostics = Diagnostics::default();
-    let source = Source::parse(Path::new("case.json"), value.to_string(), Syntax::Json, &mut diagnostics)?;
+    let source =
+        SourceFile::parse(Path::new("case.json"), value.to_string(), SourceSyntax::Json, &mut diagnostics)?;
     (rule_kind(key)?.decode)(&source.root, &mut diagnostics)
 }
 
 fn format(input: &Value) -> Value {
     let (name, value) =
         (input["format"].as_str().unwrap_or_default(), input["value"].as_str().unwrap_or_default());
-    match Format::named(name) {
+    match NamedFormat::find_format(name) {
         Some(format) => json!({
             "known": true,
-            "fullmatch": format.is_value(value).ok(),
+            "fullmatch": format.matches_value(value).ok(),
             "count": format.count(value).ok()
         }),
         None => json!({"known": false, "fullmatch": false, "count": null}),
@@ -173,7 +175,7 @@ fn format(input: &Value) -> Value {
 }
 
 fn observation(text: &str) -> Observation {
-    Observation { output: text.to_owned(), ..Observation::ended(Ended::Finished) }
+    Observation { output: text.to_owned(), ..Observation::with_ending(AgentEnding::Finished) }
 }
 
 struct NoFiles;

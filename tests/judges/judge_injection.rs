@@ -7,15 +7,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{Project, claude, path_with};
-use practicum::agents::claude_oracle;
-use practicum::gateway::{Answer, Answering, Call, Delivery, Gateway, Outcome, ScopeKind};
-use practicum::judge::{Cli, Exhibit, Judge, Limits, Questions, Sitting, Transport};
-use practicum::llm::{Api, Block, Client, Endpoint, Reply, Request, Stop};
-use practicum::model::{
-    Change, Check, CheckKind, Ended, Fate, FileChange, Given, Judged, LooksAt, Need, Observation, RelPath,
-    Scale, Step, ToolCall, Usage, WorkspaceView,
+use practicum::agents::claude_model_cli;
+use practicum::gateway::{AnswerFuture, Delivery, Gateway, GatewayAnswer, GatewayCall, Responder, ScopeKind};
+use practicum::judge::{
+    CaseQuestions, CliJudge, Judge, JudgeConnection, JudgeContext, JudgeLimits, TrialEvidence,
 };
-use practicum::run::Cancel;
+use practicum::llm::{ContentBlock, Endpoint, ModelApi, ModelClient, ModelReply, ModelRequest, StopReason};
+use practicum::model::{
+    AgentEnding, Check, CheckKind, CheckNeed, CheckTarget, FileChange, FileChangeKind, GivenFile,
+    GivenFileFate, JudgedStatement, Observation, RelPath, ScoreScale, Step, TokenUsage, ToolCall,
+    WorkspaceView,
+};
+use practicum::run::CancelToken;
 use serde_json::{Value, json};
 
 /// A judge that does what its prompt says and nothing else: it takes the fence line from the first
@@ -69,11 +72,13 @@ fn parse(text: &str) -> Parsed {
 }
 
 impl Faithful {
-    fn decide(&self, request: &Request) -> Value {
+    fn decide(&self, request: &ModelRequest) -> Value {
         let blocks = request.messages.iter().flat_map(|message| &message.blocks);
         let texts = blocks.filter_map(|block| match block {
-            Block::Text { text } => Some(text.as_str()),
-            Block::Thinking { .. } | Block::ToolUse { .. } | Block::ToolResult { .. } => None,
+            ContentBlock::Text { text } => Some(text.as_str()),
+            ContentBlock::Thinking { .. }
+            | ContentBlock::ToolUse { .. }
+            | ContentBlock::ToolResult { .. } => None,
         });
         let question = texts.rev().find(|text| text.starts_with("The fence line is: ")).expect("a question");
         let parsed = parse(question);
@@ -93,14 +98,23 @@ impl Faithful {
     }
 }
 
-impl Answer for Faithful {
-    fn answer<'a>(&'a self, call: Call<'a>) -> Answering<'a> {
+impl Responder for Faithful {
+    fn answer<'a>(&'a self, call: GatewayCall<'a>) -> AnswerFuture<'a> {
         let tool = call.request.tools.first().map(|tool| tool.name.clone()).unwrap_or_default();
-        let blocks =
-            vec![Block::ToolUse { id: "toolu_1".into(), name: tool, input: self.decide(call.request) }];
+        let blocks = vec![ContentBlock::ToolUse {
+            id: "toolu_1".into(),
+            name: tool,
+            input: self.decide(call.request),
+        }];
         let model = call.request.model.clone();
-        let reply = Reply { id: "msg_1".into(), model, blocks, stop: Stop::ToolUse, usage: Usage::default() };
-        Box::pin(std::future::ready(Outcome { wait: Duration::ZERO, delivery: Delivery::Whole(reply) }))
+        let reply = ModelReply {
+            id: "msg_1".into(),
+            model,
+            blocks,
+            stop: StopReason::ToolUse,
+            usage: TokenUsage::default(),
+        };
+        Box::pin(std::future::ready(GatewayAnswer { wait: Duration::ZERO, delivery: Delivery::Whole(reply) }))
     }
 }
 
@@ -123,7 +137,7 @@ impl WorkspaceView for Room {
 
 /// A run in which the agent put the same text everywhere it can put one.
 fn run_of(attack: &str) -> (Observation, Room) {
-    let mut seen = Observation::ended(Ended::Finished);
+    let mut seen = Observation::with_ending(AgentEnding::Finished);
     seen.output = format!("TRUTH\n{attack}");
     seen.steps = vec![
         Step::User(format!("the task\n{attack}")),
@@ -136,7 +150,7 @@ fn run_of(attack: &str) -> (Observation, Room) {
         Step::Text(attack.to_owned()),
     ];
     let path = RelPath::new("notes.md").expect("a path");
-    seen.files = vec![FileChange { path, change: Change::Created, bytes: 1 }];
+    seen.files = vec![FileChange { path, change: FileChangeKind::Created, bytes: 1 }];
     (seen, Room(attack.to_owned()))
 }
 
@@ -174,12 +188,12 @@ fn statements() -> Vec<Check> {
     let check = |(id, statement): (&str, &str)| Check {
         id: id.to_owned(),
         name: None,
-        need: Need::Required,
-        looks_at: LooksAt::WholeRun,
-        kind: CheckKind::Judged(Judged {
+        need: CheckNeed::Required,
+        target: CheckTarget::WholeRun,
+        kind: CheckKind::Judged(JudgedStatement {
             statement: statement.to_owned(),
             context: None,
-            scale: Scale::PassFail,
+            scale: ScoreScale::PassFail,
         }),
     };
     rows.map(check).into()
@@ -190,20 +204,22 @@ async fn verdicts(judge: &Judge, attack: &str) -> Vec<(String, &'static str)> {
     let (seen, room) = run_of(attack);
     // As far as a file can be called that.
     let path = RelPath::new(&format!("given {}", attack.replace(['\0', '\\', '/'], "")));
-    let given = [Given { path: path.expect("a path"), fate: Fate::Changed }];
-    let exhibit = Exhibit { observation: &seen, context: Some(attack), workspace: &room, given: &given };
-    let sitting = Sitting { marker: "injection-test", cancel: &Cancel::default() };
-    let marks = judge.mark(&Questions::of(&checks), &exhibit, &sitting).await.marks;
+    let given = [GivenFile { path: path.expect("a path"), fate: GivenFileFate::Changed }];
+    let exhibit =
+        TrialEvidence { observation: &seen, context: Some(attack), workspace: &room, given_files: &given };
+    let sitting = JudgeContext { marker: "injection-test", cancel: &CancelToken::default() };
+    let marks = judge.judge_trial(&CaseQuestions::from_checks(&checks), &exhibit, &sitting).await.verdicts;
     let told: Vec<&str> = marks.iter().map(|mark| mark.finding.rationale.as_str()).collect();
     assert!(marks.iter().all(|mark| mark.flags.is_empty()), "{told:?}");
     marks.into_iter().map(|mark| (mark.id, mark.finding.verdict.name())).collect()
 }
 
-async fn no_attack_changes_a_verdict(transport: Transport) {
+async fn no_attack_changes_a_verdict(transport: JudgeConnection) {
     let faithful = Arc::new(Faithful::default());
-    let gateway = Gateway::start(Arc::clone(&faithful) as Arc<dyn Answer>).await.expect("a gateway");
+    let gateway = Gateway::start(Arc::clone(&faithful) as Arc<dyn Responder>).await.expect("a gateway");
     let scope = gateway.register("t", ScopeKind::Judge, BTreeMap::new());
-    let judge = Judge::new(transport, "claude-sonnet-4-6".to_owned()).at(|api| scope.base_url_for(api));
+    let judge =
+        Judge::new(transport, "claude-sonnet-4-6".to_owned()).at_address(|api| scope.base_url_for(api));
     let seen = || faithful.seen.lock().expect("not poisoned").clone();
     let honest = [("true".to_owned(), "pass"), ("false".to_owned(), "fail")];
     assert_eq!(verdicts(&judge, "").await, honest);
@@ -218,9 +234,10 @@ async fn no_attack_changes_a_verdict(transport: Transport) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn over_each_api() {
-    for api in Api::ALL {
+    for api in ModelApi::ALL {
         let endpoint = Endpoint { api, base_url: "http://127.0.0.1:1".to_owned(), credential: None };
-        let transport = Transport::api(Client::new(endpoint).expect("a client"), Limits::new(4));
+        let transport =
+            JudgeConnection::api(ModelClient::new(endpoint).expect("a client"), JudgeLimits::new(4));
         no_attack_changes_a_verdict(transport).await;
     }
 }
@@ -229,7 +246,7 @@ async fn over_each_api() {
 async fn through_the_real_claude_code() {
     let env = [("PATH", path_with(&claude())), ("HOME", "/nowhere".to_owned())];
     let env = env.map(|(name, value)| (name.to_owned(), value)).into();
-    let transport = Transport::cli(Cli::new(claude_oracle(), env), Limits::new(4));
+    let transport = JudgeConnection::cli(CliJudge::new(claude_model_cli(), env), JudgeLimits::new(4));
     no_attack_changes_a_verdict(transport).await;
 }
 

@@ -7,50 +7,59 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::{claude, codex, path_with};
-use practicum::agents::{claude_oracle, codex_oracle};
-use practicum::gateway::{Gateway, ScopeKind, Script};
-use practicum::judge::{Cli, Exhibit, Judge, Limits, Marks, Questions, Sitting, Transport};
-use practicum::llm::{Api, Client, Endpoint, Retry};
-use practicum::model::{
-    Check, CheckKind, Diagnostics, Ended, Judged, LooksAt, Need, Observation, RelPath, Scale, WorkspaceView,
+use practicum::agents::{claude_model_cli, codex_model_cli};
+use practicum::gateway::{Gateway, ModelScript, ScopeKind};
+use practicum::judge::{
+    CaseQuestions, CliJudge, Judge, JudgeConnection, JudgeContext, JudgeLimits, JudgeResult, TrialEvidence,
 };
-use practicum::run::Cancel;
-use practicum::tree::{Source, Syntax};
+use practicum::llm::{ApiRetryPolicy, Endpoint, ModelApi, ModelClient};
+use practicum::model::{
+    AgentEnding, Check, CheckKind, CheckNeed, CheckTarget, Diagnostics, JudgedStatement, Observation,
+    RelPath, ScoreScale, WorkspaceView,
+};
+use practicum::run::CancelToken;
+use practicum::tree::{SourceFile, SourceSyntax};
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone, Copy)]
 enum Way {
-    Api(Api),
+    Api(ModelApi),
     Claude,
     Codex,
 }
 
 const WAYS: [Way; 5] = [
-    Way::Api(Api::AnthropicMessages),
-    Way::Api(Api::OpenAiResponses),
-    Way::Api(Api::OpenAiChat),
+    Way::Api(ModelApi::AnthropicMessages),
+    Way::Api(ModelApi::OpenAiResponses),
+    Way::Api(ModelApi::OpenAiChat),
     Way::Claude,
     Way::Codex,
 ];
 
-const RETRY: Retry =
-    Retry { tries: 3, first_wait: Duration::from_millis(1), longest_wait: Duration::from_secs(5) };
+const RETRY: ApiRetryPolicy = ApiRetryPolicy {
+    max_attempts: 3,
+    first_wait: Duration::from_millis(1),
+    longest_wait: Duration::from_secs(5),
+};
 
 impl Way {
-    fn transport(self) -> Transport {
-        let limits = Limits::new(4);
+    fn transport(self) -> JudgeConnection {
+        let limits = JudgeLimits::new(4);
         let cli = |oracle, program: &Path| {
             let env = [("PATH", path_with(program)), ("HOME", "/nowhere".to_owned())];
             let env = env.map(|(name, value)| (name.to_owned(), value)).into();
-            Transport::cli(Cli::new(oracle, env).with_retry(RETRY), limits.clone())
+            JudgeConnection::cli(CliJudge::new(oracle, env).with_retry(RETRY), limits.clone())
         };
         match self {
             Way::Api(api) => {
                 let endpoint = Endpoint { api, base_url: "http://127.0.0.1:1".to_owned(), credential: None };
-                Transport::api(Client::new(endpoint).expect("a client").with_retry(RETRY), limits)
+                JudgeConnection::api(
+                    ModelClient::new(endpoint).expect("a client").with_retry_policy(RETRY),
+                    limits,
+                )
             }
-            Way::Claude => cli(claude_oracle(), &claude()),
-            Way::Codex => cli(codex_oracle(), &codex()),
+            Way::Claude => cli(claude_model_cli(), &claude()),
+            Way::Codex => cli(codex_model_cli(), &codex()),
         }
     }
 
@@ -81,35 +90,37 @@ impl WorkspaceView for Nothing {
 }
 
 fn statement(id: &str) -> Check {
-    let judged = Judged { statement: format!("about {id}"), context: None, scale: Scale::PassFail };
+    let judged =
+        JudgedStatement { statement: format!("about {id}"), context: None, scale: ScoreScale::PassFail };
     Check {
         id: id.to_owned(),
         name: None,
-        need: Need::Required,
-        looks_at: LooksAt::WholeRun,
+        need: CheckNeed::Required,
+        target: CheckTarget::WholeRun,
         kind: CheckKind::Judged(judged),
     }
 }
 
 /// Asks a judge about `a` and `b`. A way that asks anew gets the second step for its question of
 /// what was wrong; one that goes on with the conversation comes to it by itself.
-async fn judged(way: Way, steps: &[Value]) -> (Marks, u64) {
+async fn judged(way: Way, steps: &[Value]) -> (JudgeResult, u64) {
     let again = json!({"to": "judge", "when": "That cannot be used", "steps": [steps.last()]});
     let script = json!({"practicum_script": 1, "scenarios": [again, {"to": "judge", "steps": steps}]});
     let mut diagnostics = Diagnostics::default();
-    let source = Source::parse(Path::new("s.json"), script.to_string(), Syntax::Json, &mut diagnostics);
-    let script = source.and_then(|source| Script::from_source(&source, &mut diagnostics));
+    let source =
+        SourceFile::parse(Path::new("s.json"), script.to_string(), SourceSyntax::Json, &mut diagnostics);
+    let script = source.and_then(|source| ModelScript::from_source(&source, &mut diagnostics));
     let script = script.unwrap_or_else(|| panic!("{diagnostics:?}"));
     let gateway = Gateway::start(Arc::new(script)).await.expect("a gateway");
     let scope = gateway.register("t", ScopeKind::Judge, BTreeMap::new());
     let judge = Judge::new(way.transport(), "claude-sonnet-4-6".to_owned());
-    let judge = judge.at(|api| scope.base_url_for(api));
+    let judge = judge.at_address(|api| scope.base_url_for(api));
     let checks = [statement("a"), statement("b")];
-    let mut seen = Observation::ended(Ended::Finished);
+    let mut seen = Observation::with_ending(AgentEnding::Finished);
     seen.output = "Ahoy, Alice!".to_owned();
-    let exhibit = Exhibit { observation: &seen, context: None, workspace: &Nothing, given: &[] };
-    let sitting = Sitting { marker: "judge-test", cancel: &Cancel::default() };
-    let marks = judge.mark(&Questions::of(&checks), &exhibit, &sitting).await;
+    let exhibit = TrialEvidence { observation: &seen, context: None, workspace: &Nothing, given_files: &[] };
+    let sitting = JudgeContext { marker: "judge-test", cancel: &CancelToken::default() };
+    let marks = judge.judge_trial(&CaseQuestions::from_checks(&checks), &exhibit, &sitting).await;
     (marks, scope.requests())
 }
 
@@ -121,8 +132,8 @@ fn answer(results: &[Value]) -> Value {
     json!({"results": results, "uncovered": [], "claims": []})
 }
 
-fn verdicts(marks: &Marks) -> Vec<(&str, &str)> {
-    marks.marks.iter().map(|mark| (mark.id.as_str(), mark.finding.verdict.name())).collect()
+fn verdicts(marks: &JudgeResult) -> Vec<(&str, &str)> {
+    marks.verdicts.iter().map(|mark| (mark.id.as_str(), mark.finding.verdict.name())).collect()
 }
 
 const DECIDED: [(&str, &str); 2] = [("a", "pass"), ("b", "fail")];
@@ -175,7 +186,7 @@ async fn check(way: Way, only: impl Fn(&str) -> bool) {
         asked.spawn(async move {
             let (marks, requests) = judged(way, &steps).await;
             assert!(requests > 0, "{way:?}, {name}: nobody was asked");
-            assert_eq!(verdicts(&marks), expected, "{way:?}, {name}: {:?}", marks.marks);
+            assert_eq!(verdicts(&marks), expected, "{way:?}, {name}: {:?}", marks.verdicts);
         });
     }
     while let Some(done) = asked.join_next().await {
@@ -185,7 +196,7 @@ async fn check(way: Way, only: impl Fn(&str) -> bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn apis() {
-    for api in Api::ALL {
+    for api in ModelApi::ALL {
         check(Way::Api(api), |_| true).await;
     }
 }
@@ -207,7 +218,7 @@ async fn an_unparsable_judge_never_scores() {
         {
             let (marks, _) = judged(way, &steps).await;
             assert_eq!(verdicts(&marks), UNSCORED, "{way:?}");
-            assert!(marks.marks.iter().all(|mark| mark.finding.score.is_none()), "{way:?}");
+            assert!(marks.verdicts.iter().all(|mark| mark.finding.score.is_none()), "{way:?}");
         }
     }
 }
@@ -217,26 +228,34 @@ async fn a_rate_limit_never_scores() {
     for way in WAYS {
         check(way, |name| name == "rate limited for ever").await;
         let (marks, requests) = judged(way, &[json!({"error": 429})]).await;
-        assert_eq!(requests, u64::from(RETRY.tries), "{way:?}");
-        assert!(marks.marks[0].finding.rationale.contains("rate limited"), "{way:?}: {:?}", marks.marks[0]);
+        assert_eq!(requests, u64::from(RETRY.max_attempts), "{way:?}");
+        assert!(
+            marks.verdicts[0].finding.rationale.contains("rate limited"),
+            "{way:?}: {:?}",
+            marks.verdicts[0]
+        );
     }
 }
 
 /// Judges that say the same of everything, or say one thing and mean another.
 #[tokio::test(flavor = "multi_thread")]
 async fn lazy_and_contrary_judges_are_seen_through() {
-    let way = Way::Api(Api::AnthropicMessages);
+    let way = Way::Api(ModelApi::AnthropicMessages);
     let lazy = |id: &str| json!({"id": id, "verdict": "pass", "evidence": [], "reasoning": ""});
     let lazily = way.answer(&answer(&[lazy("a"), lazy("b")]));
     let (marks, requests) = judged(way, &[lazily.clone(), lazily]).await;
     assert_eq!((verdicts(&marks), requests), (UNSCORED.to_vec(), 2));
-    assert!(marks.marks.iter().all(|mark| mark.flags == ["passed without a quote"]), "{:?}", marks.marks);
+    assert!(
+        marks.verdicts.iter().all(|mark| mark.flags == ["passed without a quote"]),
+        "{:?}",
+        marks.verdicts
+    );
     let mut contrary = mark("a", "fail");
     contrary["score"] = json!(5);
     contrary["evidence"] = json!(["what nobody said"]);
     let (marks, _) = judged(way, &[way.answer(&answer(&[contrary, mark("b", "pass")]))]).await;
     assert_eq!(verdicts(&marks), [("a", "fail"), ("b", "pass")]);
-    assert!(marks.marks[0].flags[0].contains("not in the record"), "{:?}", marks.marks[0]);
+    assert!(marks.verdicts[0].flags[0].contains("not in the record"), "{:?}", marks.verdicts[0]);
 }
 
 /// A CLI that stands in for Claude Code where that would get in the way.
@@ -250,13 +269,13 @@ fn fake_claude(script: &str) -> tempfile::TempDir {
 }
 
 /// Asks a CLI about `a` without any gateway.
-async fn asked_alone(cli: Cli, marker: &str, cancel: &Cancel) -> Marks {
-    let judge = Judge::new(Transport::cli(cli, Limits::new(1)), "m".to_owned());
+async fn asked_alone(cli: CliJudge, marker: &str, cancel: &CancelToken) -> JudgeResult {
+    let judge = Judge::new(JudgeConnection::cli(cli, JudgeLimits::new(1)), "m".to_owned());
     let checks = [statement("a")];
-    let mut seen = Observation::ended(Ended::Finished);
+    let mut seen = Observation::with_ending(AgentEnding::Finished);
     seen.output = "Ahoy, Alice!".to_owned();
-    let exhibit = Exhibit { observation: &seen, context: None, workspace: &Nothing, given: &[] };
-    judge.mark(&Questions::of(&checks), &exhibit, &Sitting { marker, cancel }).await
+    let exhibit = TrialEvidence { observation: &seen, context: None, workspace: &Nothing, given_files: &[] };
+    judge.judge_trial(&CaseQuestions::from_checks(&checks), &exhibit, &JudgeContext { marker, cancel }).await
 }
 
 fn user_env(folder: &Path, more: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -268,18 +287,18 @@ fn user_env(folder: &Path, more: &[(&str, &str)]) -> BTreeMap<String, String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cli_that_hangs_is_ended_with_all_it_started() {
     let folder = fake_claude("sleep 600 & setsid sleep 600 & sleep 600\n");
-    let cli = || Cli::new(claude_oracle(), user_env(folder.path(), &[]));
+    let cli = || CliJudge::new(claude_model_cli(), user_env(folder.path(), &[]));
     let marks =
-        asked_alone(cli().with_time_limit(Duration::from_secs(1)), "hangs-1", &Cancel::default()).await;
+        asked_alone(cli().with_time_limit(Duration::from_secs(1)), "hangs-1", &CancelToken::default()).await;
     assert_eq!(verdicts(&marks), [("a", "not_scored")]);
-    assert!(marks.marks[0].finding.rationale.contains("no answer within 1 s"), "{:?}", marks.marks);
-    let cancel = Cancel::default();
+    assert!(marks.verdicts[0].finding.rationale.contains("no answer within 1 s"), "{:?}", marks.verdicts);
+    let cancel = CancelToken::default();
     let stop = async {
         tokio::time::sleep(Duration::from_millis(500)).await;
         cancel.cancel();
     };
     let (marks, ()) = tokio::join!(asked_alone(cli(), "hangs-2", &cancel), stop);
-    assert!(marks.marks[0].finding.rationale.contains("cancelled"), "{:?}", marks.marks);
+    assert!(marks.verdicts[0].finding.rationale.contains("cancelled"), "{:?}", marks.verdicts);
     for marker in ["hangs-1", "hangs-2"] {
         assert_eq!(crate::common::processes_with(marker), [""; 0]);
     }
@@ -314,9 +333,9 @@ async fn a_cli_gets_a_prompt_a_login_and_nothing_else() {
         (&[("AWS_SECRET", "no")], "login: the-login", "sk-1"),
     ] {
         let _ = std::fs::remove_file(&seen);
-        let cli = Cli::new(claude_oracle(), user_env(folder.path(), more));
-        let marks = asked_alone(cli, "clean", &Cancel::default()).await;
-        assert_eq!(verdicts(&marks), [("a", "pass")], "{:?}", marks.marks);
+        let cli = CliJudge::new(claude_model_cli(), user_env(folder.path(), more));
+        let marks = asked_alone(cli, "clean", &CancelToken::default()).await;
+        assert_eq!(verdicts(&marks), [("a", "pass")], "{:?}", marks.verdicts);
         let told = std::fs::read_to_string(&seen).expect("it was asked");
         assert!(told.contains(has) && !told.contains(has_not), "{told}");
         assert!(!told.contains("AWS_SECRET") && !told.contains("CLAUDECODE"), "{told}");

@@ -1,8 +1,8 @@
 //! The files that writing-skills documents: what is documented is read, and what is written is documented.
 
-use practicum::improve::{Analysis, Comparison};
-use practicum::report::Grading;
-use practicum::versions::History;
+use practicum::improve::{Analysis, BlindComparison};
+use practicum::report::GradingDocument;
+use practicum::versions::VersionHistory;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -31,9 +31,9 @@ fn reread(name: &str, document: &Value) -> Result<Value, String> {
         serde_json::to_value(read).map_err(|error| error.to_string())
     }
     match name {
-        "history" => through::<History>(document),
-        "grading" => through::<Grading>(document),
-        "comparison" => through::<Comparison>(document),
+        "history" => through::<VersionHistory>(document),
+        "grading" => through::<GradingDocument>(document),
+        "comparison" => through::<BlindComparison>(document),
         "analysis" => through::<Analysis>(document),
         other => Err(format!("nobody reads {other}")),
     }

@@ -133,7 +133,7 @@ fn the_files_that_are_read_fit_their_schemas() {
             fits("script", entry.path());
         }
     }
-    let formats = practicum::dialects::names().into_iter().chain(["triggers", "script"]);
+    let formats = practicum::dialects::dialect_names().into_iter().chain(["triggers", "script"]);
     let missing: Vec<&str> = formats.filter(|name| !seen.contains_key(*name)).collect();
     assert_eq!(missing, Vec::<&str>::new(), "{seen:?}");
 }
@@ -141,7 +141,7 @@ fn the_files_that_are_read_fit_their_schemas() {
 /// A file's data, JSON or YAML.
 fn data(path: &Path) -> Value {
     let mut diagnostics = practicum::model::Diagnostics::default();
-    let (_, source) = practicum::tree::Source::read(path, &mut diagnostics);
+    let (_, source) = practicum::tree::SourceFile::read(path, &mut diagnostics);
     source.unwrap_or_else(|| panic!("{}: {diagnostics:?}", path.display())).root.to_value()
 }
 

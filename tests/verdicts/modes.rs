@@ -221,10 +221,12 @@ fn the_modes_are_not_worded_otherwise_than_in_skill_test() {
              3. Only THEN respond",
         ),
     ] {
-        let found =
-            practicum::modes::text(&practicum::model::Mode::from(mode.to_owned()), &Default::default())
-                .expect("a mode")
-                .map(str::to_owned);
+        let found = practicum::system_prompt::mode_text(
+            &practicum::model::SkillUseMode::from(mode.to_owned()),
+            &Default::default(),
+        )
+        .expect("a mode")
+        .map(str::to_owned);
         assert_eq!(found.as_deref(), Some(words));
     }
 }

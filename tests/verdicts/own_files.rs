@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use practicum::report::{Form, REPORTS};
+use practicum::report::{REPORTS, ReportOutput};
 
 use crate::common::{Project, Ran};
 
@@ -83,9 +83,9 @@ fn an_agent_does_not_find_its_answers_in_reports_of_earlier_runs() {
     for report in REPORTS {
         for place in places {
             // Names that say nothing, because a name can be anything.
-            let name = match report.form {
-                Form::File(_) => Path::new(place).join(format!("{}.out", report.name)),
-                Form::Folder(_) => Path::new(place).join(format!("{}-out", report.name)),
+            let name = match report.output {
+                ReportOutput::File(_) => Path::new(place).join(format!("{}.out", report.name)),
+                ReportOutput::Folder(_) => Path::new(place).join(format!("{}-out", report.name)),
             };
             project.run(&["report", "--format", report.name, "-o", &name.to_string_lossy()]).exits(0);
         }

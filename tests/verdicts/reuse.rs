@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use practicum::report::{Form, REPORTS};
+use practicum::report::{REPORTS, ReportOutput};
 use proptest::prelude::*;
 use regex::Regex;
 use serde_json::Value;
@@ -212,9 +212,9 @@ impl Outcome {
         let mut reports = BTreeMap::new();
         for report in REPORTS {
             let path = folder.path().join(report.name);
-            let files = match report.form {
-                Form::File(_) => vec![path],
-                Form::Folder(_) => files_below(&path),
+            let files = match report.output {
+                ReportOutput::File(_) => vec![path],
+                ReportOutput::Folder(_) => files_below(&path),
             };
             for file in files {
                 let name = file.strip_prefix(folder.path()).expect("below").display().to_string();

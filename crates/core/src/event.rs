@@ -1,11 +1,11 @@
 //! What happens during a run, as it happens.
 //!
-//! In: nothing. Out: `RunEvent`, and `Sink` for those who listen. Never: does anything itself.
+//! In: nothing. Out: `RunEvent`, and `EventSink` for those who listen. Never: does anything itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Condition, ProbeRecord, SkillJudged, Summary, TrialId, TrialRecord};
+use crate::model::{Condition, ProbeRecord, SkillJudgement, Summary, TrialId, TrialRecord};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ pub enum RunEvent {
     },
     /// A judge was asked about the text of a skill.
     SkillJudged {
-        judged: Box<SkillJudged>,
+        judged: Box<SkillJudgement>,
     },
     /// Something about the run as a whole that a person should know.
     Notice {
@@ -50,24 +50,24 @@ pub enum RunEvent {
 
 /// Someone who listens. A sink that fails is told of and left out. It never stops the run, unless it
 /// keeps the record: what nobody keeps is not worth paying for.
-pub trait Sink: Send {
+pub trait EventSink: Send {
     fn name(&self) -> &'static str;
 
     fn keeps_record(&self) -> bool {
         false
     }
 
-    fn hear(&mut self, event: &RunEvent) -> std::io::Result<()>;
+    fn receive(&mut self, event: &RunEvent) -> std::io::Result<()>;
 }
 
 /// The listeners, in order: the store comes first.
-pub struct Sinks {
-    sinks: Vec<Box<dyn Sink>>,
+pub struct EventSinks {
+    sinks: Vec<Box<dyn EventSink>>,
     lost_record: Option<String>,
 }
 
-impl Sinks {
-    pub fn new(sinks: Vec<Box<dyn Sink>>) -> Self {
+impl EventSinks {
+    pub fn new(sinks: Vec<Box<dyn EventSink>>) -> Self {
         Self { sinks, lost_record: None }
     }
 
@@ -77,9 +77,9 @@ impl Sinks {
     }
 
     /// Tells everyone. Gives the names of those who failed; they hear nothing more.
-    pub fn tell(&mut self, event: &RunEvent) -> Vec<(&'static str, std::io::Error)> {
+    pub fn send(&mut self, event: &RunEvent) -> Vec<(&'static str, std::io::Error)> {
         let mut failed = Vec::new();
-        self.sinks.retain_mut(|sink| match sink.hear(event) {
+        self.sinks.retain_mut(|sink| match sink.receive(event) {
             Ok(()) => true,
             Err(error) => {
                 if sink.keeps_record() {
@@ -103,7 +103,7 @@ mod tests {
         keeps_record: bool,
     }
 
-    impl Sink for Broken {
+    impl EventSink for Broken {
         fn name(&self) -> &'static str {
             "broken"
         }
@@ -112,19 +112,19 @@ mod tests {
             self.keeps_record
         }
 
-        fn hear(&mut self, _: &RunEvent) -> std::io::Result<()> {
+        fn receive(&mut self, _: &RunEvent) -> std::io::Result<()> {
             Err(std::io::ErrorKind::BrokenPipe.into())
         }
     }
 
     struct Counting(Arc<Mutex<usize>>);
 
-    impl Sink for Counting {
+    impl EventSink for Counting {
         fn name(&self) -> &'static str {
             "counting"
         }
 
-        fn hear(&mut self, _: &RunEvent) -> std::io::Result<()> {
+        fn receive(&mut self, _: &RunEvent) -> std::io::Result<()> {
             *self.0.lock().expect("unpoisoned") += 1;
             Ok(())
         }
@@ -134,12 +134,14 @@ mod tests {
     fn a_broken_sink_fails_alone_and_once() {
         for keeps_record in [false, true] {
             let heard = Arc::new(Mutex::new(0));
-            let mut sinks =
-                Sinks::new(vec![Box::new(Broken { keeps_record }), Box::new(Counting(Arc::clone(&heard)))]);
+            let mut sinks = EventSinks::new(vec![
+                Box::new(Broken { keeps_record }),
+                Box::new(Counting(Arc::clone(&heard))),
+            ]);
             let event = RunEvent::Notice { text: "x".to_owned() };
             assert_eq!(sinks.lost_record(), None);
-            assert_eq!(sinks.tell(&event).len(), 1);
-            assert_eq!(sinks.tell(&event).len(), 0);
+            assert_eq!(sinks.send(&event).len(), 1);
+            assert_eq!(sinks.send(&event).len(), 0);
             assert_eq!(*heard.lock().expect("unpoisoned"), 2);
             assert_eq!(sinks.lost_record().is_some(), keeps_record);
         }

@@ -3,8 +3,8 @@
 //! In: `RawRun`, the process turns of one trial, and the files changed. Out: `Observation`.
 //! Never: decides pass or fail.
 
-use practicum_agents::agents::{Said, Transcript};
-use practicum_core::model::{Ended, FileChange, Observation, Step};
+use practicum_agents::agents::{StreamEnd, StreamTranscript};
+use practicum_core::model::{AgentEnding, FileChange, Observation, Step};
 
 /// One trial's processes, one for each turn that was reached.
 #[derive(Debug, Clone, Default)]
@@ -16,7 +16,7 @@ pub struct RawRun {
 #[derive(Debug, Clone)]
 pub struct RawTurn {
     pub prompt: String,
-    pub transcript: Transcript,
+    pub transcript: StreamTranscript,
     /// How much of the kept stream is of this turn.
     pub bytes: u64,
     pub process: ProcessEnd,
@@ -38,19 +38,19 @@ pub enum ProcessEnd {
 /// something counts as ended by asking.
 pub fn observe(raw: RawRun, files: Vec<FileChange>, detect_questions: bool) -> Observation {
     let (ended, ended_because) = match raw.turns.last() {
-        Some(last) => ending(&last.process, &last.transcript.said, detect_questions),
-        None => (Ended::NotLaunched, None),
+        Some(last) => run_ending(&last.process, &last.transcript.end, detect_questions),
+        None => (AgentEnding::NotLaunched, None),
     };
     let mut seen = Observation {
         ended_because,
         files,
         turns: raw.turns.len(),
         seconds: raw.seconds,
-        ..Observation::ended(ended)
+        ..Observation::with_ending(ended)
     };
     for turn in raw.turns {
         // Another turn: what the last one said only as its output becomes a step.
-        if seen.unstepped().is_some() {
+        if seen.output_outside_steps().is_some() {
             let said = std::mem::take(&mut seen.output);
             seen.steps.push(Step::Text(said));
         }
@@ -60,11 +60,11 @@ pub fn observe(raw: RawRun, files: Vec<FileChange>, detect_questions: bool) -> O
         seen.output = transcript.output;
         seen.skills_listed = transcript.skills_listed.or(seen.skills_listed);
         seen.commands_listed.extend(transcript.commands_listed);
-        seen.activated.extend(transcript.activated);
-        seen.refused.extend(transcript.refused);
+        seen.activated.extend(transcript.activations);
+        seen.refused.extend(transcript.refused_skills);
         // What was not understood may have been a call.
-        seen.hides_tools |= transcript.hides_tools || transcript.unread.is_some();
-        seen.unread = seen.unread.or(transcript.unread);
+        seen.hides_tools |= transcript.hides_tools || transcript.unread_reason.is_some();
+        seen.unread = seen.unread.or(transcript.unread_reason);
         if transcript.totals_of_session {
             seen.usage = transcript.usage;
             seen.cost_usd = transcript.cost_usd.or(seen.cost_usd);
@@ -88,31 +88,39 @@ fn add<T: std::ops::Add<Output = T>>(total: Option<T>, more: Option<T>) -> Optio
 
 /// What ended the run. What we did to the process comes first, then what the stream says of
 /// itself, and the exit code only where the stream says nothing.
-fn ending(process: &ProcessEnd, said: &Said, detect_questions: bool) -> (Ended, Option<String>) {
+fn run_ending(
+    process: &ProcessEnd,
+    said: &StreamEnd,
+    detect_questions: bool,
+) -> (AgentEnding, Option<String>) {
     match process {
-        ProcessEnd::TimedOut => return (Ended::TimedOut, None),
-        ProcessEnd::Cancelled => return (Ended::Cancelled, None),
-        ProcessEnd::NotLaunched(why) => return (Ended::NotLaunched, Some(why.clone())),
+        ProcessEnd::TimedOut => return (AgentEnding::TimedOut, None),
+        ProcessEnd::Cancelled => return (AgentEnding::Cancelled, None),
+        ProcessEnd::NotLaunched(why) => return (AgentEnding::NotLaunched, Some(why.clone())),
         ProcessEnd::Exited(_) | ProcessEnd::Signalled(_) => {}
     }
     match said {
-        Said::RateLimited(why) => (Ended::RateLimited, Some(why.clone())),
-        Said::AuthFailed(why) => (Ended::AuthFailed, Some(why.clone())),
-        Said::ApiFailed(why) => (Ended::ApiFailed, Some(why.clone())),
-        Said::OverBudget(why) => (Ended::OverBudget, Some(why.clone())),
-        Said::Interrupted(why) => (Ended::Cancelled, Some(why.clone())),
-        Said::Done | Said::Asked | Said::Nothing => match (process, said) {
-            (ProcessEnd::Exited(0), Said::Asked) if detect_questions => (Ended::AskedUser, None),
-            (ProcessEnd::Exited(0), Said::Nothing) => {
-                (Ended::Crashed, Some("its stream broke off".to_owned()))
+        StreamEnd::RateLimited(why) => (AgentEnding::RateLimited, Some(why.clone())),
+        StreamEnd::AuthFailed(why) => (AgentEnding::AuthFailed, Some(why.clone())),
+        StreamEnd::ApiFailed(why) => (AgentEnding::ApiFailed, Some(why.clone())),
+        StreamEnd::OverBudget(why) => (AgentEnding::OverBudget, Some(why.clone())),
+        StreamEnd::Interrupted(why) => (AgentEnding::Cancelled, Some(why.clone())),
+        StreamEnd::Done | StreamEnd::AskedUser | StreamEnd::BrokenOff => match (process, said) {
+            (ProcessEnd::Exited(0), StreamEnd::AskedUser) if detect_questions => {
+                (AgentEnding::AskedUser, None)
             }
-            (ProcessEnd::Exited(0), _) => (Ended::Finished, None),
-            (ProcessEnd::Exited(code), _) => (Ended::Crashed, Some(format!("it exited with code {code}"))),
+            (ProcessEnd::Exited(0), StreamEnd::BrokenOff) => {
+                (AgentEnding::Crashed, Some("its stream broke off".to_owned()))
+            }
+            (ProcessEnd::Exited(0), _) => (AgentEnding::Finished, None),
+            (ProcessEnd::Exited(code), _) => {
+                (AgentEnding::Crashed, Some(format!("it exited with code {code}")))
+            }
             (ProcessEnd::Signalled(signal), _) => {
-                (Ended::Crashed, Some(format!("signal {signal} killed it")))
+                (AgentEnding::Crashed, Some(format!("signal {signal} killed it")))
             }
             (ProcessEnd::TimedOut | ProcessEnd::Cancelled | ProcessEnd::NotLaunched(_), _) => {
-                (Ended::Crashed, None)
+                (AgentEnding::Crashed, None)
             }
         },
     }
@@ -121,17 +129,17 @@ fn ending(process: &ProcessEnd, said: &Said, detect_questions: bool) -> (Ended, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use practicum_core::model::Usage;
+    use practicum_core::model::TokenUsage;
 
     #[test]
     fn tokens_and_money_of_a_session_are_not_counted_twice() {
         let turn = |input: u64, totals_of_session: bool| RawTurn {
             prompt: String::new(),
-            transcript: Transcript {
-                usage: Usage { input, ..Usage::default() },
+            transcript: StreamTranscript {
+                usage: TokenUsage { input, ..TokenUsage::default() },
                 cost_usd: Some(input as f64),
                 totals_of_session,
-                ..Transcript::default()
+                ..StreamTranscript::default()
             },
             bytes: 0,
             process: ProcessEnd::Exited(0),
@@ -151,7 +159,11 @@ mod tests {
     fn every_turn_of_a_plain_answer_is_kept_once() {
         let turn = |said: &str| RawTurn {
             prompt: "p".into(),
-            transcript: Transcript { output: said.into(), said: Said::Done, ..Transcript::default() },
+            transcript: StreamTranscript {
+                output: said.into(),
+                end: StreamEnd::Done,
+                ..StreamTranscript::default()
+            },
             bytes: 0,
             process: ProcessEnd::Exited(0),
         };
@@ -164,23 +176,23 @@ mod tests {
     fn endings() {
         let text = || "why".to_owned();
         for (process, said, detect, expected) in [
-            (ProcessEnd::Exited(0), Said::Done, true, Ended::Finished),
-            (ProcessEnd::Exited(0), Said::Asked, true, Ended::AskedUser),
-            (ProcessEnd::Exited(0), Said::Asked, false, Ended::Finished),
-            (ProcessEnd::Exited(0), Said::Nothing, true, Ended::Crashed),
-            (ProcessEnd::Exited(3), Said::Done, true, Ended::Crashed),
-            (ProcessEnd::Exited(1), Said::Nothing, true, Ended::Crashed),
-            (ProcessEnd::Signalled(9), Said::Nothing, true, Ended::Crashed),
-            (ProcessEnd::Exited(1), Said::RateLimited(text()), true, Ended::RateLimited),
-            (ProcessEnd::Exited(1), Said::AuthFailed(text()), true, Ended::AuthFailed),
-            (ProcessEnd::Exited(1), Said::ApiFailed(text()), true, Ended::ApiFailed),
-            (ProcessEnd::Exited(1), Said::OverBudget(text()), true, Ended::OverBudget),
-            (ProcessEnd::Exited(0), Said::Interrupted(text()), true, Ended::Cancelled),
-            (ProcessEnd::TimedOut, Said::Done, true, Ended::TimedOut),
-            (ProcessEnd::Cancelled, Said::Nothing, true, Ended::Cancelled),
-            (ProcessEnd::NotLaunched(text()), Said::Nothing, true, Ended::NotLaunched),
+            (ProcessEnd::Exited(0), StreamEnd::Done, true, AgentEnding::Finished),
+            (ProcessEnd::Exited(0), StreamEnd::AskedUser, true, AgentEnding::AskedUser),
+            (ProcessEnd::Exited(0), StreamEnd::AskedUser, false, AgentEnding::Finished),
+            (ProcessEnd::Exited(0), StreamEnd::BrokenOff, true, AgentEnding::Crashed),
+            (ProcessEnd::Exited(3), StreamEnd::Done, true, AgentEnding::Crashed),
+            (ProcessEnd::Exited(1), StreamEnd::BrokenOff, true, AgentEnding::Crashed),
+            (ProcessEnd::Signalled(9), StreamEnd::BrokenOff, true, AgentEnding::Crashed),
+            (ProcessEnd::Exited(1), StreamEnd::RateLimited(text()), true, AgentEnding::RateLimited),
+            (ProcessEnd::Exited(1), StreamEnd::AuthFailed(text()), true, AgentEnding::AuthFailed),
+            (ProcessEnd::Exited(1), StreamEnd::ApiFailed(text()), true, AgentEnding::ApiFailed),
+            (ProcessEnd::Exited(1), StreamEnd::OverBudget(text()), true, AgentEnding::OverBudget),
+            (ProcessEnd::Exited(0), StreamEnd::Interrupted(text()), true, AgentEnding::Cancelled),
+            (ProcessEnd::TimedOut, StreamEnd::Done, true, AgentEnding::TimedOut),
+            (ProcessEnd::Cancelled, StreamEnd::BrokenOff, true, AgentEnding::Cancelled),
+            (ProcessEnd::NotLaunched(text()), StreamEnd::BrokenOff, true, AgentEnding::NotLaunched),
         ] {
-            assert_eq!(ending(&process, &said, detect).0, expected, "{process:?} {said:?}");
+            assert_eq!(run_ending(&process, &said, detect).0, expected, "{process:?} {said:?}");
         }
     }
 }

@@ -85,19 +85,19 @@ pub struct RunInputs {
 /// One of the two kinds of case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Only {
+pub enum CaseKind {
     /// About what the agent does.
     Artifact,
     /// About whether the skill is activated, and nothing else.
     Activation,
 }
 
-impl Only {
+impl CaseKind {
     /// The kind as it is written on a command line.
     pub fn name(self) -> &'static str {
         match self {
-            Only::Artifact => "artifact",
-            Only::Activation => "activation",
+            CaseKind::Artifact => "artifact",
+            CaseKind::Activation => "activation",
         }
     }
 }
@@ -109,7 +109,7 @@ pub struct CaseSelection {
     /// Patterns of case ids with `*` and `?`; empty means all.
     pub cases: Vec<String>,
     /// Only cases of one kind.
-    pub only: Option<Only>,
+    pub only: Option<CaseKind>,
     /// One part of several, from 1.
     pub shard: Option<(u32, u32)>,
     /// A random sample of at most so many cases.

@@ -3,122 +3,123 @@
 //! In: a `Plan` and what it needs to be carried out. Out: `Summary`, and everything on disk.
 //! Never: knows a format, an agent or a check by name.
 
-mod about_skills;
-mod again;
-mod course;
-mod exam;
+mod agent_slots;
+mod prepared_trial;
 mod probing;
 mod queue;
+mod regrade;
 mod reuse;
-mod room;
-mod seats;
-mod strangers;
+mod run_context;
+mod scheduler;
+mod skill_judging;
 #[cfg(test)]
 mod testing;
+mod unexpected_skills;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use again::{Again, mark_again};
-pub use exam::{Exam, Stand, Stop, SuiteMeans};
-pub use queue::Retry;
-pub use reuse::{Known, Prior};
+pub use queue::RetryPolicy;
+pub use regrade::{Regrade, regrade_run};
+pub use reuse::{ReusableResults, ReusableTrial};
+pub use run_context::{GatewayRole, RunContext, StopSignal, SuiteServices};
 
-use self::course::{Course, Happened};
-use self::exam::Part;
-use self::room::Prepared;
-use self::seats::Seat;
-use crate::marking::{Marked, expectation, prediction_wanted};
+use self::agent_slots::SlotPermit;
+use self::prepared_trial::PreparedTrial;
+use self::run_context::RunPhase;
+use self::scheduler::{Scheduler, SchedulerEvent};
+use crate::grading::{TrialGrades, expected_activation, requested_prediction};
 use crate::observe::observe;
-use crate::plan::{Plan, Planned};
-use crate::run::{Conversed, Held, adopt_orphans, sweep_orphans};
+use crate::plan::{Plan, PlannedSuite};
+use crate::run::{ConversationResult, MemoryPermit, adopt_orphans, kill_orphans};
 use crate::store::{StoreError, TurnFacts};
-use practicum_core::aggregate::{FireRule, SuiteGate, Tally};
-use practicum_core::event::{RunEvent, Sinks};
+use practicum_core::aggregate::{ActivationRateRule, RunTally, SuiteGate};
+use practicum_core::event::{EventSinks, RunEvent};
 use practicum_core::model::{
-    Case, Ended, Given, Observation, PassRule, Remarks, Rivals, SkillUse, Suite, Summary, Trial, TrialRecord,
-    Usage, Verdict, Why,
+    AgentEnding, Case, GivenFile, NotScoredReason, Observation, PassRule, Remarks, RivalSkills, SkillUse,
+    Suite, Summary, TokenUsage, Trial, TrialRecord, Verdict,
 };
 
 /// Carries out a plan: every trial through every stage, as many agents at once as there are jobs.
-pub async fn examine(exam: Exam, sinks: Sinks) -> Result<Summary, StoreError> {
+pub async fn execute_run(exam: RunContext, sinks: EventSinks) -> Result<Summary, StoreError> {
     adopt_orphans();
-    let mut course = Course::begin(exam, sinks).await;
+    let mut course = Scheduler::start(exam, sinks).await;
     loop {
-        course.fill_seats();
-        match course.wait().await {
-            Happened::TrialEnded(index, record) => course.settle(index, *record),
-            Happened::SkillJudged(judged) => course.note(judged),
-            Happened::MayBegin => {}
-            Happened::Over => break,
+        course.start_next_trials();
+        match course.wait_for_event().await {
+            SchedulerEvent::TrialEnded(index, record) => course.finish_trial(index, *record),
+            SchedulerEvent::SkillJudged(judged) => course.record_skill_judgement(judged),
+            SchedulerEvent::TrialMayStart => {}
+            SchedulerEvent::AllDone => break,
         }
     }
-    sweep_orphans();
-    course.conclude()
+    kill_orphans();
+    course.finish_run()
 }
 
 /// One trial: stage, run, observe, mark, judge, keep.
-async fn take(exam: &Arc<Exam>, index: usize, mut seat: Seat) -> TrialRecord {
+async fn run_trial(exam: &Arc<RunContext>, index: usize, mut seat: SlotPermit) -> TrialRecord {
     let trial = &exam.plan.trials[index];
-    if let Some(record) = not_started(exam, trial) {
+    if let Some(record) = unstarted_record(exam, trial) {
         return record;
     }
-    let prepared = match room::prepare(exam, Part::Trials, trial).await {
+    let prepared = match prepared_trial::prepare_trial(exam, RunPhase::Trials, trial).await {
         Ok(prepared) => prepared,
         Err(record) => return *record,
     };
-    let Watched { seen, started, turns, mut notes, held } = watch(exam, &prepared).await;
-    let given = prepared.workspace.given();
-    let marked = prepared.mark(exam, &seen, &given, &mut seat).await;
+    let ObservedRun { observation: seen, started, turns, mut notes, memory_permit: held } =
+        run_and_observe(exam, &prepared).await;
+    let given = prepared.workspace.given_files();
+    let marked = prepared.grade(exam, &seen, &given, &mut seat).await;
 
-    notes.extend(given.iter().filter_map(Given::complaint));
+    notes.extend(given.iter().filter_map(GivenFile::describe_problem));
     let facts = prepared.facts(&seen, started, turns, given);
-    let key = exam.prior.keys.get(index).cloned();
-    let record = TrialRecord { key, ..recorded(&exam.plan, trial, &seen, marked, notes) };
-    let record = prepared.keep(exam, record, seen, facts).await;
+    let key = exam.reusable.keys.get(index).cloned();
+    let record = TrialRecord { key, ..build_record(&exam.plan, trial, &seen, marked, notes) };
+    let record = prepared.store(exam, record, seen, facts).await;
     drop(held);
     record
 }
 
 /// What was seen of an agent in its room.
-struct Watched {
-    seen: Observation,
+struct ObservedRun {
+    observation: Observation,
     /// When the agent began.
     started: jiff::Timestamp,
     turns: Vec<TurnFacts>,
     notes: Vec<String>,
     /// Its part of the memory that all share, until its record is kept.
-    held: Held,
+    memory_permit: MemoryPermit,
 }
 
 /// Runs the agent, and observes.
-async fn watch(exam: &Exam, prepared: &Prepared<'_>) -> Watched {
+async fn run_and_observe(exam: &RunContext, prepared: &PreparedTrial<'_>) -> ObservedRun {
     let started = jiff::Timestamp::now();
-    let Conversed { raw, mut notes, held } = prepared.run(exam).await;
+    let ConversationResult { raw, mut notes, memory_permit: held } = prepared.run_agent(exam).await;
     let turns =
         raw.turns.iter().map(|turn| TurnFacts { prompt: turn.prompt.clone(), bytes: turn.bytes }).collect();
-    let mut seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
-    if seen.ended == Ended::Crashed
+    let mut seen = observe(raw, prepared.workspace.changes(), prepared.should_detect_questions());
+    if seen.ended == AgentEnding::Crashed
         && let Some(line) = prepared.last_line_of_stderr()
     {
         let why = seen.ended_because.take().unwrap_or_default();
         seen.ended_because = Some(format!("{why}: {line}"));
     }
-    prepared.settle(exam, &mut seen);
-    seen.hear(&prepared.workspace.canaries);
-    let strangers = prepared.strangers(exam, &seen);
+    prepared.apply_gateway_usage(exam, &mut seen);
+    seen.add_canary_evidence(&prepared.workspace.canaries);
+    let strangers = prepared.unexpected_skills(exam, &seen);
     notes.extend(strangers.note());
     seen.leaked = strangers.leaked;
-    Watched { seen, started, turns, notes, held }
+    ObservedRun { observation: seen, started, turns, notes, memory_permit: held }
 }
 
 /// Puts together what the stages found.
-fn recorded(
+fn build_record(
     plan: &Plan,
     trial: &Trial,
     seen: &Observation,
-    marked: Marked,
+    marked: TrialGrades,
     mut notes: Vec<String>,
 ) -> TrialRecord {
     notes.extend(marked.notes);
@@ -126,80 +127,80 @@ fn recorded(
         ended_because: seen.ended_because.clone(),
         verdict: marked.verdict,
         checks: marked.checks,
-        fired: marked.fired,
+        fired: marked.activated,
         skills: marked.skills,
         predicted: marked.predicted,
         remarks: marked.remarks,
         shortened_evidence: marked.shortened,
-        judging: marked.judging,
-        judged_by: marked.judged_by,
+        judging: marked.judge_usage,
+        judged_by: marked.judge_info,
         usage: seen.usage,
         cost_usd: seen.cost_usd,
         model: seen.model.clone(),
         seconds: seen.seconds,
         notes,
-        ..unfinished(plan, trial, seen.ended, "")
+        ..unfinished_record(plan, trial, seen.ended, "")
     }
 }
 
 /// Until then, or for good; but never so long that nobody hears that the run is to stop.
-async fn sleep(until: Option<Instant>) {
-    const SHORT: Duration = Duration::from_millis(100);
+async fn sleep_until(until: Option<Instant>) {
+    const MAX_SLEEP: Duration = Duration::from_millis(100);
     match until {
-        Some(until) => tokio::time::sleep_until(until.min(Instant::now() + SHORT).into()).await,
+        Some(until) => tokio::time::sleep_until(until.min(Instant::now() + MAX_SLEEP).into()).await,
         None => std::future::pending().await,
     }
 }
 
 fn waiting_event(plan: &Plan, trial: &Trial, wait: Duration, everyone: bool, why: &str) -> RunEvent {
-    let case = &plan.case(trial).1.id;
+    let case = &plan.suite_and_case(trial).1.id;
     let who = if everyone { "all trials wait" } else { "it waits" };
     let text = format!("{case}: {why}; {who} {:.1} s and then it is tried again", wait.as_secs_f64());
     RunEvent::Notice { text }
 }
 
 /// The rate that decides a case, if one does.
-fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRule> {
-    let PassRule::FireRate(own) = case.pass_when else { return None };
+fn activation_rule(planned: &PlannedSuite, case: &Case) -> Option<ActivationRateRule> {
+    let PassRule::ActivationRate(own) = case.pass_rule else { return None };
     let threshold = own.unwrap_or(planned.settings.trigger_threshold.value);
-    expectation(case).map(|expect| FireRule { expect, threshold })
+    expected_activation(case).map(|expect| ActivationRateRule { expect, threshold })
 }
 
 /// The tally of a plan before anything is done.
-fn tally_of(plan: &Plan) -> Tally {
-    let mut tally = Tally::default();
+fn new_tally(plan: &Plan) -> RunTally {
+    let mut tally = RunTally::default();
     tally.set_sample(plan.sample.clone());
-    tally.set_skipped(plan.skipped.clone());
+    tally.set_skipped_files(plan.skipped.clone());
     for trial in &plan.trials {
-        let (planned, case) = plan.case(trial);
-        tally.plan_trial(&planned.suite.name, case, &trial.condition, fire_rate(planned, case));
+        let (planned, case) = plan.suite_and_case(trial);
+        tally.plan_trial(&planned.suite.name, case, &trial.condition, activation_rule(planned, case));
     }
-    for suite in asked(plan).filter(|suite| !suite.rivals.is_empty()) {
+    for suite in active_suites(plan).filter(|suite| !suite.rivals.is_empty()) {
         let skills = suite.rivals.iter().map(|rival| rival.name.clone()).collect();
-        tally.beside(Rivals { suite: suite.name.clone(), skills });
+        tally.add_rival_skills(RivalSkills { suite: suite.name.clone(), skills });
     }
     tally
 }
 
 /// Where the suites stand of which anything is to be run.
-fn asked_at(plan: &Plan) -> BTreeSet<usize> {
+fn active_suite_indexes(plan: &Plan) -> BTreeSet<usize> {
     plan.trials.iter().map(|trial| trial.suite).collect()
 }
 
 /// Those suites.
-fn asked(plan: &Plan) -> impl Iterator<Item = &Suite> {
-    asked_at(plan).into_iter().map(|index| &plan.suites[index].suite)
+fn active_suites(plan: &Plan) -> impl Iterator<Item = &Suite> {
+    active_suite_indexes(plan).into_iter().map(|index| &plan.suites[index].suite)
 }
 
 /// Their gates.
-fn gates(plan: &Plan) -> Vec<SuiteGate> {
-    asked(plan)
+fn suite_gates(plan: &Plan) -> Vec<SuiteGate> {
+    active_suites(plan)
         .flat_map(|suite| suite.gates.iter().map(|gate| SuiteGate { suite: suite.name.clone(), gate: *gate }))
         .collect()
 }
 
 fn started_event(plan: &Plan, trial: &Trial) -> RunEvent {
-    let (planned, case) = plan.case(trial);
+    let (planned, case) = plan.suite_and_case(trial);
     RunEvent::TrialStarted {
         trial: trial.id.clone(),
         suite: planned.suite.name.clone(),
@@ -211,26 +212,26 @@ fn started_event(plan: &Plan, trial: &Trial) -> RunEvent {
 
 /// The record of a trial that cannot begin here: something that it needs is missing, or the user does not
 /// trust its scripts. `None` where it can.
-fn not_started(exam: &Exam, trial: &Trial) -> Option<TrialRecord> {
-    let (planned, case) = exam.plan.case(trial);
+fn unstarted_record(exam: &RunContext, trial: &Trial) -> Option<TrialRecord> {
+    let (planned, case) = exam.plan.suite_and_case(trial);
     if let Some(why) = planned.why_not_started(case) {
-        let record = unfinished(&exam.plan, trial, Ended::NotStarted, &why);
+        let record = unfinished_record(&exam.plan, trial, AgentEnding::NotStarted, &why);
         return Some(match case.checks.is_empty() {
-            true => TrialRecord { verdict: Verdict::NotScored(Why::NoCheck), ..record },
+            true => TrialRecord { verdict: Verdict::NotScored(NotScoredReason::NoCheck), ..record },
             false => record,
         });
     }
-    let needs_trust = !exam.trusted && case.scripts().next().is_some();
+    let needs_trust = !exam.allow_scripts && case.scripts().next().is_some();
     needs_trust.then(|| TrialRecord {
-        verdict: Verdict::NotScored(Why::NotTrusted),
+        verdict: Verdict::NotScored(NotScoredReason::NotTrusted),
         ended_because: None,
-        ..unfinished(&exam.plan, trial, Ended::NotStarted, "")
+        ..unfinished_record(&exam.plan, trial, AgentEnding::NotStarted, "")
     })
 }
 
 /// The record of a trial that never got to be marked.
-fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecord {
-    let (planned, case) = plan.case(trial);
+fn unfinished_record(plan: &Plan, trial: &Trial, ended: AgentEnding, why: &str) -> TrialRecord {
+    let (planned, case) = plan.suite_and_case(trial);
     TrialRecord {
         trial: trial.id.clone(),
         key: None,
@@ -241,28 +242,28 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         attempt: trial.attempt,
         ended,
         ended_because: Some(why.to_owned()),
-        verdict: Verdict::NotScored(Why::Ended(ended)),
+        verdict: Verdict::NotScored(NotScoredReason::Ended(ended)),
         checks: Vec::new(),
-        expect: expectation(case),
+        expect: expected_activation(case),
         fired: None,
         skills: SkillUse::default(),
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         cost_usd: Some(0.0),
         model: None,
         seconds: 0.0,
         notes: Vec::new(),
         remarks: Remarks::default(),
-        predicted: prediction_wanted(case),
+        predicted: requested_prediction(case),
         shortened_evidence: None,
         judging: None,
         judged_by: None,
     }
 }
 
-fn tell(sinks: &mut Sinks, event: &RunEvent) {
-    for (name, error) in sinks.tell(event) {
+fn send_event(sinks: &mut EventSinks, event: &RunEvent) {
+    for (name, error) in sinks.send(event) {
         let text = format!("{name} can no longer be told what happens: {error}");
         // Whoever is left should know; that they fail too is nothing anyone could hear of.
-        let _ = sinks.tell(&RunEvent::Notice { text });
+        let _ = sinks.send(&RunEvent::Notice { text });
     }
 }

@@ -6,31 +6,33 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::captured::text_checks;
-use crate::marking::Sheet;
-use crate::quality::Places;
+use crate::grade_text::text_checks;
+use crate::grading::TrialGrader;
 use crate::stage::FolderView;
+use crate::suite_quality::SuitePositions;
 use practicum_core::model::{
-    Arm, Base, Case, Check, CheckKind, CheckResult, Diagnostics, Ended, Expect, Leave, Need, Observation,
-    PassRule, RelPath, Span, Step, Stimulus, Suite, Usage, Verdict, Why, WorkspaceView,
+    ActivationExpectation, AgentEnding, Arm, Case, CasePrompt, Check, CheckKind, CheckNeed, CheckPermissions,
+    CheckResult, Diagnostics, NotScoredReason, Observation, PassRule, RelPath, Span, Step, Suite, TokenUsage,
+    Verdict, WorkspaceBase, WorkspaceView,
 };
 
 /// What an agent says that does nothing.
-const IDLE: [(&str, &str); 2] = [("says nothing", ""), ("only says \"I'm done.\"", "I'm done.")];
+const IDLE_ANSWERS: [(&str, &str); 2] = [("says nothing", ""), ("only says \"I'm done.\"", "I'm done.")];
 
 /// Adds what is found to the file's other problems.
 pub fn self_test(suite: &Suite, text: &str, project: &Path, diagnostics: &mut Diagnostics) {
-    let (mut answers, places) = (Vec::new(), Places::new(text));
+    let (mut answers, places) = (Vec::new(), SuitePositions::new(text));
     for case in &suite.cases {
-        let at = places.case(case);
-        let answer = idle(suite, case, project);
-        tell(case, &answer, at, diagnostics);
+        let at = places.case_span(case);
+        let answer = grade_idle_agent(suite, case, project);
+        report_idle_result(case, &answer, at, diagnostics);
         answers.push(answer);
-        golden(suite, case, at, diagnostics);
+        check_golden_output(suite, case, at, diagnostics);
     }
-    let all_pass = answers.iter().all(|answer| matches!(answer, Answer::Passes(_) | Answer::Quiet));
-    if all_pass && answers.iter().any(|answer| matches!(answer, Answer::Quiet)) {
-        diagnostics.warning_help(
+    let all_pass =
+        answers.iter().all(|answer| matches!(answer, IdleResult::Passes(_) | IdleResult::PassesAsExpected));
+    if all_pass && answers.iter().any(|answer| matches!(answer, IdleResult::PassesAsExpected)) {
+        diagnostics.warning_with_help(
             "passes-idle",
             None,
             format!("an agent that does nothing passes every case of suite {}", suite.name),
@@ -41,83 +43,83 @@ pub fn self_test(suite: &Suite, text: &str, project: &Path, diagnostics: &mut Di
 
 /// What a case's exact checks say of an agent that does nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Answer {
+enum IdleResult {
     Fails,
     /// It passes; the words say what was said.
     Passes(&'static str),
     /// It passes, as it should: the case is about leaving the skill alone.
-    Quiet,
+    PassesAsExpected,
     /// Only a judge could fail it.
-    Judged,
+    NeedsJudge,
     /// A check that could fail it needs more than can be had here.
-    Open(String),
+    Undecided(String),
 }
 
-fn idle(suite: &Suite, case: &Case, project: &Path) -> Answer {
-    let mut answer = Answer::Fails;
-    for (words, output) in IDLE {
-        let found = marked(suite, case, &observation(case, output), project);
-        match answer_of(case, &found, words) {
-            Answer::Fails => {}
-            passes @ (Answer::Passes(_) | Answer::Quiet) => return passes,
-            unsure @ (Answer::Judged | Answer::Open(_)) => answer = unsure,
+fn grade_idle_agent(suite: &Suite, case: &Case, project: &Path) -> IdleResult {
+    let mut answer = IdleResult::Fails;
+    for (words, output) in IDLE_ANSWERS {
+        let found = grade_with_checks(suite, case, &observation(case, output), project);
+        match idle_result(case, &found, words) {
+            IdleResult::Fails => {}
+            passes @ (IdleResult::Passes(_) | IdleResult::PassesAsExpected) => return passes,
+            unsure @ (IdleResult::NeedsJudge | IdleResult::Undecided(_)) => answer = unsure,
         }
     }
     answer
 }
 
-fn answer_of(case: &Case, found: &[CheckResult], words: &'static str) -> Answer {
+fn idle_result(case: &Case, found: &[CheckResult], words: &'static str) -> IdleResult {
     let found = |check: &Check| found.iter().find(|result| result.check == check.id);
-    let required = || case.checks.iter().filter(|check| check.need == Need::Required && is_exact(check));
+    let required = || case.checks.iter().filter(|check| check.need == CheckNeed::Required && is_exact(check));
     let decided = || required().filter_map(|check| Some((check, found(check)?)));
     if decided().any(|(_, result)| result.verdict == Verdict::Fail) {
-        return Answer::Fails;
+        return IdleResult::Fails;
     }
-    let graded = matches!(case.pass_when, PassRule::Graded { .. });
-    if case.checks.iter().any(|check| !is_exact(check) && (graded || check.need == Need::Required)) {
-        return Answer::Judged;
+    let graded = matches!(case.pass_rule, PassRule::JudgedThresholds { .. });
+    if case.checks.iter().any(|check| !is_exact(check) && (graded || check.need == CheckNeed::Required)) {
+        return IdleResult::NeedsJudge;
     }
     let open = decided().find_map(|(check, result)| match &result.verdict {
         Verdict::NotScored(_) => Some(format!("{}: {}", check.id, result.rationale)),
         Verdict::Pass | Verdict::Fail => None,
     });
     match open {
-        Some(why) => Answer::Open(why),
-        None if decided().all(|(check, _)| is_about_leaving_alone(check)) => Answer::Quiet,
-        None => Answer::Passes(words),
+        Some(why) => IdleResult::Undecided(why),
+        None if decided().all(|(check, _)| forbids_activation(check)) => IdleResult::PassesAsExpected,
+        None => IdleResult::Passes(words),
     }
 }
 
 fn is_exact(check: &Check) -> bool {
     match check.kind {
-        CheckKind::Exact(_) | CheckKind::Activation(_) => true,
+        CheckKind::Rule(_) | CheckKind::Activation(_) => true,
         CheckKind::Judged(_) | CheckKind::Sections(_) => false,
     }
 }
 
-fn is_about_leaving_alone(check: &Check) -> bool {
+fn forbids_activation(check: &Check) -> bool {
     match &check.kind {
-        CheckKind::Activation(activation) => activation.expect != Expect::Must,
-        CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
+        CheckKind::Activation(activation) => activation.expect != ActivationExpectation::Must,
+        CheckKind::Rule(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
     }
 }
 
-fn tell(case: &Case, answer: &Answer, at: Option<Span>, diagnostics: &mut Diagnostics) {
+fn report_idle_result(case: &Case, answer: &IdleResult, at: Option<Span>, diagnostics: &mut Diagnostics) {
     let id = &case.id;
     match answer {
-        Answer::Fails | Answer::Quiet => {}
-        Answer::Passes(words) => diagnostics.warning_help(
+        IdleResult::Fails | IdleResult::PassesAsExpected => {}
+        IdleResult::Passes(words) => diagnostics.warning_with_help(
             "passes-idle",
             at,
             format!("case {id} passes for an agent that {words} and does nothing"),
             "add a required check that fails until the work is done",
         ),
-        Answer::Judged => diagnostics.notice(
+        IdleResult::NeedsJudge => diagnostics.notice(
             "not-self-testable",
             at,
             format!("case {id} cannot be self-tested: only its judged checks could fail an idle agent"),
         ),
-        Answer::Open(why) => diagnostics.notice(
+        IdleResult::Undecided(why) => diagnostics.notice(
             "not-self-testable",
             at,
             format!("case {id} cannot be self-tested: nothing else could fail an idle agent than {why}"),
@@ -125,56 +127,62 @@ fn tell(case: &Case, answer: &Answer, at: Option<Span>, diagnostics: &mut Diagno
     }
 }
 
-fn marked(suite: &Suite, case: &Case, seen: &Observation, project: &Path) -> Vec<CheckResult> {
-    let sheet = sheet(suite, case, case.checks.iter().collect());
-    let workspace = Untouched { case, project };
-    sheet.mark_unjudged(seen, &workspace, &Why::NotJudged("no judge is asked here".to_owned())).checks
+fn grade_with_checks(suite: &Suite, case: &Case, seen: &Observation, project: &Path) -> Vec<CheckResult> {
+    let sheet = grader(suite, case, case.checks.iter().collect());
+    let workspace = UntouchedWorkspace { case, project };
+    sheet
+        .grade_without_judge(
+            seen,
+            &workspace,
+            &NotScoredReason::NotJudged("no judge is asked here".to_owned()),
+        )
+        .checks
 }
 
-fn sheet<'s>(suite: &'s Suite, case: &'s Case, checks: Vec<&'s Check>) -> Sheet<'s> {
+fn grader<'s>(suite: &'s Suite, case: &'s Case, checks: Vec<&'s Check>) -> TrialGrader<'s> {
     // Nothing can run: there is no folder.
-    Sheet {
+    TrialGrader {
         suite,
         case,
         checks,
         arm: Arm::WithSkill,
         skills: Vec::new(),
-        leave: Leave { run_code: true, network: None },
-        offered: Vec::new(),
+        permissions: CheckPermissions { run_code: true, url_checker: None },
+        offered_skills: Vec::new(),
     }
 }
 
 /// A run in which the model was asked once and nothing else happened.
 fn observation(case: &Case, output: &str) -> Observation {
-    let prompts = match &case.stimulus {
-        Stimulus::Turns(turns) => turns.clone(),
-        Stimulus::SkillCommand { args } => vec![args.clone()],
+    let prompts = match &case.prompt {
+        CasePrompt::Turns(turns) => turns.clone(),
+        CasePrompt::SkillCommand { args } => vec![args.clone()],
     };
     Observation {
         turns: prompts.len(),
         steps: prompts.into_iter().map(Step::User).collect(),
         output: output.to_owned(),
-        usage: Usage { input: 1, output: 1, ..Usage::default() },
+        usage: TokenUsage { input: 1, output: 1, ..TokenUsage::default() },
         cost_usd: Some(0.0),
         api_calls: Some(1),
-        ..Observation::ended(Ended::Finished)
+        ..Observation::with_ending(AgentEnding::Finished)
     }
 }
 
 /// An output that is known to be good must pass, as far as a text alone can.
-fn golden(suite: &Suite, case: &Case, at: Option<Span>, diagnostics: &mut Diagnostics) {
+fn check_golden_output(suite: &Suite, case: &Case, at: Option<Span>, diagnostics: &mut Diagnostics) {
     let id = &case.id;
-    if let Some(path) = &case.oracle {
+    if let Some(path) = &case.known_good_output {
         match read(path) {
-            Err(error) => diagnostics.error_help(
+            Err(error) => diagnostics.error_with_help(
                 "oracle-unreadable",
                 at,
                 format!("the oracle of case {id} cannot be read: {}: {error}", path.display()),
                 "\"oracle\" names a file with an output that is known to be good",
             ),
             Ok(output) => {
-                for failure in failures(suite, case, &output) {
-                    diagnostics.error_help(
+                for failure in failed_checks(suite, case, &output) {
+                    diagnostics.error_with_help(
                         "oracle-fails",
                         at,
                         format!("the oracle of case {id} fails check {failure}"),
@@ -186,7 +194,7 @@ fn golden(suite: &Suite, case: &Case, at: Option<Span>, diagnostics: &mut Diagno
     }
     // An answer that was once recorded may be there as a bad example; only its author knows.
     if let Some(actual) = case.meta.get("actual").and_then(|actual| actual.as_str())
-        && let Some(failure) = failures(suite, case, actual).first()
+        && let Some(failure) = failed_checks(suite, case, actual).first()
     {
         let text = format!(
             "the \"actual\" of case {id} fails check {failure}; that is right if it is there as a bad example"
@@ -196,57 +204,57 @@ fn golden(suite: &Suite, case: &Case, at: Option<Span>, diagnostics: &mut Diagno
 }
 
 /// The required checks that an output fails, each with what was found.
-fn failures(suite: &Suite, case: &Case, output: &str) -> Vec<String> {
+fn failed_checks(suite: &Suite, case: &Case, output: &str) -> Vec<String> {
     let checks = text_checks(case);
-    let sheet = sheet(suite, case, checks.iter().collect());
-    let workspace = Untouched { case, project: Path::new("/") };
-    let why = Why::NotJudged("no judge is asked here".to_owned());
-    let found = sheet.mark_unjudged(&observation(case, output), &workspace, &why).checks;
+    let sheet = grader(suite, case, checks.iter().collect());
+    let workspace = UntouchedWorkspace { case, project: Path::new("/") };
+    let why = NotScoredReason::NotJudged("no judge is asked here".to_owned());
+    let found = sheet.grade_without_judge(&observation(case, output), &workspace, &why).checks;
     let failed = found.into_iter().filter(|result| result.required && result.verdict == Verdict::Fail);
     failed.map(|result| format!("{}: {}", result.check, result.rationale)).collect()
 }
 
 /// No oracle is longer.
-const LONGEST: u64 = 32 * 1024 * 1024;
+const MAX_ORACLE_BYTES: u64 = 32 * 1024 * 1024;
 
 fn read(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(LONGEST).read_to_end(&mut bytes)?;
+    std::fs::File::open(path)?.take(MAX_ORACLE_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The workspace as the agent would have found it.
-struct Untouched<'u> {
+struct UntouchedWorkspace<'u> {
     case: &'u Case,
     project: &'u Path,
 }
 
-impl Untouched<'_> {
+impl UntouchedWorkspace<'_> {
     /// Folders that lie in the workspace, the topmost first, and for each the path in it.
     fn layers<'l>(&'l self, path: &'l RelPath) -> impl Iterator<Item = (&'l Path, RelPath)> {
-        let room = &self.case.room;
+        let room = &self.case.workspace;
         let fixtures = room.files.iter().filter_map(|fixture| {
-            let below = Path::new(path.as_str()).strip_prefix(fixture.to.as_str()).ok()?;
-            let from = fixture.from.parent()?;
-            let name = Path::new(fixture.from.file_name()?).join(below);
+            let below = Path::new(path.as_str()).strip_prefix(fixture.destination.as_str()).ok()?;
+            let from = fixture.source.parent()?;
+            let name = Path::new(fixture.source.file_name()?).join(below);
             Some((from, RelPath::new(name.to_str()?)?))
         });
         let overlays = room.overlays.iter().rev().map(|overlay| (overlay.as_path(), path.clone()));
-        let project = (room.base == Base::Project).then(|| (self.project, path.clone()));
+        let project = (room.base == WorkspaceBase::Project).then(|| (self.project, path.clone()));
         fixtures.chain(overlays).chain(project)
     }
 
-    fn known(&self) -> io::Result<()> {
-        match self.case.room.setup {
+    fn require_no_setup(&self) -> io::Result<()> {
+        match self.case.workspace.setup {
             Some(_) => Err(io::Error::other("its setup is not run here")),
             None => Ok(()),
         }
     }
 }
 
-impl WorkspaceView for Untouched<'_> {
+impl WorkspaceView for UntouchedWorkspace<'_> {
     fn read(&self, path: &RelPath) -> io::Result<Option<Vec<u8>>> {
-        self.known()?;
+        self.require_no_setup()?;
         for (folder, name) in self.layers(path) {
             if let Some(bytes) = FolderView::new(folder).read(&name)? {
                 return Ok(Some(bytes));
@@ -256,7 +264,7 @@ impl WorkspaceView for Untouched<'_> {
     }
 
     fn exists(&self, path: &RelPath) -> io::Result<bool> {
-        self.known()?;
+        self.require_no_setup()?;
         for (folder, name) in self.layers(path) {
             if FolderView::new(folder).exists(&name)? {
                 return Ok(true);
@@ -273,14 +281,14 @@ impl WorkspaceView for Untouched<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use practicum_evals::dialects::{Place, load_text};
+    use practicum_evals::dialects::{EvalFileLocation, load_text};
 
     /// The codes of what is found in a native file's cases.
     fn codes(cases: &str) -> Vec<String> {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("good.md"), "# Notes\n").expect("write");
         let text = format!("practicum: 1\nskill: {{name: s}}\nworkspace: empty\ncases:\n{cases}\n");
-        let place = Place {
+        let place = EvalFileLocation {
             root: folder.path().to_owned(),
             project: folder.path().to_owned(),
             plugins: None,

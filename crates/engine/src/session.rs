@@ -40,14 +40,14 @@ pub use record::{native_suite, run_info, skill_under_test};
 pub use shared_budget::{SharedBudget, shared_services};
 pub use trusted_code::{changed_files, trusted_code};
 
-pub use crate::options::{CaseSelection, Only, RunInputs, RunOptions};
+pub use crate::options::{CaseKind, CaseSelection, RunInputs, RunOptions};
 
-use crate::intake::Reading;
+use crate::run_setup::EvalFiles;
 use crate::settings::project_root;
 use crate::store::RunDir;
 
 /// A change to what was read from the eval files, before it is planned: another version of a skill, fewer cases.
-pub type ChangeReading<'s> = Box<dyn FnOnce(&mut Reading) -> Result<(), SessionError> + 's>;
+pub type ChangeReading<'s> = Box<dyn FnOnce(&mut EvalFiles) -> Result<(), SessionError> + 's>;
 
 /// One run of suites in a project, from its options to its results.
 pub struct Session<'s> {
@@ -58,7 +58,7 @@ pub struct Session<'s> {
     run_id: Option<String>,
     command: Vec<String>,
     resumed: Option<ResumedRun>,
-    reading: Option<Reading>,
+    reading: Option<EvalFiles>,
     change: Option<ChangeReading<'s>>,
 }
 
@@ -185,7 +185,7 @@ impl<'s> Session<'s> {
 
     /// Runs cases that were read already, in place of those at the paths.
     #[must_use]
-    pub fn with_reading(self, reading: Reading) -> Self {
+    pub fn with_reading(self, reading: EvalFiles) -> Self {
         Self { reading: Some(reading), ..self }
     }
 
@@ -193,7 +193,7 @@ impl<'s> Session<'s> {
     #[must_use]
     pub fn changing_reading(
         self,
-        change: impl FnOnce(&mut Reading) -> Result<(), SessionError> + 's,
+        change: impl FnOnce(&mut EvalFiles) -> Result<(), SessionError> + 's,
     ) -> Self {
         Self { change: Some(Box::new(change)), ..self }
     }

@@ -14,21 +14,21 @@ use practicum_core::model::{Step, TrialRecord};
 
 /// The steps of a trial, over all turns.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct TrialSteps {
     /// What the user said is among them only where the trial's folder tells it.
     pub steps: Vec<Step>,
     /// Whether the transcript was read to its end.
-    pub whole: bool,
+    pub is_complete: bool,
 }
 
 /// Reads at most so many bytes of a trial's transcript.
-pub fn told(folder: &Path, record: &TrialRecord, most: u64) -> Told {
+pub fn read_steps(folder: &Path, record: &TrialRecord, most: u64) -> TrialSteps {
     let length = std::fs::metadata(folder.join("transcript.jsonl")).map_or(0, |metadata| metadata.len());
     let Ok(TrialFacts { stream, turns, .. }) = TrialFacts::read(folder) else {
         // A run of an earlier version has none, and the agent's own stream is the best guess.
-        let kind = agents::agent(&record.condition.agent).map(|agent| agent.decoder);
-        let steps = said(folder, 0, most, kind.or_else(|| agents::decoder("text")));
-        return Told { steps, whole: length <= most };
+        let kind = agents::find_agent(&record.condition.agent).map(|agent| agent.decoder);
+        let steps = decode_part(folder, 0, most, kind.or_else(|| agents::find_decoder("text")));
+        return TrialSteps { steps, is_complete: length <= most };
     };
     let mut steps = Vec::new();
     let mut from = 0;
@@ -37,31 +37,32 @@ pub fn told(folder: &Path, record: &TrialRecord, most: u64) -> Told {
         let room = most.saturating_sub(from);
         let bytes = if number == last { room } else { turn.bytes.min(room) };
         steps.push(Step::User(turn.prompt));
-        steps.extend(said(folder, from, bytes, agents::decoder(&stream)));
+        steps.extend(decode_part(folder, from, bytes, agents::find_decoder(&stream)));
         from = from.saturating_add(turn.bytes);
     }
-    Told { steps, whole: length <= most }
+    TrialSteps { steps, is_complete: length <= most }
 }
 
 /// What a tool was asked, as a person reads it: part by part, a text of several lines as it is.
-pub fn asked(input: &Value) -> String {
+pub fn describe_tool_input(input: &Value) -> String {
     match input {
         Value::Object(parts) => {
-            let parts: Vec<String> = parts.iter().map(|(name, value)| part(name, value)).collect();
+            let parts: Vec<String> =
+                parts.iter().map(|(name, value)| describe_input_part(name, value)).collect();
             parts.join("\n")
         }
-        other => plain(other),
+        other => plain_value(other),
     }
 }
 
-fn part(name: &str, value: &Value) -> String {
-    match plain(value) {
+fn describe_input_part(name: &str, value: &Value) -> String {
+    match plain_value(value) {
         text if text.contains('\n') => format!("{name}:\n{text}"),
         text => format!("{name}: {text}"),
     }
 }
 
-fn plain(value: &Value) -> String {
+fn plain_value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(_) | Value::Object(_) => serde_json::to_string_pretty(value).unwrap_or_default(),
@@ -70,32 +71,32 @@ fn plain(value: &Value) -> String {
 }
 
 /// The same in a line: the first thing that it was given.
-pub fn gist(input: &Value) -> String {
+pub fn summarise_tool_input(input: &Value) -> String {
     let first = match input {
         Value::Object(parts) => parts.values().find_map(Value::as_str),
         other => other.as_str(),
     };
-    first.and_then(|text| text.lines().next()).unwrap_or_default().chars().take(LONGEST_GIST).collect()
+    first.and_then(|text| text.lines().next()).unwrap_or_default().chars().take(LONGEST_SUMMARY).collect()
 }
 
-const LONGEST_GIST: usize = 120;
+const LONGEST_SUMMARY: usize = 120;
 
 /// What a part of the transcript says.
-fn said(folder: &Path, from: u64, length: u64, kind: Option<&DecoderKind>) -> Vec<Step> {
+fn decode_part(folder: &Path, from: u64, length: u64, kind: Option<&DecoderKind>) -> Vec<Step> {
     let Some(kind) = kind else { return Vec::new() };
-    let mut decoder = (kind.start)();
+    let mut decoder = (kind.new_decoder)();
     let opened = File::open(folder.join("transcript.jsonl"))
         .and_then(|mut file| file.seek(SeekFrom::Start(from)).map(|_| file));
     let Ok(file) = opened else { return Vec::new() };
     let mut part = BufReader::new(file.take(length));
     let mut bytes = Vec::new();
-    if decoder.takes_bytes() {
+    if decoder.wants_bytes() {
         // What cannot be read to its end is told as far as it can.
         let _ = part.read_to_end(&mut bytes);
-        decoder.bytes(&bytes);
+        decoder.read_bytes(&bytes);
     } else {
         while let Ok(1..) = part.read_until(b'\n', &mut bytes) {
-            decoder.line(String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']));
+            decoder.read_line(String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']));
             bytes.clear();
         }
     }
@@ -126,11 +127,11 @@ mod tests {
     fn turns_are_told_apart_and_what_is_cut_is_said_to_be() {
         let folder = tempfile::tempdir().expect("a folder");
         let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
-        let told = |most: u64| told(folder.path(), &record(), most);
+        let told = |most: u64| read_steps(folder.path(), &record(), most);
         let text = |text: &str| Step::Text(text.to_owned());
         let user = |text: &str| Step::User(text.to_owned());
         write("transcript.jsonl", "first\nsecond\n");
-        assert_eq!(told(100), Told { steps: vec![text("first\nsecond")], whole: true });
+        assert_eq!(told(100), TrialSteps { steps: vec![text("first\nsecond")], is_complete: true });
         let facts = serde_json::json!({
             "schema_version": 1, "stream": "text", "ended": "finished", "ended_because": null, "files": [],
             "turns": [{"prompt": "a", "bytes": 6}, {"prompt": "b", "bytes": 7}], "skills": [], "left": null,
@@ -139,9 +140,9 @@ mod tests {
         });
         write("facts.json", &facts.to_string());
         let steps = vec![user("a"), text("first"), user("b"), text("second")];
-        assert_eq!(told(100), Told { steps, whole: true });
+        assert_eq!(told(100), TrialSteps { steps, is_complete: true });
         let steps = vec![user("a"), text("first"), user("b"), text("sec")];
-        assert_eq!(told(9), Told { steps, whole: false });
+        assert_eq!(told(9), TrialSteps { steps, is_complete: false });
     }
 
     #[test]
@@ -157,13 +158,19 @@ mod tests {
             (serde_json::json!({}), "", ""),
             (Value::Null, "null", ""),
         ] {
-            assert_eq!((asked(&input).as_str(), gist(&input).as_str()), (expected, brief));
+            assert_eq!(
+                (describe_tool_input(&input).as_str(), summarise_tool_input(&input).as_str()),
+                (expected, brief)
+            );
         }
     }
 
     #[test]
     fn a_trial_that_said_nothing_has_no_steps() {
         let folder = tempfile::tempdir().expect("a folder");
-        assert_eq!(told(folder.path(), &record(), 100), Told { steps: Vec::new(), whole: true });
+        assert_eq!(
+            read_steps(folder.path(), &record(), 100),
+            TrialSteps { steps: Vec::new(), is_complete: true }
+        );
     }
 }

@@ -2,31 +2,31 @@
 //!
 //! In: paths. Out: `Found`, a file and the folder its suite begins at. Never: parses a file.
 
-mod below;
-mod looks;
+mod file_kind;
+mod folder_search;
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-pub use self::below::Skipped;
-use self::below::{Below, below};
-use self::looks::{ENDINGS, Looks, NAMES};
-use practicum_skills::skill::{SKILL_FILE, tidy};
+use self::file_kind::{EVAL_FILE_ENDINGS, EVAL_FILE_NAMES, EvalFileKind};
+pub use self::folder_search::SkippedFile;
+use self::folder_search::{FolderSearchResult, search_folder};
+use practicum_skills::skill::{SKILL_FILE, normalise_path};
 
 /// An eval file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Found {
+pub struct EvalFile {
     pub file: PathBuf,
     /// The folder below which its cases are named.
     pub root: PathBuf,
     /// The skill for whose sake it was found, where it does not lie in it.
     pub skill: Option<PathBuf>,
-    pub by: By,
+    pub found_by: DiscoveryMethod,
 }
 
 /// How a file came to be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum By {
+pub enum DiscoveryMethod {
     /// The user names it.
     Name,
     /// It lies in a folder that was searched, and looks like evals.
@@ -35,17 +35,17 @@ pub enum By {
 
 /// What the user points at.
 #[derive(Debug)]
-pub struct Discovered {
-    pub files: Vec<Found>,
+pub struct DiscoveryResult {
+    pub files: Vec<EvalFile>,
     /// Files in searched folders that look like evals, or lie among evals, and were left out.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedFile>,
     /// A skill that is named beside the evals and has none of its own: the one they are to be run with.
     pub skill: Option<PathBuf>,
 }
 
 /// Where to look.
 #[derive(Debug, Clone, Default)]
-pub struct Search {
+pub struct EvalSearch {
     /// What the user names: files, eval folders, skill folders, SKILL.md files.
     pub paths: Vec<PathBuf>,
     /// Where the evals of a skill are, if the user says so.
@@ -63,26 +63,26 @@ pub enum DiscoverError {
     #[error(
         "no eval files found; looked in {}{}\n  \
          They are called {} or *{}, or are Skillet's YAML; practicum init SKILL writes first ones",
-        list(.0),
-        lacking_skill(.0),
-        NAMES.join(", "),
-        ENDINGS.join(", *")
+        list_paths(.0),
+        describe_missing_skill(.0),
+        EVAL_FILE_NAMES.join(", "),
+        EVAL_FILE_ENDINGS.join(", *")
     )]
-    Nothing(Vec<PathBuf>),
+    NoEvals(Vec<PathBuf>),
     #[error(
         "no eval files found in {}; skipped: {}\n  Name one of them, or its folder, to use it",
-        list(.searched),
-        skipped_in_words(.skipped)
+        list_paths(.searched),
+        describe_skipped(.skipped)
     )]
-    Ignored { searched: Vec<PathBuf>, skipped: Vec<Skipped> },
-    #[error("{} have no evals of their own; name the skill that the evals are run with by --skill", list(.0))]
+    AllSkipped { searched: Vec<PathBuf>, skipped: Vec<SkippedFile> },
+    #[error("{} have no evals of their own; name the skill that the evals are run with by --skill", list_paths(.0))]
     SeveralSkills(Vec<PathBuf>),
-    #[error("several folders could hold the evals of {skill}: {}; choose one with --evals", list(.places))]
+    #[error("several folders could hold the evals of {skill}: {}; choose one with --evals", list_paths(.places))]
     Ambiguous { skill: String, places: Vec<PathBuf> },
 }
 
 /// That a folder among skills is no skill, where that is why nothing was found.
-fn lacking_skill(searched: &[PathBuf]) -> String {
+fn describe_missing_skill(searched: &[PathBuf]) -> String {
     let is_among_skills =
         |path: &&PathBuf| path.parent().and_then(Path::file_name).is_some_and(|name| name == "skills");
     let lacks = |path: &&PathBuf| path.is_dir() && !path.join(SKILL_FILE).is_file();
@@ -91,47 +91,53 @@ fn lacking_skill(searched: &[PathBuf]) -> String {
     })
 }
 
-fn list(paths: &[PathBuf]) -> String {
+fn list_paths(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-fn skipped_in_words(skipped: &[Skipped]) -> String {
-    let each = skipped.iter().map(|Skipped { path, why }| format!("{} ({why})", path.display()));
+fn describe_skipped(skipped: &[SkippedFile]) -> String {
+    let each = skipped.iter().map(|SkippedFile { path, why }| format!("{} ({why})", path.display()));
     each.collect::<Vec<_>>().join(", ")
 }
 
 /// Files named here are read whatever they are called; folders are searched.
-pub fn discover(search: &Search, project_of: &dyn Fn(&Path) -> PathBuf) -> Result<Discovered, DiscoverError> {
-    let mut all = Below::default();
+pub fn discover(
+    search: &EvalSearch,
+    project_of: &dyn Fn(&Path) -> PathBuf,
+) -> Result<DiscoveryResult, DiscoverError> {
+    let mut all = FolderSearchResult::default();
     let mut searched = Vec::new();
     let mut skills = Vec::new();
     if let Some(evals) = &search.evals {
-        let path = skillet_folder(evals, search.skillet.as_deref()).unwrap_or_else(|| absolute(evals));
-        all = named(&path, &mut searched)?;
+        let path = path_in_skillet(evals, search.skillet.as_deref()).unwrap_or_else(|| absolute_path(evals));
+        all = find_at_path(&path, &mut searched)?;
     } else {
         for path in &search.paths {
             refuse_unknown_name(path, search.skillet.as_deref())?;
-            let path = skillet_folder(path, search.skillet.as_deref()).unwrap_or_else(|| absolute(path));
+            let path =
+                path_in_skillet(path, search.skillet.as_deref()).unwrap_or_else(|| absolute_path(path));
             let before = searched.len();
-            let skill = skill_at(&path);
+            let skill = skill_folder_at(&path);
             let is_alone = search.paths.len() == 1;
             let found = match (&skill, spec_of_command(&path)) {
-                (Some(skill), _) => of_skill(skill, &project_of(skill), &mut searched)?,
-                (None, Some(spec)) => named(&spec, &mut searched)?,
-                (None, None) if is_command(&path) => of_command(&path, &project_of(&path), &mut searched)?,
-                (None, None) => named(&path, &mut searched)?,
+                (Some(skill), _) => find_for_skill(skill, &project_of(skill), &mut searched)?,
+                (None, Some(spec)) => find_at_path(&spec, &mut searched)?,
+                (None, None) if is_command_file(&path) => {
+                    find_for_command(&path, &project_of(&path), &mut searched)?
+                }
+                (None, None) => find_at_path(&path, &mut searched)?,
             };
             // One path that leads to nothing is a slip, also where others lead to something.
             match found.found.is_empty() {
-                true if skill.is_some() || is_command(&path) => skills.push(path),
-                true if !is_alone => return Err(nothing(searched.split_off(before), found.skipped)),
+                true if skill.is_some() || is_command_file(&path) => skills.push(path),
+                true if !is_alone => return Err(no_evals_error(searched.split_off(before), found.skipped)),
                 _ => {}
             }
             all.found.extend(found.found);
             all.skipped.extend(found.skipped);
         }
     }
-    let Below { mut found, mut skipped } = all;
+    let FolderSearchResult { mut found, mut skipped } = all;
     // A file that is reached twice counts once, below the wider of two folders.
     found.sort();
     found.dedup_by(|again, first| {
@@ -145,62 +151,62 @@ pub fn discover(search: &Search, project_of: &dyn Fn(&Path) -> PathBuf) -> Resul
     skipped.dedup();
     searched.dedup();
     if found.is_empty() {
-        return Err(nothing(searched, skipped));
+        return Err(no_evals_error(searched, skipped));
     }
     if skills.len() > 1 {
         return Err(DiscoverError::SeveralSkills(skills));
     }
-    Ok(Discovered { files: found, skipped, skill: skills.pop() })
+    Ok(DiscoveryResult { files: found, skipped, skill: skills.pop() })
 }
 
-fn nothing(searched: Vec<PathBuf>, skipped: Vec<Skipped>) -> DiscoverError {
+fn no_evals_error(searched: Vec<PathBuf>, skipped: Vec<SkippedFile>) -> DiscoverError {
     match skipped.is_empty() {
-        true => DiscoverError::Nothing(searched),
-        false => DiscoverError::Ignored { searched, skipped },
+        true => DiscoverError::NoEvals(searched),
+        false => DiscoverError::AllSkipped { searched, skipped },
     }
 }
 
-impl Search {
+impl EvalSearch {
     /// The skill whose evals the user says are elsewhere.
     pub fn skill_of_evals(&self) -> Option<PathBuf> {
         match (&self.evals, self.paths.as_slice()) {
-            (Some(_), [path]) => given_skill(path),
+            (Some(_), [path]) => skill_or_command_at(path),
             (Some(_) | None, _) => None,
         }
     }
 
     /// The skills among what the user names: the evals of each are about it, unless they say otherwise.
     pub fn named_skills(&self) -> Vec<PathBuf> {
-        self.paths.iter().filter_map(|path| given_skill(path)).collect()
+        self.paths.iter().filter_map(|path| skill_or_command_at(path)).collect()
     }
 }
 
 /// The skill folder or command file that a path names.
-fn given_skill(path: &Path) -> Option<PathBuf> {
-    let path = absolute(path);
-    skill_at(&path).or_else(|| is_command(&path).then_some(path))
+fn skill_or_command_at(path: &Path) -> Option<PathBuf> {
+    let path = absolute_path(path);
+    skill_folder_at(&path).or_else(|| is_command_file(&path).then_some(path))
 }
 
 /// Whether a path is a command file: no eval is written in Markdown.
-fn is_command(path: &Path) -> bool {
+fn is_command_file(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "md") && path.is_file()
 }
 
-fn absolute(path: &Path) -> PathBuf {
-    tidy(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
+fn absolute_path(path: &Path) -> PathBuf {
+    normalise_path(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 
 /// What is nothing here may be a folder or file of Skillet's own evals.
-fn skillet_folder(path: &Path, skillet: Option<&Path>) -> Option<PathBuf> {
+fn path_in_skillet(path: &Path, skillet: Option<&Path>) -> Option<PathBuf> {
     let bare = path.components().all(|part| matches!(part, Component::Normal(_))) && !path.exists();
-    let folder = absolute(&skillet?.join("evals").join(path));
+    let folder = absolute_path(&skillet?.join("evals").join(path));
     (bare && folder.exists()).then_some(folder)
 }
 
 /// An error that lists the evals in Skillet's own folder, where a bare name is neither here nor there.
 fn refuse_unknown_name(path: &Path, skillet: Option<&Path>) -> Result<(), DiscoverError> {
     let is_bare = path.components().all(|part| matches!(part, Component::Normal(_)));
-    let is_known = path.symlink_metadata().is_ok() || skillet_folder(path, skillet).is_some();
+    let is_known = path.symlink_metadata().is_ok() || path_in_skillet(path, skillet).is_some();
     let (names, folder) = (names_in_skillet(skillet), skillet.map(|skillet| skillet.join("evals")));
     match folder {
         Some(folder) if is_bare && !is_known && !names.is_empty() => {
@@ -224,7 +230,7 @@ fn names_in_skillet(skillet: Option<&Path>) -> Vec<String> {
 }
 
 /// The skill folder that a path names, if it names one.
-fn skill_at(path: &Path) -> Option<PathBuf> {
+fn skill_folder_at(path: &Path) -> Option<PathBuf> {
     if path.file_name().is_some_and(|name| name == SKILL_FILE) && path.is_file() {
         return path.parent().map(Path::to_owned);
     }
@@ -234,37 +240,41 @@ fn skill_at(path: &Path) -> Option<PathBuf> {
 /// The spec that lies beside a command file.
 fn spec_of_command(path: &Path) -> Option<PathBuf> {
     let spec = path.with_extension("eval.json");
-    (is_command(path) && spec.is_file()).then_some(spec)
+    (is_command_file(path) && spec.is_file()).then_some(spec)
 }
 
-fn named(path: &Path, searched: &mut Vec<PathBuf>) -> Result<Below, DiscoverError> {
+fn find_at_path(path: &Path, searched: &mut Vec<PathBuf>) -> Result<FolderSearchResult, DiscoverError> {
     if path.is_dir() {
         searched.push(path.to_owned());
-        return Ok(below(path));
+        return Ok(search_folder(path));
     }
     // A broken link is there, and reading it will say what is wrong with it.
     if path.symlink_metadata().is_ok() {
         let root = path.parent().unwrap_or(path).to_owned();
-        let file = Found { file: path.to_owned(), root, skill: None, by: By::Name };
-        return Ok(Below { found: vec![file], skipped: Vec::new() });
+        let file = EvalFile { file: path.to_owned(), root, skill: None, found_by: DiscoveryMethod::Name };
+        return Ok(FolderSearchResult { found: vec![file], skipped: Vec::new() });
     }
     Err(DiscoverError::Missing(path.to_owned()))
 }
 
 /// The evals of a skill: the first place that has any. What only looks like evals among the skill's own files (an
 /// example that it shows, data for its scripts) counts only where there are no others.
-fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result<Below, DiscoverError> {
+fn find_for_skill(
+    skill: &Path,
+    project: &Path,
+    searched: &mut Vec<PathBuf>,
+) -> Result<FolderSearchResult, DiscoverError> {
     searched.push(skill.to_owned());
-    let Below { found, mut skipped } = below(skill);
-    let (usual, unusual): (Vec<Found>, Vec<Found>) =
+    let FolderSearchResult { found, mut skipped } = search_folder(skill);
+    let (usual, unusual): (Vec<EvalFile>, Vec<EvalFile>) =
         found.into_iter().partition(|found| is_usual_place(&found.file, skill));
-    let passed_over = |found: &Found| Skipped { path: found.file.clone(), why: OUTSIDE_OF_EVALS };
-    let left_over: Vec<Skipped> = unusual.iter().map(passed_over).collect();
+    let passed_over = |found: &EvalFile| SkippedFile { path: found.file.clone(), why: REASON_OUTSIDE_EVALS };
+    let left_over: Vec<SkippedFile> = unusual.iter().map(passed_over).collect();
     if !usual.is_empty() {
         skipped.extend(left_over);
-        return Ok(Below { found: usual, skipped });
+        return Ok(FolderSearchResult { found: usual, skipped });
     }
-    let mut there = of_skill_elsewhere(skill, project, skipped, searched)?;
+    let mut there = find_outside_skill(skill, project, skipped, searched)?;
     if there.found.is_empty() {
         there.found = unusual;
     } else {
@@ -274,28 +284,28 @@ fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result
 }
 
 /// Why a file in a skill that looks like evals is passed over.
-const OUTSIDE_OF_EVALS: &str = "among the files of the skill, not in its folder of evals";
+const REASON_OUTSIDE_EVALS: &str = "among the files of the skill, not in its folder of evals";
 
 /// Whether a file lies where the evals of a skill usually do: directly beside its SKILL.md under a name for evals, or in
 /// a folder for evals.
 fn is_usual_place(file: &Path, skill: &Path) -> bool {
-    const FOLDERS: [&str; 4] = ["evals", "eval", "evaluations", "tests"];
+    const EVAL_FOLDERS: [&str; 4] = ["evals", "eval", "evaluations", "tests"];
     let Ok(below) = file.strip_prefix(skill) else { return true };
     let mut parts = below.components();
     match (parts.next(), parts.next()) {
-        (Some(Component::Normal(folder)), Some(_)) => FOLDERS.iter().any(|known| folder == *known),
-        _ => Looks::of(file).holds_evals(),
+        (Some(Component::Normal(folder)), Some(_)) => EVAL_FOLDERS.iter().any(|known| folder == *known),
+        _ => EvalFileKind::detect(file).holds_evals(),
     }
 }
 
 /// The evals of a skill that lie outside of it.
-fn of_skill_elsewhere(
+fn find_outside_skill(
     skill: &Path,
     project: &Path,
-    mut skipped: Vec<Skipped>,
+    mut skipped: Vec<SkippedFile>,
     searched: &mut Vec<PathBuf>,
-) -> Result<Below, DiscoverError> {
-    let Some(name) = skill.file_name() else { return Ok(Below { found: Vec::new(), skipped }) };
+) -> Result<FolderSearchResult, DiscoverError> {
+    let Some(name) = skill.file_name() else { return Ok(FolderSearchResult { found: Vec::new(), skipped }) };
     let beside = skill.parent().and_then(Path::parent).map(|above| above.join("evals").join(name));
     let in_project = project.join("evals").join(name);
     let mut places = vec![in_project];
@@ -303,19 +313,22 @@ fn of_skill_elsewhere(
     places.dedup();
     for place in places.into_iter().rev() {
         searched.push(place.clone());
-        let there = below(&place).only_directly_in(&place);
+        let there = search_folder(&place).only_directly_in(&place);
         if !there.found.is_empty() {
-            return Ok(Below { found: for_skill(there.found, skill), skipped: there.skipped });
+            return Ok(FolderSearchResult {
+                found: assign_skill(there.found, skill),
+                skipped: there.skipped,
+            });
         }
         skipped.extend(there.skipped);
     }
     let all_evals = project.join("evals");
     searched.push(all_evals.join("**").join(name));
-    let mut places: BTreeMap<PathBuf, Vec<Found>> = BTreeMap::new();
-    for found in below(&all_evals).found {
+    let mut places: BTreeMap<PathBuf, Vec<EvalFile>> = BTreeMap::new();
+    for found in search_folder(&all_evals).found {
         let place = found.file.ancestors().find(|above| above.file_name() == Some(name)).map(Path::to_owned);
         if let Some(place) = place {
-            places.entry(place.clone()).or_default().push(Found { root: place, ..found });
+            places.entry(place.clone()).or_default().push(EvalFile { root: place, ..found });
         }
     }
     if places.len() > 1 {
@@ -323,36 +336,43 @@ fn of_skill_elsewhere(
         return Err(DiscoverError::Ambiguous { skill, places: places.into_keys().collect() });
     }
     let Some((place, found)) = places.into_iter().next() else {
-        return Ok(Below { found: Vec::new(), skipped });
+        return Ok(FolderSearchResult { found: Vec::new(), skipped });
     };
-    let there = Below { found: for_skill(found, skill), skipped }.only_directly_in(&place);
+    let there = FolderSearchResult { found: assign_skill(found, skill), skipped }.only_directly_in(&place);
     Ok(there)
 }
 
 /// The evals of a command file that has no spec beside it: a file or folder of its name, beside it, in `evals`
 /// beside it, or in the project's `evals`.
-fn of_command(file: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result<Below, DiscoverError> {
+fn find_for_command(
+    file: &Path,
+    project: &Path,
+    searched: &mut Vec<PathBuf>,
+) -> Result<FolderSearchResult, DiscoverError> {
     let folder = file.parent().unwrap_or(file);
     let mut skipped = Vec::new();
-    let Some(name) = file.file_stem().and_then(|stem| stem.to_str()) else { return Ok(Below::default()) };
+    let Some(name) = file.file_stem().and_then(|stem| stem.to_str()) else {
+        return Ok(FolderSearchResult::default());
+    };
     for place in [folder.to_owned(), folder.join("evals"), project.join("evals")] {
-        let files = ENDINGS.map(|ending| place.join(format!("{name}{ending}")));
+        let files = EVAL_FILE_ENDINGS.map(|ending| place.join(format!("{name}{ending}")));
         let own_folder = place.join(name);
         searched.push(place);
-        let mut there = if own_folder.is_dir() { below(&own_folder) } else { Below::default() };
+        let mut there =
+            if own_folder.is_dir() { search_folder(&own_folder) } else { FolderSearchResult::default() };
         for suite in files.iter().filter(|file| file.is_file()) {
-            there.found.extend(named(suite, searched)?.found);
+            there.found.extend(find_at_path(suite, searched)?.found);
         }
         if !there.found.is_empty() {
-            return Ok(Below { found: for_skill(there.found, file), ..there });
+            return Ok(FolderSearchResult { found: assign_skill(there.found, file), ..there });
         }
         skipped.extend(there.skipped);
     }
-    Ok(Below { found: Vec::new(), skipped })
+    Ok(FolderSearchResult { found: Vec::new(), skipped })
 }
 
-fn for_skill(found: Vec<Found>, skill: &Path) -> Vec<Found> {
-    found.into_iter().map(|found| Found { skill: Some(skill.to_owned()), ..found }).collect()
+fn assign_skill(found: Vec<EvalFile>, skill: &Path) -> Vec<EvalFile> {
+    found.into_iter().map(|found| EvalFile { skill: Some(skill.to_owned()), ..found }).collect()
 }
 
 #[cfg(test)]
@@ -371,7 +391,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("a parent")).expect("create");
             std::fs::write(path, content).expect("write");
         }
-        let search = Search {
+        let search = EvalSearch {
             paths: vec![if ask == "bare" { ask.into() } else { root.join(ask) }],
             evals: evals.map(|evals| root.join(evals)),
             skillet: Some(root.join("home/.skillet")),
@@ -384,8 +404,8 @@ mod tests {
                 .map(|found| format!("{} @{}", relative(&found.file), relative(&found.root)))
                 .collect()),
             Err(DiscoverError::Missing(_) | DiscoverError::MissingInSkillet { .. }) => Err("missing"),
-            Err(DiscoverError::Nothing(_)) => Err("nothing"),
-            Err(DiscoverError::Ignored { .. }) => Err("ignored"),
+            Err(DiscoverError::NoEvals(_)) => Err("nothing"),
+            Err(DiscoverError::AllSkipped { .. }) => Err("ignored"),
             Err(DiscoverError::SeveralSkills(_)) => Err("several skills"),
             Err(DiscoverError::Ambiguous { .. }) => Err("ambiguous"),
         }
@@ -552,7 +572,7 @@ mod tests {
             std::os::unix::fs::symlink(target, root.join(link)).expect("link");
         }
         let evals = root.join("evals");
-        let search = Search { paths: vec![evals.join("inner"), evals.clone()], ..Search::default() };
+        let search = EvalSearch { paths: vec![evals.join("inner"), evals.clone()], ..EvalSearch::default() };
         let found = discover(&search, &|path| path.to_owned()).expect("found");
         let places: Vec<(PathBuf, PathBuf)> =
             found.files.into_iter().map(|found| (found.file, found.root)).collect();
@@ -572,11 +592,11 @@ mod tests {
             std::fs::write(file, "{}").expect("write");
         }
         let skill = root.join("x/skills/s");
-        let search = Search { paths: vec![skill.clone()], ..Search::default() };
+        let search = EvalSearch { paths: vec![skill.clone()], ..EvalSearch::default() };
         let found = discover(&search, &|_| root.clone()).expect("found");
         assert_eq!(found.files.iter().map(|found| found.skill.as_ref()).collect::<Vec<_>>(), [Some(&skill)]);
         assert_eq!(search.skill_of_evals(), None);
-        let elsewhere = Search { evals: Some(root.join("other")), ..search };
+        let elsewhere = EvalSearch { evals: Some(root.join("other")), ..search };
         assert_eq!(elsewhere.skill_of_evals(), Some(skill));
     }
 
@@ -585,7 +605,7 @@ mod tests {
         let tree = tempfile::tempdir().expect("a folder");
         std::os::unix::fs::symlink(tree.path(), tree.path().join("again")).expect("link");
         std::fs::write(tree.path().join("x.practicum.yaml"), SUITE).expect("write");
-        let search = Search { paths: vec![tree.path().to_owned()], ..Search::default() };
+        let search = EvalSearch { paths: vec![tree.path().to_owned()], ..EvalSearch::default() };
         assert_eq!(discover(&search, &|path| path.to_owned()).expect("found").files.len(), 1);
     }
 }

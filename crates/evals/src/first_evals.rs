@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use practicum_core::tree::to_yaml;
-use practicum_skills::skill::{Form, Skill};
+use practicum_skills::skill::{Skill, SkillForm};
 
 /// A file to write, unless it is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Draft {
+pub struct EvalFileDraft {
     pub path: PathBuf,
     pub content: String,
 }
 
 /// A native file with one case that must fire, one that must not, and one about the work itself.
-pub fn native(skill: &Skill) -> Draft {
+pub fn native_draft(skill: &Skill) -> EvalFileDraft {
     let folder = skill.folder().join("evals");
     let about = first_sentence(skill.description.as_deref().unwrap_or("what this skill is for"));
     let name = &skill.name;
     let document = json!({
         "practicum": 1,
         "skill": match skill.form {
-            Form::Folder => "..".to_owned(),
-            Form::Command => format!("../{}", file_name(&skill.file)),
+            SkillForm::Folder => "..".to_owned(),
+            SkillForm::Command => format!("../{}", file_name(&skill.file)),
         },
         "workspace": "empty",
         "run": {"repeat": 3},
@@ -54,14 +54,14 @@ pub fn native(skill: &Skill) -> Draft {
         ],
     });
     let head = "# The first evals of this skill: make them yours, then run `practicum run`.\n";
-    Draft {
-        path: folder.join(format!("{}.practicum.yaml", stem(skill))),
+    EvalFileDraft {
+        path: folder.join(format!("{}.practicum.yaml", eval_file_stem(skill))),
         content: format!("{head}{}", to_yaml(&document)),
     }
 }
 
 /// A suite of the skill-test format.
-pub fn skill_test(skill: Option<&Skill>, output: &Path) -> Draft {
+pub fn skill_test_draft(skill: Option<&Skill>, output: &Path) -> EvalFileDraft {
     let name = skill.map_or("my-skill", |skill| skill.name.as_str());
     let document = json!({
         "name": format!("{name}-activation"),
@@ -80,7 +80,7 @@ pub fn skill_test(skill: Option<&Skill>, output: &Path) -> Draft {
             {"prompt": "What is the capital of France?", "expectation": "should_not_activate", "rationale": "Nothing to do with any skill here"},
         ],
     });
-    Draft { path: output.to_owned(), content: format!("{document:#}\n") }
+    EvalFileDraft { path: output.to_owned(), content: format!("{document:#}\n") }
 }
 
 /// The name of the plugin whose `skills` folder a skill lies in.
@@ -93,11 +93,11 @@ fn plugin_of(skill: &Skill) -> Option<&str> {
 
 /// The cases of the writing-skills format. They name the skill by its path in the project, which a copy of the
 /// project on another machine has too.
-pub fn writing_skills(skill: &Skill, project: &Path) -> Draft {
+pub fn writing_skills_draft(skill: &Skill, project: &Path) -> EvalFileDraft {
     let about = first_sentence(skill.description.as_deref().unwrap_or("what this skill is for"));
     let path = match skill.form {
-        Form::Folder => skill.folder(),
-        Form::Command => skill.file.as_path(),
+        SkillForm::Folder => skill.folder(),
+        SkillForm::Command => skill.file.as_path(),
     };
     let relative = path.strip_prefix(project).unwrap_or(path);
     let evals = json!({
@@ -121,23 +121,23 @@ pub fn writing_skills(skill: &Skill, project: &Path) -> Draft {
             ],
         }],
     });
-    Draft { path: folder_for(skill).join("evals.json"), content: format!("{evals:#}\n") }
+    EvalFileDraft { path: eval_folder_for(skill).join("evals.json"), content: format!("{evals:#}\n") }
 }
 
 /// Where evals of a skill are written that have a folder of their own. Command files share theirs.
-pub fn folder_for(skill: &Skill) -> PathBuf {
+pub fn eval_folder_for(skill: &Skill) -> PathBuf {
     let evals = skill.folder().join("evals");
     match skill.form {
-        Form::Folder => evals,
-        Form::Command => evals.join(stem(skill)),
+        SkillForm::Folder => evals,
+        SkillForm::Command => evals.join(eval_file_stem(skill)),
     }
 }
 
 /// The skill's name as a part of a file's name: a command's has colons.
-pub fn stem(skill: &Skill) -> String {
+pub fn eval_file_stem(skill: &Skill) -> String {
     match skill.form {
-        Form::Folder => skill.name.clone(),
-        Form::Command => file_name(&skill.file.with_extension("")),
+        SkillForm::Folder => skill.name.clone(),
+        SkillForm::Command => file_name(&skill.file.with_extension("")),
     }
 }
 

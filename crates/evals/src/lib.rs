@@ -3,8 +3,8 @@
 // Printing panics when nobody reads any more, and a run must not end with its reader.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
+pub mod checks;
 pub mod dialects;
 pub mod discover;
 pub mod first_evals;
-pub mod score;
-pub mod web;
+pub mod url_check;

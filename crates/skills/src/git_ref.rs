@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::skill::{Form, SKILL_FILE, command_path, place_name};
+use crate::skill::{SKILL_FILE, SkillForm, command_path, name_from_path};
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -17,14 +17,14 @@ pub enum GitError {
     #[error("git knows no commit \"{0}\"")]
     NoCommit(String),
     #[error("{skill} is not in {reference}; has it been moved since?")]
-    NotThere { skill: PathBuf, reference: String },
+    NotInCommit { skill: PathBuf, reference: String },
     #[error("git could not write the skill: {0}")]
     Failed(String),
 }
 
 /// Writes the skill as of `reference` below the folder `into`, without the files in `left_out`, and
 /// gives where it is.
-pub fn skill_at(
+pub fn write_skill_at_ref(
     skill: &Path,
     reference: &str,
     into: &Path,
@@ -37,29 +37,30 @@ pub fn skill_at(
         false => skill,
     };
     let folder = folder.canonicalize().map_err(|_| GitError::NoRepository(skill.to_owned()))?;
-    let git = Git { folder: &folder, index: into.join("index") };
-    let prefix =
-        git.says(&["rev-parse", "--show-prefix"])?.ok_or_else(|| GitError::NoRepository(skill.to_owned()))?;
+    let git = GitRepository { folder: &folder, index: into.join("index") };
+    let prefix = git
+        .query(&["rev-parse", "--show-prefix"])?
+        .ok_or_else(|| GitError::NoRepository(skill.to_owned()))?;
     let commit = git
-        .says(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{reference}^{{commit}}")])?
+        .query(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{reference}^{{commit}}")])?
         .ok_or_else(|| GitError::NoCommit(reference.to_owned()))?;
-    let not_there = || GitError::NotThere { skill: skill.to_owned(), reference: reference.to_owned() };
+    let not_there = || GitError::NotInCommit { skill: skill.to_owned(), reference: reference.to_owned() };
     let tree = format!("{commit}:{}", prefix.trim_end_matches('/'));
-    let tree = git.says(&["rev-parse", "--verify", "--quiet", &tree])?.ok_or_else(not_there)?;
+    let tree = git.query(&["rev-parse", "--verify", "--quiet", &tree])?.ok_or_else(not_there)?;
     let copy = match is_command {
         // Under its own name, which a command has from the folders above it.
         true => {
-            let name = command_path(&place_name(skill, Form::Command));
-            let file = name.map(|path| path.under(&into.join(".claude/commands")));
+            let name = command_path(&name_from_path(skill, SkillForm::Command));
+            let file = name.map(|path| path.join_to(&into.join(".claude/commands")));
             file.and_then(|file| file.parent().map(Path::to_owned)).ok_or_else(not_there)?
         }
         false => into.join(folder.file_name().unwrap_or("skill".as_ref())),
     };
-    let top = git.says(&["rev-parse", "--show-toplevel"])?.ok_or_else(not_there)?;
+    let top = git.query(&["rev-parse", "--show-toplevel"])?.ok_or_else(not_there)?;
     // From a folder below the top, git would write only what lies there.
-    let git = Git { folder: Path::new(&top), index: git.index };
-    git.does(&["read-tree", &tree])?;
-    git.does(&["checkout-index", "--all", &format!("--prefix={}/", copy.display())])?;
+    let git = GitRepository { folder: Path::new(&top), index: git.index };
+    git.execute(&["read-tree", &tree])?;
+    git.execute(&["checkout-index", "--all", &format!("--prefix={}/", copy.display())])?;
     for path in left_out {
         if let Ok(relative) = path.strip_prefix(&folder) {
             // What was not there at that ref need not be removed.
@@ -75,7 +76,7 @@ pub fn skill_at(
 
 /// The commit that a skill's folder or command file is just as it stands in. `None` if it differs from it,
 /// or there is no repository.
-pub fn commit_of(skill: &Path) -> Option<String> {
+pub fn find_matching_commit(skill: &Path) -> Option<String> {
     let (folder, what) = match (skill.parent(), skill.file_name()) {
         (Some(folder), Some(name)) if skill.is_file() => (folder, name.to_str()?),
         _ => (skill, "."),
@@ -98,12 +99,12 @@ pub fn commit_of(skill: &Path) -> Option<String> {
 }
 
 /// Git, with an index of our own.
-struct Git<'g> {
+struct GitRepository<'g> {
     folder: &'g Path,
     index: PathBuf,
 }
 
-impl Git<'_> {
+impl GitRepository<'_> {
     fn run(&self, args: &[&str]) -> Result<std::process::Output, GitError> {
         let mut command = Command::new("git");
         command.arg("-C").arg(self.folder).args(args).env("GIT_INDEX_FILE", &self.index);
@@ -111,13 +112,13 @@ impl Git<'_> {
     }
 
     /// What it answers; `None` if it refuses.
-    fn says(&self, args: &[&str]) -> Result<Option<String>, GitError> {
+    fn query(&self, args: &[&str]) -> Result<Option<String>, GitError> {
         let output = self.run(args)?;
         let text = String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned();
         Ok(output.status.success().then_some(text))
     }
 
-    fn does(&self, args: &[&str]) -> Result<(), GitError> {
+    fn execute(&self, args: &[&str]) -> Result<(), GitError> {
         let output = self.run(args)?;
         match output.status.success() {
             true => Ok(()),
@@ -142,16 +143,16 @@ mod tests {
         let skill = room.path().join("greeter");
         std::fs::create_dir(&skill).expect("create");
         std::fs::write(skill.join("SKILL.md"), "one").expect("write");
-        assert_eq!(commit_of(&skill), None, "no repository");
+        assert_eq!(find_matching_commit(&skill), None, "no repository");
         git(room.path(), &["init", "-q"]);
-        assert_eq!(commit_of(&skill), None, "no commit");
+        assert_eq!(find_matching_commit(&skill), None, "no commit");
         git(room.path(), &["add", "."]);
         git(room.path(), &["commit", "-qm", "one"]);
-        assert_eq!(commit_of(&skill).map(|hash| hash.len()), Some(40));
+        assert_eq!(find_matching_commit(&skill).map(|hash| hash.len()), Some(40));
         std::fs::write(room.path().join("elsewhere"), "x").expect("write");
-        assert!(commit_of(&skill).is_some(), "what is not the skill's does not count");
+        assert!(find_matching_commit(&skill).is_some(), "what is not the skill's does not count");
         std::fs::write(skill.join("new.md"), "x").expect("write");
-        assert_eq!(commit_of(&skill), None, "a new file");
+        assert_eq!(find_matching_commit(&skill), None, "a new file");
     }
 
     #[test]
@@ -173,7 +174,7 @@ mod tests {
         let into = room.path().join("into");
         std::fs::create_dir(&into).expect("create");
         let hidden = [skill.canonicalize().expect("there").join("answers.yaml")];
-        let found = skill_at(&skill.join("SKILL.md"), "HEAD", &into, &hidden).expect("a copy");
+        let found = write_skill_at_ref(&skill.join("SKILL.md"), "HEAD", &into, &hidden).expect("a copy");
         let read = |path: &Path| std::fs::read_to_string(path).expect("read");
         assert_eq!(
             (read(&found.join("SKILL.md")), read(&found.join("notes/a.md"))),
@@ -188,14 +189,17 @@ mod tests {
         for (reference, part) in
             [("nowhere", "no commit"), ("--all", "no commit"), ("HEAD:skills", "no commit")]
         {
-            let error = skill_at(&skill, reference, &into, &[]).expect_err("no such ref").to_string();
+            let error =
+                write_skill_at_ref(&skill, reference, &into, &[]).expect_err("no such ref").to_string();
             assert!(error.contains(part), "{error}");
         }
         std::fs::create_dir(repository.join("fresh")).expect("create");
-        let error =
-            skill_at(&repository.join("fresh"), "HEAD", &into, &[]).expect_err("not there").to_string();
+        let error = write_skill_at_ref(&repository.join("fresh"), "HEAD", &into, &[])
+            .expect_err("not there")
+            .to_string();
         assert!(error.contains("is not in HEAD"), "{error}");
-        let error = skill_at(room.path(), "HEAD", &into, &[]).expect_err("no repository").to_string();
+        let error =
+            write_skill_at_ref(room.path(), "HEAD", &into, &[]).expect_err("no repository").to_string();
         assert!(error.contains("no git repository"), "{error}");
     }
 }

@@ -9,11 +9,11 @@ mod credentials;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::skill::{is_eval_file, is_workspace, leads_out};
+use crate::skill::{is_eval_file, is_versions_folder, link_leads_out};
 
 /// Why something of a project is not copied for an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
+pub enum ExclusionReason {
     VersionControl,
     Evals,
     RunRecord,
@@ -23,17 +23,19 @@ pub enum Reason {
     Unreadable,
 }
 
-impl Reason {
+impl ExclusionReason {
     /// One thing that is left out for this reason, and several.
-    fn in_words(self) -> (&'static str, &'static str) {
+    fn singular_and_plural(self) -> (&'static str, &'static str) {
         match self {
-            Reason::VersionControl => ("entry of version control", "entries of version control"),
-            Reason::Evals => ("place of evals", "places of evals"),
-            Reason::RunRecord => ("record of runs", "records of runs"),
-            Reason::Credentials => ("file or folder of credentials", "files or folders of credentials"),
-            Reason::BuildFolder => ("build folder", "build folders"),
-            Reason::LinkOut => ("link that leads out of it", "links that lead out of it"),
-            Reason::Unreadable => ("entry that cannot be read", "entries that cannot be read"),
+            ExclusionReason::VersionControl => ("entry of version control", "entries of version control"),
+            ExclusionReason::Evals => ("place of evals", "places of evals"),
+            ExclusionReason::RunRecord => ("record of runs", "records of runs"),
+            ExclusionReason::Credentials => {
+                ("file or folder of credentials", "files or folders of credentials")
+            }
+            ExclusionReason::BuildFolder => ("build folder", "build folders"),
+            ExclusionReason::LinkOut => ("link that leads out of it", "links that lead out of it"),
+            ExclusionReason::Unreadable => ("entry that cannot be read", "entries that cannot be read"),
         }
     }
 }
@@ -44,22 +46,22 @@ pub struct ProjectFiles {
     pub folders: Vec<PathBuf>,
     /// Regular files and links.
     pub files: Vec<PathBuf>,
-    pub left_out: BTreeMap<Reason, Vec<PathBuf>>,
+    pub left_out: BTreeMap<ExclusionReason, Vec<PathBuf>>,
 }
 
 /// Of one reason so many paths are named.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED_PATHS: usize = 5;
 
 impl ProjectFiles {
     /// Lists a project. What `skip` says of a path, given with whether it is a folder, is neither listed nor
     /// counted: it is no part of the project.
-    pub fn of(project: &Path, skip: &dyn Fn(&Path, bool) -> bool) -> Self {
+    pub fn list(project: &Path, skip: &dyn Fn(&Path, bool) -> bool) -> Self {
         let mut files = Self::default();
         let mut open = vec![project.to_owned()];
         while let Some(folder) = open.pop() {
             let Ok(entries) = std::fs::read_dir(&folder) else {
                 files.folders.retain(|known| project.join(known) != folder);
-                files.leave_out(project, &folder, Reason::Unreadable);
+                files.leave_out(project, &folder, ExclusionReason::Unreadable);
                 continue;
             };
             for entry in entries.flatten() {
@@ -88,24 +90,25 @@ impl ProjectFiles {
         files
     }
 
-    fn leave_out(&mut self, project: &Path, path: &Path, reason: Reason) {
+    fn leave_out(&mut self, project: &Path, path: &Path, reason: ExclusionReason) {
         let relative = path.strip_prefix(project).unwrap_or(path);
         self.left_out.entry(reason).or_default().push(relative.to_owned());
     }
 
     /// What is left out, in one sentence with the numbers and the first names. `None` if nothing is.
-    pub fn left_out_in_words(&self) -> Option<String> {
-        let parts: Vec<String> = self.left_out.iter().map(|(reason, paths)| named(*reason, paths)).collect();
+    pub fn describe_left_out(&self) -> Option<String> {
+        let parts: Vec<String> =
+            self.left_out.iter().map(|(reason, paths)| describe_paths(*reason, paths)).collect();
         (!parts.is_empty()).then(|| format!("not copied from the project: {}", parts.join(", ")))
     }
 }
 
-fn named(reason: Reason, paths: &[PathBuf]) -> String {
-    let (one, several) = reason.in_words();
+fn describe_paths(reason: ExclusionReason, paths: &[PathBuf]) -> String {
+    let (one, several) = reason.singular_and_plural();
     let count = paths.len();
     let mut names: Vec<String> =
-        paths.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
-    if count > MOST_NAMED {
+        paths.iter().take(MAX_NAMED_PATHS).map(|path| path.display().to_string()).collect();
+    if count > MAX_NAMED_PATHS {
         names.push("…".to_owned());
     }
     format!("{count} {} ({})", if count == 1 { one } else { several }, names.join(", "))
@@ -133,29 +136,30 @@ fn is_own_record(path: &Path) -> bool {
 
 /// The reason why a file, folder or link of a project is never copied, by its name, its place and, where the
 /// name is not enough, by what it says.
-fn reason_to_leave_out(path: &Path, kind: std::fs::FileType, project: &Path) -> Option<Reason> {
+fn reason_to_leave_out(path: &Path, kind: std::fs::FileType, project: &Path) -> Option<ExclusionReason> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     if is_version_control(path) {
-        return Some(Reason::VersionControl);
+        return Some(ExclusionReason::VersionControl);
     }
     if credentials::is_credential(path, &name, kind) {
-        return Some(Reason::Credentials);
+        return Some(ExclusionReason::Credentials);
     }
     if kind.is_dir() && is_record_of_tool(path, &name) {
-        return Some(Reason::RunRecord);
+        return Some(ExclusionReason::RunRecord);
     }
     if is_eval_file(path) {
-        return Some(Reason::Evals);
+        return Some(ExclusionReason::Evals);
     }
     if kind.is_dir() {
-        return build_folders::is_build_folder(path, &name).then_some(Reason::BuildFolder);
+        return build_folders::is_build_folder(path, &name).then_some(ExclusionReason::BuildFolder);
     }
     if kind.is_symlink() {
-        let leads_out = std::fs::read_link(path).map_or(true, |target| leads_out(path, &target, project));
-        return leads_out.then_some(Reason::LinkOut);
+        let leads_out =
+            std::fs::read_link(path).map_or(true, |target| link_leads_out(path, &target, project));
+        return leads_out.then_some(ExclusionReason::LinkOut);
     }
     let readable = rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok();
-    (kind.is_file() && !readable).then_some(Reason::Unreadable)
+    (kind.is_file() && !readable).then_some(ExclusionReason::Unreadable)
 }
 
 /// Whether a folder holds the records of an eval tool: clauditor's, Skillet's, BMad's, or a workspace with the
@@ -167,7 +171,7 @@ fn is_record_of_tool(folder: &Path, name: &str) -> bool {
             .any(|part| folder.join(part).exists())
     };
     [".clauditor", ".skillet", "eval-runs"].contains(&name)
-        || is_workspace(folder)
+        || is_versions_folder(folder)
         || name.ends_with("-workspace") && has_records()
 }
 
@@ -206,28 +210,28 @@ mod tests {
         ]);
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join("out")).expect("linked");
         std::os::unix::fs::symlink("src/a.py", folder.path().join("inside")).expect("linked");
-        let listed = ProjectFiles::of(folder.path(), &|path, is_folder| {
+        let listed = ProjectFiles::list(folder.path(), &|path, is_folder| {
             is_folder && path.file_name().is_some_and(|name| name == "skipped")
         });
         let files = [".gitignore", "_bmad/config.yaml", "inside", "out.log", "src/a.py"];
         assert_eq!(texts(&listed.files), files);
         assert_eq!(texts(&listed.folders), ["_bmad", "reports", "src"]);
         assert_eq!(
-            listed.left_out_in_words().expect("something"),
+            listed.describe_left_out().expect("something"),
             "not copied from the project: 1 entry of version control (.git), 1 place of evals (evals), \
              1 record of runs (reports/eval-runs), 1 file or folder of credentials (.env), 1 link that leads \
              out of it (out)"
         );
-        assert_eq!(ProjectFiles::default().left_out_in_words(), None);
+        assert_eq!(ProjectFiles::default().describe_left_out(), None);
     }
 
     #[test]
     fn of_many_the_first_are_named_and_all_are_counted() {
         let files: Vec<String> = (1..=7).map(|number| format!("{number}.pem")).collect();
         let files: Vec<(&str, &str)> = files.iter().map(|name| (name.as_str(), "")).collect();
-        let listed = ProjectFiles::of(project(&files).path(), &|_, _| false);
+        let listed = ProjectFiles::list(project(&files).path(), &|_, _| false);
         assert_eq!(
-            listed.left_out_in_words().expect("something"),
+            listed.describe_left_out().expect("something"),
             "not copied from the project: 7 files or folders of credentials (1.pem, 2.pem, 3.pem, 4.pem, \
              5.pem, …)"
         );

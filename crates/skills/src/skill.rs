@@ -8,11 +8,11 @@ mod plugin;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-pub use frontmatter::{after_fence, read_frontmatter, split_frontmatter, without_key};
-pub use plugin::{Plugin, PluginError, PluginSkill, is_manifest, plugins_in, starts_code, without_code};
+pub use frontmatter::{end_of_opening_fence, read_frontmatter, remove_key, split_frontmatter};
+pub use plugin::{Plugin, PluginError, PluginSkill, is_manifest, plugins_in, remove_code_keys, starts_code};
 
 use practicum_core::model::{Diagnostics, Digest, RelPath, Severity};
-use practicum_core::tree::{Data, Node, read_bounded};
+use practicum_core::tree::{NodeData, TreeNode, read_bounded};
 
 /// The file that makes a folder a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
@@ -21,18 +21,18 @@ pub const SKILL_FILE: &str = "SKILL.md";
 pub struct Skill {
     /// The SKILL.md or command file.
     pub file: PathBuf,
-    pub form: Form,
+    pub form: SkillForm,
     /// What its frontmatter says, else what its place says. A command file is called by its place alone.
     pub name: String,
     pub description: Option<String>,
-    pub front: Option<Node>,
+    pub frontmatter: Option<TreeNode>,
     pub body: String,
     /// What is wrong with its text although agents read it, each with file, line and what to do.
     pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum SkillForm {
     /// A folder whose other files belong to the skill.
     Folder,
     /// One file in a `commands` folder.
@@ -53,9 +53,9 @@ pub enum SkillError {
 impl Skill {
     /// Reads the skill at a folder, its SKILL.md, or a command file.
     pub fn read(path: &Path) -> Result<Self, SkillError> {
-        let (file, form) = locate(path).ok_or_else(|| SkillError::Missing(path.to_owned()))?;
+        let (file, form) = locate_skill_file(path).ok_or_else(|| SkillError::Missing(path.to_owned()))?;
         let unreadable = |why: String| SkillError::Unreadable(file.clone(), why);
-        let bytes = read_bounded(&file, LARGEST).map_err(unreadable)?;
+        let bytes = read_bounded(&file, MAX_SKILL_FILE_SIZE).map_err(unreadable)?;
         let text = String::from_utf8_lossy(&bytes);
         let mut warnings = Vec::new();
         if let std::borrow::Cow::Owned(_) = &text {
@@ -67,29 +67,29 @@ impl Skill {
         let front = match front_text {
             Some(front_text) if !front_text.trim().is_empty() => {
                 // With its fence, so that lines are counted from the top of the file.
-                let until = after_fence(text).unwrap_or_default() + front_text.len();
+                let until = end_of_opening_fence(text).unwrap_or_default() + front_text.len();
                 let mut diagnostics = Diagnostics::default();
                 let front = read_frontmatter(&file, &text[..until], &mut diagnostics);
-                let told = problems_in_words(&diagnostics, text);
+                let told = describe_problems(&diagnostics, text);
                 if front.is_none() {
                     return Err(SkillError::Frontmatter(file, told.join("; ")));
                 }
                 warnings.extend(told.into_iter().map(|problem| format!("{}, {problem}", file.display())));
                 front
             }
-            None if after_fence(text).is_some() => {
+            None if end_of_opening_fence(text).is_some() => {
                 let problem = "the frontmatter is never closed, so agents do not read it (end it with ---)";
                 warnings.push(format!("{}, line 1: {problem}", file.display()));
                 None
             }
             Some(_) | None => None,
         };
-        if let Some(Data::List(_) | Data::Text(_)) = front.as_ref().map(|front| &front.data) {
+        if let Some(NodeData::List(_) | NodeData::Text(_)) = front.as_ref().map(|front| &front.data) {
             let help = "write one \"key: value\" a line";
             let problem = format!("the frontmatter has no keys, so agents read nothing in it ({help})");
             warnings.push(format!("{}, line 1: {problem}", file.display()));
         }
-        if form == Form::Command && body.trim().is_empty() {
+        if form == SkillForm::Command && body.trim().is_empty() {
             let help = "write what the agent is to do";
             warnings.push(format!(
                 "{} has no text, so its command tells an agent nothing ({help})",
@@ -98,42 +98,42 @@ impl Skill {
         }
         let said = |key: &str| front.as_ref()?.get(key)?.as_text().map(str::to_owned);
         let own_name = match form {
-            Form::Folder => said("name").filter(|name| !name.trim().is_empty()),
+            SkillForm::Folder => said("name").filter(|name| !name.trim().is_empty()),
             // Claude Code ignores the name that a command's frontmatter gives.
-            Form::Command => None,
+            SkillForm::Command => None,
         };
-        let name = own_name.unwrap_or_else(|| place_name(&file, form));
+        let name = own_name.unwrap_or_else(|| name_from_path(&file, form));
         let description = said("description");
-        Ok(Self { name, description, form, body: body.to_owned(), front, file, warnings })
+        Ok(Self { name, description, form, body: body.to_owned(), frontmatter: front, file, warnings })
     }
 
     /// Why this skill cannot be staged under its name, which is that of a folder there; `None` if it can.
-    pub fn unfit_name(&self) -> Option<String> {
-        let is_folder_name = self.name.len() <= LONGEST_FOLDER_NAME
+    pub fn describe_unusable_name(&self) -> Option<String> {
+        let is_folder_name = self.name.len() <= MAX_FOLDER_NAME_LENGTH
             && RelPath::new(&self.name).is_some_and(|path| path.as_str() == self.name)
             && !self.name.contains('/');
-        if self.form == Form::Command || is_folder_name {
+        if self.form == SkillForm::Command || is_folder_name {
             return None;
         }
         let name: String = self.name.chars().take(60).collect();
         let more = if name == self.name { "" } else { "…" };
         Some(format!(
             "{} calls the skill \"{name}{more}\", which cannot be the name of a folder, so it cannot be staged; \
-             give it a name without \"/\" and \"\\\" that has at most {LONGEST_FOLDER_NAME} bytes",
+             give it a name without \"/\" and \"\\\" that has at most {MAX_FOLDER_NAME_LENGTH} bytes",
             self.file.display()
         ))
     }
 
     /// Whether an agent is given the same by both skills.
     pub fn is_copy_of(&self, other: &Self) -> bool {
-        let held = |skill: &Self| digest(skill, |_| false).ok();
+        let held = |skill: &Self| skill_digest(skill, |_| false).ok();
         self.file == other.file || held(self).is_some_and(|known| Some(known) == held(other))
     }
 
     /// Whether the model may take it up by itself, and not only a user by its command.
-    pub fn model_may_use(&self) -> bool {
-        let said = self.front.as_ref().and_then(|front| front.get("disable-model-invocation"));
-        !said.is_some_and(|node| node.data == Data::Bool(true))
+    pub fn is_model_invocable(&self) -> bool {
+        let said = self.frontmatter.as_ref().and_then(|front| front.get("disable-model-invocation"));
+        !said.is_some_and(|node| node.data == NodeData::Bool(true))
     }
 
     /// The folder that belongs to the skill; for a command file, the folder it lies in.
@@ -143,13 +143,13 @@ impl Skill {
 }
 
 /// As long as most file systems let a folder's name be, in bytes.
-const LONGEST_FOLDER_NAME: usize = 255;
+const MAX_FOLDER_NAME_LENGTH: usize = 255;
 
 /// A larger SKILL.md is none that an agent could read.
-const LARGEST: u64 = 16 * 1024 * 1024;
+const MAX_SKILL_FILE_SIZE: u64 = 16 * 1024 * 1024;
 
 /// Each problem with its line and what to do about it.
-fn problems_in_words(diagnostics: &Diagnostics, text: &str) -> Vec<String> {
+fn describe_problems(diagnostics: &Diagnostics, text: &str) -> Vec<String> {
     let words = diagnostics.iter().filter(|problem| problem.severity != Severity::Notice).map(|problem| {
         let line = problem.span.map_or(1, |span| span.position(text).line);
         let help = problem.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
@@ -158,28 +158,31 @@ fn problems_in_words(diagnostics: &Diagnostics, text: &str) -> Vec<String> {
     words.collect()
 }
 
-fn locate(path: &Path) -> Option<(PathBuf, Form)> {
+fn locate_skill_file(path: &Path) -> Option<(PathBuf, SkillForm)> {
     if path.is_dir() {
         let file = path.join(SKILL_FILE);
-        return file.is_file().then_some((file, Form::Folder));
+        return file.is_file().then_some((file, SkillForm::Folder));
     }
     if !path.is_file() {
         return None;
     }
-    let form =
-        if path.file_name().is_some_and(|name| name == SKILL_FILE) { Form::Folder } else { Form::Command };
+    let form = if path.file_name().is_some_and(|name| name == SKILL_FILE) {
+        SkillForm::Folder
+    } else {
+        SkillForm::Command
+    };
     path.extension().is_some_and(|extension| extension == "md").then(|| (path.to_owned(), form))
 }
 
 /// The name a skill has by its place: its folder's, or for a command file its path below the `commands`
 /// folder without the ending, with colons: `commands/git/add.md` is `git:add`.
-pub fn place_name(file: &Path, form: Form) -> String {
-    let file = tidy(&std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
+pub fn name_from_path(file: &Path, form: SkillForm) -> String {
+    let file = normalise_path(&std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
     let name = match form {
-        Form::Folder => {
+        SkillForm::Folder => {
             file.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned())
         }
-        Form::Command => {
+        SkillForm::Command => {
             let below = commands_folder(&file).and_then(|folder| file.strip_prefix(folder).ok());
             let below = below.or_else(|| file.file_name().map(Path::new)).map(|path| path.with_extension(""));
             below.map(|path| {
@@ -209,7 +212,7 @@ fn commands_folder(file: &Path) -> Option<&Path> {
 
 /// Whether a file is a command by its place and ending: Markdown in a folder of commands.
 pub fn is_command_file(file: &Path) -> bool {
-    let file = tidy(&std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
+    let file = normalise_path(&std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
     let name = file.file_name().unwrap_or_default();
     let is_text = file.extension().is_some_and(|ending| ending == "md");
     is_text && !name.eq_ignore_ascii_case(SKILL_FILE) && commands_folder(&file).is_some()
@@ -226,8 +229,8 @@ pub fn command_path(name: &str) -> Option<RelPath> {
 
 /// Where the versions of a skill are kept, with what judges said of them: beside it. Those of a command file
 /// lie beside the folder of commands, because an agent takes every Markdown file in there for a command.
-pub fn workspace_of(skill: &Path) -> PathBuf {
-    let at = tidy(&std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned()));
+pub fn versions_folder_of(skill: &Path) -> PathBuf {
+    let at = normalise_path(&std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned()));
     let is_command = at.extension().is_some_and(|ending| ending == "md") && at.is_file();
     let folder = match at.file_name() {
         Some(name) if name == SKILL_FILE => at.parent().unwrap_or(&at).to_owned(),
@@ -235,27 +238,28 @@ pub fn workspace_of(skill: &Path) -> PathBuf {
             let commands = commands_folder(&at);
             let below = commands.and_then(|folder| Some((folder, at.strip_prefix(folder).ok()?)));
             if let Some((commands, below)) = below {
-                return with_ending(commands).join(below.with_extension(""));
+                return with_versions_suffix(commands).join(below.with_extension(""));
             }
             at.with_extension("")
         }
         Some(_) | None => at,
     };
-    with_ending(&folder)
+    with_versions_suffix(&folder)
 }
 
-fn with_ending(folder: &Path) -> PathBuf {
+fn with_versions_suffix(folder: &Path) -> PathBuf {
     let mut name = folder.file_name().unwrap_or_default().to_owned();
-    name.push(WORKSPACE);
+    name.push(VERSIONS_FOLDER_SUFFIX);
     folder.with_file_name(name)
 }
 
-const WORKSPACE: &str = "-workspace";
+const VERSIONS_FOLDER_SUFFIX: &str = "-workspace";
 
 /// Whether a folder is such a place: no part of any project, whichever skill is under test.
-pub fn is_workspace(folder: &Path) -> bool {
+pub fn is_versions_folder(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str());
-    let Some(skill) = name.and_then(|name| name.strip_suffix(WORKSPACE)).filter(|skill| !skill.is_empty())
+    let Some(skill) =
+        name.and_then(|name| name.strip_suffix(VERSIONS_FOLDER_SUFFIX)).filter(|skill| !skill.is_empty())
     else {
         return false;
     };
@@ -272,7 +276,7 @@ pub fn evals_folder(skill: &Path) -> PathBuf {
 }
 
 /// A path without `.` and `..`, by its letters alone.
-pub fn tidy(path: &Path) -> PathBuf {
+pub fn normalise_path(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
         match component {
@@ -292,8 +296,9 @@ pub fn tidy(path: &Path) -> PathBuf {
 }
 
 /// Whether a link in a tree leads out of it, by its letters: such a one is not staged.
-pub fn leads_out(link: &Path, target: &Path, root: &Path) -> bool {
-    let leads_to = link.parent().map_or_else(|| target.to_owned(), |folder| tidy(&folder.join(target)));
+pub fn link_leads_out(link: &Path, target: &Path, root: &Path) -> bool {
+    let leads_to =
+        link.parent().map_or_else(|| target.to_owned(), |folder| normalise_path(&folder.join(target)));
     target.is_absolute() || !leads_to.starts_with(root)
 }
 
@@ -316,7 +321,7 @@ pub fn is_eval_file(path: &Path) -> bool {
 }
 
 /// Everything in a folder but what is hidden from agents.
-fn parts_of(
+fn visible_entries_in(
     folder: &Path,
     is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static,
 ) -> impl Iterator<Item = ignore::DirEntry> {
@@ -330,17 +335,17 @@ fn parts_of(
 
 /// The links in a skill's folder that lead out of it, so that an agent gets nothing of what they lead
 /// to: each seen from the skill, and what it says.
-pub fn links_out(skill: &Skill) -> Vec<(PathBuf, PathBuf)> {
-    if skill.form == Form::Command {
+pub fn links_leading_out(skill: &Skill) -> Vec<(PathBuf, PathBuf)> {
+    if skill.form == SkillForm::Command {
         return Vec::new();
     }
-    let links =
-        parts_of(skill.folder(), is_eval_file).filter(|entry| entry.depth() > 0 && entry.path_is_symlink());
+    let links = visible_entries_in(skill.folder(), is_eval_file)
+        .filter(|entry| entry.depth() > 0 && entry.path_is_symlink());
     let mut found: Vec<(PathBuf, PathBuf)> = links
         .filter_map(|entry| {
             let target = std::fs::read_link(entry.path()).ok()?;
             let relative = entry.path().strip_prefix(skill.folder()).ok()?;
-            leads_out(entry.path(), &target, skill.folder()).then(|| (relative.to_owned(), target))
+            link_leads_out(entry.path(), &target, skill.folder()).then(|| (relative.to_owned(), target))
         })
         .collect();
     found.sort();
@@ -348,13 +353,13 @@ pub fn links_out(skill: &Skill) -> Vec<(PathBuf, PathBuf)> {
 }
 
 /// The digest of everything that an agent is given of a skill, by relative path and content.
-pub fn digest(
+pub fn skill_digest(
     skill: &Skill,
     is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static,
 ) -> std::io::Result<Digest> {
     match skill.form {
-        Form::Command => Ok(Digest::of(&std::fs::read(&skill.file)?)),
-        Form::Folder => folder_digest(skill.folder(), is_hidden),
+        SkillForm::Command => Ok(Digest::of_bytes(&std::fs::read(&skill.file)?)),
+        SkillForm::Folder => folder_digest(skill.folder(), is_hidden),
     }
 }
 
@@ -364,7 +369,7 @@ pub fn folder_digest(
     is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static,
 ) -> std::io::Result<Digest> {
     let mut parts: Vec<(String, Vec<u8>)> = Vec::new();
-    for entry in parts_of(folder, is_hidden) {
+    for entry in visible_entries_in(folder, is_hidden) {
         let path = entry.path();
         let content = match entry.file_type() {
             // Whether a script may be run decides what an agent can do with it.
@@ -396,15 +401,15 @@ mod tests {
             ("/a/b/../greeter/", "/a/greeter-workspace"),
             ("/a/greeter.v2", "/a/greeter.v2-workspace"),
         ] {
-            assert_eq!(workspace_of(Path::new(skill)), Path::new(expected), "{skill}");
+            assert_eq!(versions_folder_of(Path::new(skill)), Path::new(expected), "{skill}");
         }
         let room = tempfile::tempdir().expect("a folder");
         let skill = room.path().join("greeter");
         std::fs::create_dir(&skill).expect("create");
-        assert!(!is_workspace(&workspace_of(&skill)), "no skill is there");
+        assert!(!is_versions_folder(&versions_folder_of(&skill)), "no skill is there");
         std::fs::write(skill.join(SKILL_FILE), "Say hello.").expect("write");
-        assert!(is_workspace(&workspace_of(&skill)));
-        assert!(!is_workspace(&skill) && !is_workspace(&room.path().join("-workspace")));
+        assert!(is_versions_folder(&versions_folder_of(&skill)));
+        assert!(!is_versions_folder(&skill) && !is_versions_folder(&room.path().join("-workspace")));
     }
 
     #[test]
@@ -418,7 +423,7 @@ mod tests {
             ("/p/plugin/commands/git/add.md", "git:add"),
             ("/p/elsewhere/git/add.md", "add"),
         ] {
-            assert_eq!(place_name(Path::new(file), Form::Command), expected, "{file}");
+            assert_eq!(name_from_path(Path::new(file), SkillForm::Command), expected, "{file}");
         }
         let path = |name: &str| command_path(name).map(|path| path.to_string());
         assert_eq!(path("skillet:add").as_deref(), Some("skillet/add.md"));
@@ -433,9 +438,9 @@ mod tests {
         let command = room.path().join(".claude/commands/git/add.md");
         std::fs::create_dir_all(command.parent().expect("a parent")).expect("create");
         std::fs::write(&command, "Add it.").expect("write");
-        let workspace = workspace_of(&command);
+        let workspace = versions_folder_of(&command);
         assert_eq!(workspace, room.path().join(".claude/commands-workspace/git/add"));
-        assert!(is_workspace(&room.path().join(".claude/commands-workspace")));
+        assert!(is_versions_folder(&room.path().join(".claude/commands-workspace")));
     }
 
     #[test]
@@ -448,7 +453,7 @@ mod tests {
         };
         write("SKILL.md", "---\nname: x\ndescription: d\n---\nbody");
         let digest =
-            || digest(&Skill::read(folder.path()).expect("a skill"), is_eval_file).expect("a digest");
+            || skill_digest(&Skill::read(folder.path()).expect("a skill"), is_eval_file).expect("a digest");
         let first = digest();
         for unseen in [".practicum/runs/r/summary.json", "evals/evals.json", "x.practicum.yaml"] {
             write(unseen, "anything");
@@ -476,7 +481,7 @@ mod tests {
         ] {
             std::os::unix::fs::symlink(target, skill.join(link)).expect("a link");
         }
-        let found = links_out(&Skill::read(&skill).expect("a skill"));
+        let found = links_leading_out(&Skill::read(&skill).expect("a skill"));
         let names: Vec<_> = found.iter().map(|(link, _)| link.display().to_string()).collect();
         assert_eq!(names, ["absolute", "gone", "shared"]);
     }
@@ -490,7 +495,7 @@ mod tests {
             ("/../a", "/a"),
             (".", ""),
         ] {
-            assert_eq!(tidy(Path::new(path)), Path::new(tidied), "{path}");
+            assert_eq!(normalise_path(Path::new(path)), Path::new(tidied), "{path}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! What decided the trials of a stored run and is another today. Grading again cannot show what it would do now.
 
-use crate::model::{Arm, Case, Room, Suite};
-use crate::plan::{Plan, Planned};
+use crate::model::{Arm, Case, Suite, WorkspaceSpec};
+use crate::plan::{Plan, PlannedSuite};
 use crate::session::{changed_files, skill_under_test, trusted_code};
 use crate::store::RunInfo;
 
@@ -35,9 +35,9 @@ fn changed_skill(made: &RunInfo, plan: &Plan, index: usize) -> Option<String> {
     })
 }
 
-fn changed_system_prompt(then: &Suite, planned: &Planned) -> Option<String> {
-    let Suite { name, run, .. } = &planned.suite;
-    (then.run.system_prompt != run.system_prompt).then(|| {
+fn changed_system_prompt(then: &Suite, planned: &PlannedSuite) -> Option<String> {
+    let Suite { name, run_policy: run, .. } = &planned.suite;
+    (then.run_policy.system_prompt != run.system_prompt).then(|| {
         format!(
             "the system prompt of {name} has changed since this run; the results are those of the old one"
         )
@@ -47,10 +47,10 @@ fn changed_system_prompt(then: &Suite, planned: &Planned) -> Option<String> {
 /// A note that names the cases whose agents would find something else today: another setup, other files.
 fn changed_workspaces(then: &Suite, plan: &Plan, index: usize) -> Option<String> {
     // What runs after the grading decides nothing.
-    let before_agent = |room: &Room| Room { teardown: None, ..room.clone() };
+    let before_agent = |room: &WorkspaceSpec| WorkspaceSpec { teardown: None, ..room.clone() };
     let is_changed = |case: &&Case| {
         let old = then.cases.iter().find(|old| old.id == case.id);
-        old.is_some_and(|old| before_agent(&old.room) != before_agent(&case.room))
+        old.is_some_and(|old| before_agent(&old.workspace) != before_agent(&case.workspace))
     };
     let was_run = |at: usize| plan.trials.iter().any(|trial| (trial.suite, trial.case) == (index, at));
     let cases = plan.suites[index].suite.cases.iter().enumerate().filter(|(at, _)| was_run(*at));

@@ -7,33 +7,37 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 
-use super::Args;
-use crate::captured::{self, Captured};
-use crate::cli::{colour, environment, interrupts, print, print_json, runtime, tell, tell_notices};
+use super::GradeArgs;
+use crate::cli::{
+    environment, has_colour, interrupts, print, print_json, print_to_stderr, runtime, tell_notices,
+};
 use crate::dialects;
-use crate::gateway::{Budget, Ledger, Prices};
-use crate::intake::{self, Bench, IntakeError, Reading, Shared};
-use crate::judge::Scrub;
-use crate::model::{Case, CheckResult, Network, Ratio, Severity};
-use crate::pipeline::Stop;
-use crate::plan::{CaseGlob, Planned};
-use crate::report::{Graded, GradedCheck, GradedGate, render_diagnostics, render_graded, safe};
+use crate::gateway::{PriceTable, SpendingBudget, SpendingLedger};
+use crate::grade_text::{self, TextToGrade};
+use crate::judge::ScrubFn;
+use crate::model::{Case, CheckResult, Ratio, Severity, UrlChecker};
+use crate::pipeline::StopSignal;
+use crate::plan::{CaseGlob, PlannedSuite};
+use crate::report::{
+    GradedCheck, GradedGate, TextGradingDocument, render_diagnostics, render_graded, terminal_safe,
+};
+use crate::run_setup::{self, EvalFiles, JudgePool, RunSetupError, SharedServices};
 use crate::session::RunInputs;
-use crate::settings::{Layers, project_root};
+use crate::settings::{SettingLayers, project_root};
 use crate::store::Scrubber;
-use crate::web::Web;
+use crate::url_check::HttpUrlChecker;
 
-pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
+pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     let environment = environment();
     let dialect =
-        args.dialect.as_deref().and_then(dialects::dialect).map(|dialect| dialect.name().to_owned());
+        args.dialect.as_deref().and_then(dialects::find_dialect).map(|dialect| dialect.name().to_owned());
     let ask = RunInputs {
         paths: vec![spec.to_owned()],
         dialect,
         script: args.script.clone(),
         ..RunInputs::default()
     };
-    let mut reading = intake::read(&ask, &environment)?;
+    let mut reading = run_setup::read_eval_files(&ask, &environment)?;
     tell_notices(&reading.notices);
     let found = std::mem::take(&mut reading.notices);
     if reading.has_errors() {
@@ -41,24 +45,24 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
         bail!("the eval file cannot be understood; nothing was marked");
     }
     if let Some(glob) = args.case.iter().find(|glob| reading.has_no_case(glob)) {
-        bail!("--case {} matches no case of {}; nothing was marked", safe(glob), spec.display());
+        bail!("--case {} matches no case of {}; nothing was marked", terminal_safe(glob), spec.display());
     }
     let project = project_root(&std::path::absolute(spec)?);
     let flags: BTreeMap<&'static str, String> = args.judging.flags().collect();
-    let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;
-    let mut suites = intake::outline(reading, &layers)?;
+    let layers = SettingLayers::read(flags, environment.clone(), &project).map_err(RunSetupError::from)?;
+    let mut suites = run_setup::outline_eval_files(reading, &layers)?;
     for planned in &mut suites {
         planned.script = args.script.as_ref().map(std::path::absolute).transpose()?;
     }
     // Where everything may stay open, gates over what a judge says have nothing to decide.
     let code_may_decide = args.allow_unscored == Ratio::ONE;
-    captured::keep_answerable_gates(&mut suites, args.judge || !code_may_decide);
+    grade_text::keep_answerable_gates(&mut suites, args.judge || !code_may_decide);
     if !args.only_criterion.is_empty() && !args.judge {
         bail!("--only-criterion needs --judge: without it nothing is judged");
     }
-    let note = intake::keep_criteria(&mut suites, &args.only_criterion)?.map(|only| only.note);
+    let note = run_setup::remove_other_criteria(&mut suites, &args.only_criterion)?.map(|only| only.note);
     if let Some(note) = &note {
-        say!("note: {}", safe(note));
+        say!("note: {}", terminal_safe(note));
     }
     args.gates.apply(&mut suites);
     warn_about_inputs(&suites);
@@ -66,33 +70,39 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     let text = read_text(output).with_context(|| format!("cannot read {}", output.display()))?;
     let cases: Vec<CaseGlob> = args.case.iter().filter_map(|glob| CaseGlob::new(glob)).collect();
     let runtime = runtime().context("cannot start")?;
-    let stop = Stop::default();
+    let stop = StopSignal::default();
     let marked = runtime.block_on(async {
-        tokio::spawn(interrupts::heed(stop.clone()));
+        tokio::spawn(interrupts::stop_on_requests(stop.clone()));
         let means = match args.judge {
-            true => {
-                Some(intake::means(&suites, &ask, &environment, &shared(args, &layers, &project)?).await?)
-            }
+            true => Some(
+                run_setup::connect_services(
+                    &suites,
+                    &ask,
+                    &environment,
+                    &shared_services(args, &layers, &project)?,
+                )
+                .await?,
+            ),
             false => None,
         };
         if let Some(means) = &means {
             let wanted = |case: &Case| cases.is_empty() || cases.iter().any(|glob| glob.matches(&case.id));
             let all = suites.iter().enumerate();
             let all = all.flat_map(|(at, planned)| planned.suite.cases.iter().map(move |case| (at, case)));
-            intake::need_judges(all.filter(|(_, case)| wanted(case)), &suites, means)?;
+            run_setup::require_judges(all.filter(|(_, case)| wanted(case)), &suites, means)?;
         }
-        let web = args.allow_network.then(|| Web::on(tokio::runtime::Handle::current()));
-        let captured = Captured {
-            network: web.as_ref().map(|web| web as &dyn Network),
+        let web = args.allow_network.then(|| HttpUrlChecker::with_runtime(tokio::runtime::Handle::current()));
+        let captured = TextToGrade {
+            network: web.as_ref().map(|web| web as &dyn UrlChecker),
             text,
             suites: &suites,
-            means: means.as_deref(),
-            code_alone: false,
-            cancel: &stop.now,
-            cases: &cases,
+            services: means.as_deref(),
+            checks_only: false,
+            cancel: &stop.cancel,
+            case_globs: &cases,
             allow_unscored: args.allow_unscored,
         };
-        Ok::<_, IntakeError>(captured.mark().await)
+        Ok::<_, RunSetupError>(captured.grade().await)
     })?;
     let Some(marked) = marked else {
         bail!("{} has no case that this text could answer; nothing was marked", spec.display());
@@ -100,9 +110,9 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     let (exit, gates, notes) = (marked.exit, marked.gates.clone(), marked.notes.clone());
     let results = marked.into_results();
     if args.json {
-        print_json(&Graded {
+        print_json(&TextGradingDocument {
             schema_version: 1,
-            results: results.into_iter().map(document).collect(),
+            results: results.into_iter().map(graded_check).collect(),
             gates: gates.into_iter().map(GradedGate::from).collect(),
             notes: found.into_iter().chain(note).chain(notes).collect(),
             ok: exit == 0,
@@ -115,7 +125,7 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     Ok(exit)
 }
 
-fn document((id, result): (String, CheckResult)) -> GradedCheck {
+fn graded_check((id, result): (String, CheckResult)) -> GradedCheck {
     GradedCheck {
         id,
         name: result.name,
@@ -132,17 +142,17 @@ fn document((id, result): (String, CheckResult)) -> GradedCheck {
 }
 
 /// Only what keeps the file from being used: a skill that is not there is nothing to this command.
-fn show_errors(reading: &Reading) {
+fn show_errors(reading: &EvalFiles) {
     for file in &reading.files {
-        let diagnostics = file.lowered.diagnostics.only(Severity::Error);
-        tell(&render_diagnostics(&diagnostics, &file.path, &file.text, colour()));
+        let diagnostics = file.lowered.diagnostics.with_severity(Severity::Error);
+        print_to_stderr(&render_diagnostics(&diagnostics, &file.path, &file.text, has_colour()));
     }
 }
 
 /// What a run would have been given, and a captured text was not.
-fn warn_about_inputs(suites: &[Planned]) {
-    for Planned { suite, .. } in suites {
-        if suite.cases.iter().any(|case| !case.room.files.is_empty()) {
+fn warn_about_inputs(suites: &[PlannedSuite]) {
+    for PlannedSuite { suite, .. } in suites {
+        if suite.cases.iter().any(|case| !case.workspace.files.is_empty()) {
             let key = if suite.origin.dialect == "clauditor" { "input_files" } else { "files" };
             say!("WARNING: --output bypasses the runner; {key} declaration is ignored.");
         }
@@ -150,17 +160,17 @@ fn warn_about_inputs(suites: &[Planned]) {
 }
 
 /// No captured answer is longer.
-const LONGEST: u64 = 256 * 1024 * 1024;
+const LARGEST_TEXT: u64 = 256 * 1024 * 1024;
 
 pub fn read_text(path: &Path) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     if path == Path::new("-") {
-        std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes)?;
+        std::io::stdin().lock().take(LARGEST_TEXT + 1).read_to_end(&mut bytes)?;
     } else {
-        std::fs::File::open(path)?.take(LONGEST + 1).read_to_end(&mut bytes)?;
+        std::fs::File::open(path)?.take(LARGEST_TEXT + 1).read_to_end(&mut bytes)?;
     }
-    if bytes.len() as u64 > LONGEST {
-        bail!("it is longer than {LONGEST} bytes");
+    if bytes.len() as u64 > LARGEST_TEXT {
+        bail!("it is longer than {LARGEST_TEXT} bytes");
     }
     // A check of what must not occur would pass over what cannot be read.
     String::from_utf8(bytes).map_err(|error| {
@@ -170,11 +180,19 @@ pub fn read_text(path: &Path) -> anyhow::Result<String> {
 
 /// What the judges share. Alone they have no budget; what they answered before is kept with the runs of
 /// the project, if it has any.
-pub fn shared(args: &Args, layers: &Layers, project: &Path) -> Result<Shared, IntakeError> {
+pub fn shared_services(
+    args: &GradeArgs,
+    layers: &SettingLayers,
+    project: &Path,
+) -> Result<SharedServices, RunSetupError> {
     let scrubber = Scrubber::new(layers.environment());
-    let scrub: Scrub = Arc::new(move |text| scrubber.text(text));
+    let scrub: ScrubFn = Arc::new(move |text| scrubber.scrub_text(text));
     // A captured text may lie anywhere; only a project that has records keeps answers too.
     let fresh = args.no_cache || !project.join(".practicum").is_dir();
-    let bench = Bench::of(project, layers, &scrub, fresh)?;
-    Ok(Shared { ledger: Arc::new(Ledger::new(Budget::default(), Prices::default())), scrub, bench })
+    let bench = JudgePool::for_project(project, layers, &scrub, fresh)?;
+    Ok(SharedServices {
+        ledger: Arc::new(SpendingLedger::new(SpendingBudget::default(), PriceTable::default())),
+        scrub,
+        judges: bench,
+    })
 }

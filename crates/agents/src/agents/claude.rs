@@ -5,15 +5,18 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::{
-    Agent, Credentials, Decoder, DecoderKind, LoginFile, ModelAddress, Program, Route, Said, Transcript,
-    refused_by_tool, skill_read_in, skills_read_by,
+    AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, GatewayRoute, LoginFile, ModelAddress,
+    StreamEnd, StreamTranscript, refused_skill_call, skill_of_path, skills_shown_by_command,
 };
 use practicum_core::model::{
-    Activated, ActivationEvidence, Refused, RefusedBy, RelPath, Step, ToolCall, Usage,
+    ActivatedSkill, ActivationEvidence, RefusedSkill, RelPath, SkillRefusalSource, Step, TokenUsage, ToolCall,
 };
 
-pub static STREAM: DecoderKind =
-    DecoderKind { name: "claude-stream-json", shows_skills: true, start: || Box::new(Claude::default()) };
+pub static DECODER: DecoderKind = DecoderKind {
+    name: "claude-stream-json",
+    shows_skills: true,
+    new_decoder: || Box::new(ClaudeDecoder::default()),
+};
 
 /// What it lists of its own. Most are bundled, and gone where it heeds the variable that is set below.
 const OWN_SKILLS: &[&str] = &[
@@ -35,7 +38,7 @@ const OWN_SKILLS: &[&str] = &[
     "workflow-authoring",
 ];
 
-pub fn agent() -> Agent {
+pub fn agent() -> AgentCli {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let always = words(&[
         "--output-format",
@@ -55,10 +58,10 @@ pub fn agent() -> Agent {
     let print = words(&["-p"]);
     // The dashes keep a prompt that begins with a dash from being read as an option.
     let prompt = words(&["--", "{prompt}"]);
-    Agent {
+    AgentCli {
         name: "claude".to_owned(),
-        program: Program::OnPath("claude".to_owned()),
-        first: vec![
+        program: AgentProgram::OnPath("claude".to_owned()),
+        first_turn_args: vec![
             print.clone(),
             always.clone(),
             words(&["--session-id", "{session}"]),
@@ -69,7 +72,7 @@ pub fn agent() -> Agent {
             tools.clone(),
             prompt.clone(),
         ],
-        later: vec![
+        later_turn_args: vec![
             print,
             always,
             words(&["--resume", "{session}"]),
@@ -80,7 +83,7 @@ pub fn agent() -> Agent {
             tools,
             prompt,
         ],
-        decoder: &STREAM,
+        decoder: &DECODER,
         skills_dir: RelPath::new(".claude/skills").expect("a relative path"),
         env: [
             // The CLI refuses to skip permissions as root unless told that it is confined.
@@ -97,7 +100,7 @@ pub fn agent() -> Agent {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec(),
         pass_env: words(&["ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL"]),
-        credentials: Credentials {
+        credentials: AgentCredentials {
             variables: words(&["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"]),
             file: Some(LoginFile {
                 variable: "CLAUDE_CONFIG_DIR",
@@ -105,13 +108,13 @@ pub fn agent() -> Agent {
                 name: ".credentials.json",
             }),
         },
-        route: Some(Route {
-            base_url: "ANTHROPIC_BASE_URL".to_owned(),
+        route: Some(GatewayRoute {
+            base_url_variable: "ANTHROPIC_BASE_URL".to_owned(),
             suffix: "",
-            key: "ANTHROPIC_API_KEY".to_owned(),
-            models: &[],
+            key_variable: "ANTHROPIC_API_KEY".to_owned(),
+            model_prefixes: &[],
         }),
-        models: vec![ModelAddress::vendor("ANTHROPIC_BASE_URL", "https://api.anthropic.com")],
+        models: vec![ModelAddress::from_variable("ANTHROPIC_BASE_URL", "https://api.anthropic.com")],
         skill_command: Some(|skill, args| format!("/{skill} {args}").trim_end().to_owned()),
         home_files: None,
         own_skills: OWN_SKILLS,
@@ -120,61 +123,61 @@ pub fn agent() -> Agent {
 }
 
 #[derive(Default)]
-struct Claude {
-    out: Transcript,
+struct ClaudeDecoder {
+    transcript: StreamTranscript,
     /// Tool calls whose result has not come yet, by the id the stream gives them.
-    pending: HashMap<String, usize>,
+    pending_calls: HashMap<String, usize>,
     last_text: String,
     /// Whether the stream told of the session's beginning, so that it tells of the rest too.
-    began: bool,
-    results: u32,
+    started: bool,
+    result_count: u32,
     assistant_messages: Vec<String>,
-    asked: bool,
+    asked_user: bool,
     auth_error: Option<String>,
     /// Tool calls that the user's rules forbid, by the id the stream gives them.
-    denied: HashSet<String>,
+    denied_calls: HashSet<String>,
 }
 
-impl Decoder for Claude {
-    fn event(&mut self, event: Value) {
+impl Decoder for ClaudeDecoder {
+    fn read_event(&mut self, event: Value) {
         match event["type"].as_str() {
-            Some("system") if event["subtype"] == "init" => self.init(&event),
+            Some("system") if event["subtype"] == "init" => self.read_init(&event),
             // Told before the call's result.
             Some("system") if event["subtype"] == "permission_denied" => {
-                self.denied.extend(event["tool_use_id"].as_str().map(str::to_owned));
+                self.denied_calls.extend(event["tool_use_id"].as_str().map(str::to_owned));
             }
-            Some("assistant") => self.assistant(&event),
-            Some("user") => self.user(&event),
-            Some("result") => self.result(&event),
+            Some("assistant") => self.read_assistant_message(&event),
+            Some("user") => self.read_user_message(&event),
+            Some("result") => self.read_result(&event),
             _ => {}
         }
     }
 
-    fn finish(mut self: Box<Self>) -> Transcript {
-        if self.out.output.is_empty() {
-            self.out.output = self.last_text;
+    fn finish(mut self: Box<Self>) -> StreamTranscript {
+        if self.transcript.output.is_empty() {
+            self.transcript.output = self.last_text;
         }
         // `--output-format json` prints the result alone, and what led to it is not seen.
-        self.out.hides_tools = !self.began && self.results > 0;
-        self.out
+        self.transcript.hides_tools = !self.started && self.result_count > 0;
+        self.transcript
     }
 }
 
-impl Claude {
-    fn init(&mut self, event: &Value) {
+impl ClaudeDecoder {
+    fn read_init(&mut self, event: &Value) {
         let text = |key: &str| event[key].as_str().map(str::to_owned);
-        self.began = true;
-        self.out.session = text("session_id");
-        self.out.model = text("model");
-        self.out.version = text("claude_code_version");
+        self.started = true;
+        self.transcript.session = text("session_id");
+        self.transcript.model = text("model");
+        self.transcript.version = text("claude_code_version");
         let names = |key: &str| -> Option<Vec<String>> {
             Some(event[key].as_array()?.iter().filter_map(Value::as_str).map(str::to_owned).collect())
         };
-        self.out.skills_listed = names("skills").or(self.out.skills_listed.take());
-        self.out.commands_listed.extend(names("slash_commands").unwrap_or_default());
+        self.transcript.skills_listed = names("skills").or(self.transcript.skills_listed.take());
+        self.transcript.commands_listed.extend(names("slash_commands").unwrap_or_default());
     }
 
-    fn assistant(&mut self, event: &Value) {
+    fn read_assistant_message(&mut self, event: &Value) {
         let of_subagent = !event["parent_tool_use_id"].is_null();
         if event["is_api_error_message"] == true {
             if event["error"] == "authentication_failed" {
@@ -193,96 +196,96 @@ impl Claude {
                     let text = block["text"].as_str().unwrap_or_default().to_owned();
                     if !of_subagent {
                         self.last_text = text.clone();
-                        self.out.steps.push(Step::Text(text));
+                        self.transcript.steps.push(Step::Text(text));
                     }
                 }
                 Some("tool_use") => {
                     let name = block["name"].as_str().unwrap_or_default().to_owned();
-                    self.asked |= name == "AskUserQuestion";
+                    self.asked_user |= name == "AskUserQuestion";
                     if let Some(id) = block["id"].as_str() {
-                        self.pending.insert(id.to_owned(), self.out.steps.len());
+                        self.pending_calls.insert(id.to_owned(), self.transcript.steps.len());
                     }
                     let call = ToolCall { name, input: block["input"].clone(), result: None, ok: None };
-                    self.out.steps.push(Step::Tool(call));
+                    self.transcript.steps.push(Step::Tool(call));
                 }
                 _ => {}
             }
         }
     }
 
-    fn user(&mut self, event: &Value) {
+    fn read_user_message(&mut self, event: &Value) {
         for block in event["message"]["content"].as_array().into_iter().flatten() {
             if block["type"] != "tool_result" {
                 continue;
             }
             let id = block["tool_use_id"].as_str().unwrap_or_default();
-            let Some(at) = self.pending.remove(id) else { continue };
-            let Some(Step::Tool(call)) = self.out.steps.get_mut(at) else { continue };
+            let Some(at) = self.pending_calls.remove(id) else { continue };
+            let Some(Step::Tool(call)) = self.transcript.steps.get_mut(at) else { continue };
             let ok = block["is_error"] != true;
             call.ok = Some(ok);
             call.result = Some(result_text(&block["content"]));
             if !ok && call.name == "Skill" {
-                let denied = self.denied.contains(id);
-                let by = if denied { RefusedBy::Permissions } else { RefusedBy::SkillTool };
-                let refused = refused_by_tool(call, "skill").map(|refused| Refused { by, ..refused });
-                self.out.refused.extend(refused);
+                let denied = self.denied_calls.contains(id);
+                let by = if denied { SkillRefusalSource::Permissions } else { SkillRefusalSource::SkillTool };
+                let refused = refused_skill_call(call, "skill").map(|refused| RefusedSkill { by, ..refused });
+                self.transcript.refused_skills.extend(refused);
             }
-            if ok && let Some(activated) = activation(call, &event["tool_use_result"]) {
-                self.out.activated.push(activated);
+            if ok && let Some(activated) = activation_from_call(call, &event["tool_use_result"]) {
+                self.transcript.activations.push(activated);
             }
-            self.out.activated.extend(read_by_shell(call));
+            self.transcript.activations.extend(skills_read_by_shell(call));
         }
     }
 
     /// Money and tokens by model are those of the whole session, also of the processes that it was
     /// resumed from.
-    fn result(&mut self, event: &Value) {
-        self.results += 1;
+    fn read_result(&mut self, event: &Value) {
+        self.result_count += 1;
         let text = event["result"].as_str().unwrap_or_default();
-        self.out.cost_usd = event["total_cost_usd"].as_f64().or(self.out.cost_usd);
+        self.transcript.cost_usd = event["total_cost_usd"].as_f64().or(self.transcript.cost_usd);
         let by_model = usage_by_model(&event["modelUsage"]);
         match by_model {
             Some(usage) => {
-                self.out.usage = usage;
-                self.out.totals_of_session = true;
+                self.transcript.usage = usage;
+                self.transcript.totals_of_session = true;
             }
-            None => self.out.usage.add(plain_usage(&event["usage"])),
+            None => self.transcript.usage.add(plain_usage(&event["usage"])),
         }
-        self.out.api_calls = Some(self.assistant_messages.len() as u64);
+        self.transcript.api_calls = Some(self.assistant_messages.len() as u64);
         let is_error = event["is_error"] == true;
         if !is_error {
-            self.out.output = text.to_owned();
+            self.transcript.output = text.to_owned();
         }
-        self.out.said = self.ending(event, text, is_error);
+        self.transcript.end = self.stream_end(event, text, is_error);
     }
 
-    fn ending(&self, event: &Value, text: &str, is_error: bool) -> Said {
+    fn stream_end(&self, event: &Value, text: &str, is_error: bool) -> StreamEnd {
         let reason = || event["errors"][0].as_str().map_or_else(|| text.to_owned(), str::to_owned);
         match event["subtype"].as_str() {
             Some("success") if !is_error => {
-                let one_turn = self.assistant_messages.len() <= 1 && self.results == 1;
-                if self.asked || (one_turn && text.trim_end().ends_with('?')) {
-                    Said::Asked
+                let one_turn = self.assistant_messages.len() <= 1 && self.result_count == 1;
+                if self.asked_user || (one_turn && text.trim_end().ends_with('?')) {
+                    StreamEnd::AskedUser
                 } else {
-                    Said::Done
+                    StreamEnd::Done
                 }
             }
-            Some("error_max_turns" | "error_max_budget_usd") => Said::OverBudget(reason()),
-            Some("error_during_execution") if aborted(event) => Said::Interrupted(reason()),
+            Some("error_max_turns" | "error_max_budget_usd") => StreamEnd::OverBudget(reason()),
+            Some("error_during_execution") if was_aborted(event) => StreamEnd::Interrupted(reason()),
             // Also a turn that came to its end without a word of the model is the API's failure.
             _ => match event["api_error_status"].as_u64() {
-                Some(429) => Said::RateLimited(reason()),
-                Some(401 | 403) => Said::AuthFailed(reason()),
-                Some(_) => Said::ApiFailed(reason()),
-                None if self.auth_error.is_some() => Said::AuthFailed(reason()),
-                None => Said::ApiFailed(reason()),
+                Some(429) => StreamEnd::RateLimited(reason()),
+                Some(401 | 403) => StreamEnd::AuthFailed(reason()),
+                Some(_) => StreamEnd::ApiFailed(reason()),
+                None if self.auth_error.is_some() => StreamEnd::AuthFailed(reason()),
+                None => StreamEnd::ApiFailed(reason()),
             },
         }
     }
 }
 
 /// Whether someone stopped the turn, and not what happened in it.
-fn aborted(result: &Value) -> bool {
+fn was_aborted(result: &Value) -> bool {
     result["terminal_reason"].as_str().is_none_or(|reason| reason.starts_with("aborted_"))
 }
 
@@ -298,7 +301,7 @@ fn result_text(content: &Value) -> String {
 }
 
 /// A skill taken up by the model itself: its Skill tool, or a read of the skill's file.
-fn activation(call: &ToolCall, outcome: &Value) -> Option<Activated> {
+fn activation_from_call(call: &ToolCall, outcome: &Value) -> Option<ActivatedSkill> {
     match call.name.as_str() {
         "Skill" => {
             // What was launched, where the stream says so; a rejected call is an error above.
@@ -310,34 +313,37 @@ fn activation(call: &ToolCall, outcome: &Value) -> Option<Activated> {
                 Some((plugin, skill)) => (Some(plugin.to_owned()), skill),
                 None => (None, launched.trim_start_matches('/')),
             };
-            Some(Activated { skill: skill.to_owned(), plugin, evidence: ActivationEvidence::SkillTool })
+            Some(ActivatedSkill { skill: skill.to_owned(), plugin, evidence: ActivationEvidence::SkillTool })
         }
         "Read" => {
-            let skill = skill_read_in(call.input["file_path"].as_str()?)?;
+            let skill = skill_of_path(call.input["file_path"].as_str()?)?;
             let evidence = ActivationEvidence::ReadSkillFile { tool: "Read".to_owned() };
-            Some(Activated { skill: skill.to_owned(), plugin: None, evidence })
+            Some(ActivatedSkill { skill: skill.to_owned(), plugin: None, evidence })
         }
         _ => None,
     }
 }
 
 /// Skills whose files the model read with a shell command, which is weaker evidence than its Skill tool.
-fn read_by_shell(call: &ToolCall) -> Vec<Activated> {
+fn skills_read_by_shell(call: &ToolCall) -> Vec<ActivatedSkill> {
     let Some(command) = call.input["command"].as_str().filter(|_| call.name == "Bash") else {
         return Vec::new();
     };
     let output = call.result.as_deref().unwrap_or_default();
-    let skills = skills_read_by(command, output, call.ok == Some(true));
+    let skills = skills_shown_by_command(command, output, call.ok == Some(true));
     let evidence = ActivationEvidence::ReadSkillFile { tool: "Bash".to_owned() };
-    skills.into_iter().map(|skill| Activated { skill, plugin: None, evidence: evidence.clone() }).collect()
+    skills
+        .into_iter()
+        .map(|skill| ActivatedSkill { skill, plugin: None, evidence: evidence.clone() })
+        .collect()
 }
 
-fn usage_by_model(models: &Value) -> Option<Usage> {
+fn usage_by_model(models: &Value) -> Option<TokenUsage> {
     let models = models.as_object().filter(|models| !models.is_empty())?;
-    let mut total = Usage::default();
+    let mut total = TokenUsage::default();
     for model in models.values() {
         let count = |key: &str| model[key].as_u64().unwrap_or(0);
-        total.add(Usage {
+        total.add(TokenUsage {
             input: count("inputTokens"),
             output: count("outputTokens"),
             cache_read: count("cacheReadInputTokens"),
@@ -347,9 +353,9 @@ fn usage_by_model(models: &Value) -> Option<Usage> {
     Some(total)
 }
 
-fn plain_usage(usage: &Value) -> Usage {
+fn plain_usage(usage: &Value) -> TokenUsage {
     let count = |key: &str| usage[key].as_u64().unwrap_or(0);
-    Usage {
+    TokenUsage {
         input: count("input_tokens"),
         output: count("output_tokens"),
         cache_read: count("cache_read_input_tokens"),
@@ -359,11 +365,11 @@ fn plain_usage(usage: &Value) -> Usage {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{activations, recorded};
+    use super::super::testing::{activation_names, decode_recorded};
     use super::*;
 
-    fn decode(name: &str) -> Transcript {
-        recorded(&STREAM, &format!("claude-{name}"))
+    fn decode(name: &str) -> StreamTranscript {
+        decode_recorded(&DECODER, &format!("claude-{name}"))
     }
 
     #[test]
@@ -372,36 +378,36 @@ mod tests {
                     moment. If it persists, check your inference gateway (127.0.0.1:18080).";
         let cut = "this stream will be cut in the middle of the sentence";
         let greeting = "GREETING: Ahoy, Alice! (from the greeter skill)";
-        let rate = || Said::RateLimited("API Error: Request rejected (429) · scripted 429".into());
-        let login = || Said::AuthFailed("Failed to authenticate. API Error: 401 scripted 401".into());
+        let rate = || StreamEnd::RateLimited("API Error: Request rejected (429) · scripted 429".into());
+        let login = || StreamEnd::AuthFailed("Failed to authenticate. API Error: 401 scripted 401".into());
         let interrupted = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=null";
         for (name, said, output, activated) in [
-            ("a-plain", Said::Done, "Hello from the scripted model.", ""),
-            ("b-skill", Said::Done, greeting, "greeter"),
-            ("b2-skill-missing", Said::Done, "That skill did not exist.", ""),
-            ("c-read", Said::Done, "I read SKILL.md and the reference.", "greeter"),
-            ("d0-write-noperm", Said::Done, "Files were created.", ""),
-            ("d2-write-skipperm-sandbox", Said::Done, "Files were created.", ""),
-            ("e6-streamin", Said::Done, "Second turn answer, I remember you.", "greeter"),
-            ("f-agent", Said::Done, "MOCK-END-OF-SCRIPT cagent", ""),
+            ("a-plain", StreamEnd::Done, "Hello from the scripted model.", ""),
+            ("b-skill", StreamEnd::Done, greeting, "greeter"),
+            ("b2-skill-missing", StreamEnd::Done, "That skill did not exist.", ""),
+            ("c-read", StreamEnd::Done, "I read SKILL.md and the reference.", "greeter"),
+            ("d0-write-noperm", StreamEnd::Done, "Files were created.", ""),
+            ("d2-write-skipperm-sandbox", StreamEnd::Done, "Files were created.", ""),
+            ("e6-streamin", StreamEnd::Done, "Second turn answer, I remember you.", "greeter"),
+            ("f-agent", StreamEnd::Done, "MOCK-END-OF-SCRIPT cagent", ""),
             ("g-e401", login(), "", ""),
             ("g-e429", rate(), "", ""),
-            ("g-e429once", Said::Done, "recovered after 429", ""),
-            ("g-e529", Said::ApiFailed(long.into()), "", ""),
-            ("g-nokey", Said::AuthFailed("Not logged in · Please run /login".into()), "", ""),
-            ("g-trunc", Said::Done, cut, ""),
-            ("g-hang-SIGINT", Said::Interrupted(interrupted.into()), "", ""),
-            ("g-hang-SIGTERM", Said::Nothing, "", ""),
-            ("h-maxturns", Said::OverBudget("Reached maximum number of turns (2)".into()), "", ""),
-            ("h-budget", Said::OverBudget("Reached maximum budget ($0.5)".into()), "", ""),
-            ("h-plugin", Said::Done, "PLUG", "evalplug:plugskill"),
+            ("g-e429once", StreamEnd::Done, "recovered after 429", ""),
+            ("g-e529", StreamEnd::ApiFailed(long.into()), "", ""),
+            ("g-nokey", StreamEnd::AuthFailed("Not logged in · Please run /login".into()), "", ""),
+            ("g-trunc", StreamEnd::Done, cut, ""),
+            ("g-hang-SIGINT", StreamEnd::Interrupted(interrupted.into()), "", ""),
+            ("g-hang-SIGTERM", StreamEnd::BrokenOff, "", ""),
+            ("h-maxturns", StreamEnd::OverBudget("Reached maximum number of turns (2)".into()), "", ""),
+            ("h-budget", StreamEnd::OverBudget("Reached maximum budget ($0.5)".into()), "", ""),
+            ("h-plugin", StreamEnd::Done, "PLUG", "evalplug:plugskill"),
             // A skill that the prompt itself invokes leaves no trace, and is no activation.
-            ("h-slash", Said::Done, "Hello from the scripted model.", ""),
-            ("j-forky", Said::Done, "F done", "forky"),
+            ("h-slash", StreamEnd::Done, "Hello from the scripted model.", ""),
+            ("j-forky", StreamEnd::Done, "F done", "forky"),
         ] {
             let seen = decode(name);
             assert_eq!(
-                (&seen.said, seen.output.as_str(), activations(&seen).as_str()),
+                (&seen.end, seen.output.as_str(), activation_names(&seen).as_str()),
                 (&said, output, activated),
                 "{name}"
             );
@@ -428,17 +434,17 @@ mod tests {
     #[test]
     fn a_skill_that_is_not_given_is_told_with_who_kept_it() {
         for (name, skill, by) in [
-            ("b2-skill-missing", "no-such-skill", RefusedBy::SkillTool),
-            ("j-tooly", "tooly", RefusedBy::Permissions),
+            ("b2-skill-missing", "no-such-skill", SkillRefusalSource::SkillTool),
+            ("j-tooly", "tooly", SkillRefusalSource::Permissions),
             // Known, and not for the model to take up.
-            ("j-hidden", "hidden", RefusedBy::SkillTool),
+            ("j-hidden", "hidden", SkillRefusalSource::SkillTool),
         ] {
             let seen = decode(name);
-            let found: Vec<(&str, RefusedBy)> =
-                seen.refused.iter().map(|refused| (refused.skill.as_str(), refused.by)).collect();
+            let found: Vec<(&str, SkillRefusalSource)> =
+                seen.refused_skills.iter().map(|refused| (refused.skill.as_str(), refused.by)).collect();
             assert_eq!(found, [(skill, by)], "{name}");
         }
-        assert_eq!(decode("b-skill").refused, []);
+        assert_eq!(decode("b-skill").refused_skills, []);
     }
 
     #[test]

@@ -5,50 +5,59 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use super::launch::WALLED;
-use super::shell_reads::{script_of, skills_read_by};
+use super::launch::SANDBOX_VARIABLE;
+use super::shell_reads::{script_inside_shell, skills_shown_by_command};
 use super::{
-    Agent, Credentials, Decoder, DecoderKind, LoginFile, ModelAddress, Program, Route, Said, Transcript,
+    AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, GatewayRoute, LoginFile, ModelAddress,
+    StreamEnd, StreamTranscript,
 };
-use practicum_core::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
+use practicum_core::model::{ActivatedSkill, ActivationEvidence, RelPath, Step, TokenUsage, ToolCall};
 
-pub static STREAM: DecoderKind =
-    DecoderKind { name: "codex-jsonl", shows_skills: true, start: || Box::new(Codex::default()) };
+pub static DECODER: DecoderKind = DecoderKind {
+    name: "codex-jsonl",
+    shows_skills: true,
+    new_decoder: || Box::new(CodexDecoder::default()),
+};
 
-const LOGINS: [&str; 2] = ["CODEX_API_KEY", "OPENAI_API_KEY"];
-const BASE_URL: &str = "OPENAI_BASE_URL";
-const VENDOR: &str = "https://api.openai.com/v1";
+const LOGIN_VARIABLES: [&str; 2] = ["CODEX_API_KEY", "OPENAI_API_KEY"];
+const BASE_URL_VARIABLE: &str = "OPENAI_BASE_URL";
+const VENDOR_URL: &str = "https://api.openai.com/v1";
 
-pub fn agent() -> Agent {
+pub fn agent() -> AgentCli {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let always = words(&["--json", "--skip-git-repo-check"]);
     let model = words(&["-m", "{model}"]);
-    Agent {
+    AgentCli {
         name: "codex".to_owned(),
-        program: Program::OnPath("codex".to_owned()),
+        program: AgentProgram::OnPath("codex".to_owned()),
         // The dashes keep a prompt from being read as an option or a subcommand.
-        first: vec![words(&["exec"]), always.clone(), model.clone(), words(&["--", "{prompt}"])],
-        later: vec![words(&["exec", "resume"]), always, model, words(&["--", "{session}", "{prompt}"])],
-        decoder: &STREAM,
+        first_turn_args: vec![words(&["exec"]), always.clone(), model.clone(), words(&["--", "{prompt}"])],
+        later_turn_args: vec![
+            words(&["exec", "resume"]),
+            always,
+            model,
+            words(&["--", "{session}", "{prompt}"]),
+        ],
+        decoder: &DECODER,
         skills_dir: RelPath::new(".agents/skills").expect("a relative path"),
         env: vec![("CODEX_HOME".to_owned(), "{home}/.codex".to_owned())],
-        pass_env: words(&[BASE_URL, "OPENAI_ORGANIZATION", "OPENAI_PROJECT"]),
-        credentials: Credentials {
-            variables: words(&LOGINS),
+        pass_env: words(&[BASE_URL_VARIABLE, "OPENAI_ORGANIZATION", "OPENAI_PROJECT"]),
+        credentials: AgentCredentials {
+            variables: words(&LOGIN_VARIABLES),
             file: Some(LoginFile { variable: "CODEX_HOME", folder: ".codex", name: "auth.json" }),
         },
-        route: Some(Route {
-            base_url: BASE_URL.to_owned(),
+        route: Some(GatewayRoute {
+            base_url_variable: BASE_URL_VARIABLE.to_owned(),
             suffix: "/v1",
-            key: LOGINS[0].to_owned(),
-            models: &[],
+            key_variable: LOGIN_VARIABLES[0].to_owned(),
+            model_prefixes: &[],
         }),
         // A `$skill` in the prompt works, but leaves no trace that could be told from none.
-        models: vec![ModelAddress::vendor("OPENAI_BASE_URL", "https://api.openai.com/v1")],
+        models: vec![ModelAddress::from_variable("OPENAI_BASE_URL", "https://api.openai.com/v1")],
         skill_command: None,
         home_files: Some(|env, by_file| {
             let path = RelPath::new(".codex/config.toml").expect("a relative path");
-            vec![(path, config(env, by_file))]
+            vec![(path, config_toml(env, by_file))]
         }),
         own_skills: &[],
         auto: true,
@@ -58,11 +67,12 @@ pub fn agent() -> Agent {
 /// The built-in provider takes no key from OPENAI_API_KEY and its retries cannot be lowered, so
 /// there is one of ours. The key itself stays in the environment. A login of its own works only with
 /// the built-in one.
-fn config(env: &BTreeMap<String, String>, by_file: bool) -> String {
-    let key = LOGINS.iter().find(|name| env.contains_key(**name)).unwrap_or(&LOGINS[0]);
-    let url = env.get(BASE_URL).map(String::as_str).filter(|url| !url.is_empty()).unwrap_or(VENDOR);
+fn config_toml(env: &BTreeMap<String, String>, by_file: bool) -> String {
+    let key = LOGIN_VARIABLES.iter().find(|name| env.contains_key(**name)).unwrap_or(&LOGIN_VARIABLES[0]);
+    let url =
+        env.get(BASE_URL_VARIABLE).map(String::as_str).filter(|url| !url.is_empty()).unwrap_or(VENDOR_URL);
     // Its own walls do not stand inside ours, which hold as much.
-    let sandbox = if env.contains_key(WALLED) { "danger-full-access" } else { "workspace-write" };
+    let sandbox = if env.contains_key(SANDBOX_VARIABLE) { "danger-full-access" } else { "workspace-write" };
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let (key, url) = (quoted(key), quoted(url));
     let provider = if by_file {
@@ -114,102 +124,104 @@ exclude = ["CODEX_API_KEY", "OPENAI_API_KEY"]
 }
 
 #[derive(Default)]
-struct Codex {
-    out: Transcript,
+struct CodexDecoder {
+    transcript: StreamTranscript,
     /// The steps of items that have begun, by the id the stream gives them.
-    begun: HashMap<String, Range<usize>>,
+    started_items: HashMap<String, Range<usize>>,
     /// What the agent said and did, in number.
-    items: u32,
+    item_count: u32,
 }
 
-impl Decoder for Codex {
-    fn event(&mut self, event: Value) {
+impl Decoder for CodexDecoder {
+    fn read_event(&mut self, event: Value) {
         match event["type"].as_str() {
-            Some("thread.started") => self.out.session = event["thread_id"].as_str().map(str::to_owned),
-            Some("item.started") => {
-                self.begin(&event["item"]);
+            Some("thread.started") => {
+                self.transcript.session = event["thread_id"].as_str().map(str::to_owned)
             }
-            Some("item.completed") => self.complete(&event["item"]),
-            Some("turn.completed") => self.completed(&event["usage"]),
-            Some("turn.failed") => self.out.said = failure(&event["error"]["message"]),
+            Some("item.started") => {
+                self.begin_item(&event["item"]);
+            }
+            Some("item.completed") => self.complete_item(&event["item"]),
+            Some("turn.completed") => self.record_usage(&event["usage"]),
+            Some("turn.failed") => self.transcript.end = classify_failure(&event["error"]["message"]),
             // An `error` is a retry, or comes again as the turn's failure.
             _ => {}
         }
     }
 
-    fn finish(self: Box<Self>) -> Transcript {
-        self.out
+    fn finish(self: Box<Self>) -> StreamTranscript {
+        self.transcript
     }
 }
 
-impl Codex {
+impl CodexDecoder {
     /// Puts an item's tool calls among the steps.
-    fn begin(&mut self, item: &Value) -> Range<usize> {
-        let from = self.out.steps.len();
-        self.out.steps.extend(calls(item).into_iter().map(Step::Tool));
-        let steps = from..self.out.steps.len();
+    fn begin_item(&mut self, item: &Value) -> Range<usize> {
+        let from = self.transcript.steps.len();
+        self.transcript.steps.extend(tool_calls_of_item(item).into_iter().map(Step::Tool));
+        let steps = from..self.transcript.steps.len();
         if let Some(id) = item["id"].as_str() {
-            self.begun.insert(id.to_owned(), steps.clone());
+            self.started_items.insert(id.to_owned(), steps.clone());
         }
         steps
     }
 
-    fn complete(&mut self, item: &Value) {
+    fn complete_item(&mut self, item: &Value) {
         match item["type"].as_str() {
             Some("agent_message") => {
                 let text = item["text"].as_str().unwrap_or_default();
-                self.items += 1;
-                self.out.output = text.to_owned();
-                self.out.steps.push(Step::Text(text.to_owned()));
+                self.item_count += 1;
+                self.transcript.output = text.to_owned();
+                self.transcript.steps.push(Step::Text(text.to_owned()));
             }
             // Warnings of the program, such as that it does not know the model.
             Some("error" | "reasoning") | None => {}
-            Some(_) => self.called(item),
+            Some(_) => self.record_tool_results(item),
         }
     }
 
-    fn called(&mut self, item: &Value) {
-        self.items += 1;
-        let begun = item["id"].as_str().and_then(|id| self.begun.remove(id));
-        let steps = begun.unwrap_or_else(|| self.begin(item));
+    fn record_tool_results(&mut self, item: &Value) {
+        self.item_count += 1;
+        let begun = item["id"].as_str().and_then(|id| self.started_items.remove(id));
+        let steps = begun.unwrap_or_else(|| self.begin_item(item));
         let ok = item["status"] == "completed";
-        let result = result_of(item);
-        for (step, now) in self.out.steps[steps].iter_mut().zip(calls(item)) {
+        let result = result_text_of_item(item);
+        for (step, now) in self.transcript.steps[steps].iter_mut().zip(tool_calls_of_item(item)) {
             if let Step::Tool(call) = step {
                 *call = ToolCall { result: result.clone(), ok: Some(ok), ..now };
             }
         }
         if item["type"] == "command_execution" {
             let (command, output) = (item["command"].as_str(), result.unwrap_or_default());
-            for skill in skills_read_by(command.unwrap_or_default(), &output, ok) {
+            for skill in skills_shown_by_command(command.unwrap_or_default(), &output, ok) {
                 let evidence = ActivationEvidence::ReadSkillFile { tool: "command_execution".to_owned() };
-                self.out.activated.push(Activated { skill, plugin: None, evidence });
+                self.transcript.activations.push(ActivatedSkill { skill, plugin: None, evidence });
             }
         }
     }
 
-    fn completed(&mut self, usage: &Value) {
+    fn record_usage(&mut self, usage: &Value) {
         let count = |key: &str| usage[key].as_u64().unwrap_or(0);
         let (read, write) = (count("cached_input_tokens"), count("cache_write_input_tokens"));
-        self.out.usage = Usage {
+        self.transcript.usage = TokenUsage {
             input: count("input_tokens").saturating_sub(read).saturating_sub(write),
             output: count("output_tokens"),
             cache_read: read,
             cache_write: write,
         };
-        self.out.totals_of_session = true;
-        let only_asked = self.items == 1 && self.out.output.trim_end().ends_with('?');
-        self.out.said = if only_asked { Said::Asked } else { Said::Done };
+        self.transcript.totals_of_session = true;
+        let only_asked = self.item_count == 1 && self.transcript.output.trim_end().ends_with('?');
+        self.transcript.end = if only_asked { StreamEnd::AskedUser } else { StreamEnd::Done };
     }
 }
 
 /// The calls that an item stands for: a change of several files is as many.
-fn calls(item: &Value) -> Vec<ToolCall> {
+fn tool_calls_of_item(item: &Value) -> Vec<ToolCall> {
     let call = |name: &str, input: Value| ToolCall { name: name.to_owned(), input, result: None, ok: None };
     let text = |key: &str| item[key].as_str().unwrap_or_default();
     match text("type") {
         "command_execution" => {
-            vec![call("command_execution", json!({"command": script_of(text("command"))}))]
+            vec![call("command_execution", json!({"command": script_inside_shell(text("command"))}))]
         }
         "file_change" => {
             let changes = item["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -225,7 +237,7 @@ fn calls(item: &Value) -> Vec<ToolCall> {
     }
 }
 
-fn result_of(item: &Value) -> Option<String> {
+fn result_text_of_item(item: &Value) -> Option<String> {
     match &item["aggregated_output"] {
         Value::String(output) => Some(output.clone()),
         _ => match &item["result"] {
@@ -236,7 +248,7 @@ fn result_of(item: &Value) -> Option<String> {
 }
 
 /// The program puts the HTTP status into its message, in one of two fixed forms.
-fn failure(message: &Value) -> Said {
+fn classify_failure(message: &Value) -> StreamEnd {
     let message = message.as_str().unwrap_or_default();
     let why = message.to_owned();
     let status = ["unexpected status ", "exceeded retry limit, last status: "]
@@ -244,23 +256,23 @@ fn failure(message: &Value) -> Said {
         .find_map(|form| message.strip_prefix(form))
         .and_then(|rest| rest.split(' ').next()?.parse::<u16>().ok());
     match status {
-        Some(429) => Said::RateLimited(why),
-        Some(401 | 403) => Said::AuthFailed(why),
-        Some(_) => Said::ApiFailed(why),
-        None if message.starts_with("You’ve hit your usage limit") => Said::RateLimited(why),
-        None if message.starts_with("Quota exceeded.") => Said::RateLimited(why),
-        None if message.starts_with("Missing environment variable: ") => Said::AuthFailed(why),
-        None => Said::ApiFailed(why),
+        Some(429) => StreamEnd::RateLimited(why),
+        Some(401 | 403) => StreamEnd::AuthFailed(why),
+        Some(_) => StreamEnd::ApiFailed(why),
+        None if message.starts_with("You’ve hit your usage limit") => StreamEnd::RateLimited(why),
+        None if message.starts_with("Quota exceeded.") => StreamEnd::RateLimited(why),
+        None if message.starts_with("Missing environment variable: ") => StreamEnd::AuthFailed(why),
+        None => StreamEnd::ApiFailed(why),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{activations, recorded, tools};
+    use super::super::testing::{activation_names, decode_recorded, describe_tool_calls};
     use super::*;
 
-    fn decode(name: &str) -> Transcript {
-        recorded(&STREAM, &format!("codex-{name}"))
+    fn decode(name: &str) -> StreamTranscript {
+        decode_recorded(&DECODER, &format!("codex-{name}"))
     }
 
     #[test]
@@ -270,49 +282,54 @@ mod tests {
         let again = "Second turn answer, I remember you.";
         let status =
             |what: &str| format!("unexpected status {what}, url: http://127.0.0.1:18080/v1/responses");
-        let cut = |why: &str| Said::ApiFailed(format!("stream disconnected before completion: {why}"));
+        let cut = |why: &str| StreamEnd::ApiFailed(format!("stream disconnected before completion: {why}"));
         let bad_request = "{\"type\": \"error\", \"error\": {\"type\": \"invalid_request_error\", \
                            \"message\": \"prompt is bad\", \"code\": \"invalid_request_error\"}}";
         let busy = "We’re currently experiencing high demand, which may cause temporary errors.";
         let too_many = "exceeded retry limit, last status: 429 Too Many Requests";
         let broken = "Transport error: network error: error decoding response body";
         for (name, said, output, activated) in [
-            ("a-plain", Said::Done, plain, ""),
-            ("b-think", Said::Done, "Thought about it.", ""),
+            ("a-plain", StreamEnd::Done, plain, ""),
+            ("b-think", StreamEnd::Done, "Thought about it.", ""),
             // A call of a tool that does not exist leaves no trace.
-            ("b-xbadtool", Said::Done, "ok", ""),
-            ("b-xfail", Said::Done, "It failed with 3.", ""),
-            ("b-xpar", Said::Done, "Both.", ""),
-            ("b-xpatchsh", Said::Done, "Patched.", ""),
-            ("b-xskill", Said::Done, greeting, "greeter"),
-            ("b-xwrite", Said::Done, "Done writing.", ""),
-            ("c-codemode", Said::Done, "Code mode done.", "greeter"),
+            ("b-xbadtool", StreamEnd::Done, "ok", ""),
+            ("b-xfail", StreamEnd::Done, "It failed with 3.", ""),
+            ("b-xpar", StreamEnd::Done, "Both.", ""),
+            ("b-xpatchsh", StreamEnd::Done, "Patched.", ""),
+            ("b-xskill", StreamEnd::Done, greeting, "greeter"),
+            ("b-xwrite", StreamEnd::Done, "Done writing.", ""),
+            ("c-codemode", StreamEnd::Done, "Code mode done.", "greeter"),
             // A skill that the prompt itself names leaves no trace, and is no activation.
-            ("c-mention", Said::Done, plain, ""),
-            ("e1-turn1", Said::Done, greeting, "greeter"),
-            ("e2-resume", Said::Done, again, ""),
-            ("e3-resumelast", Said::Done, again, ""),
-            ("f-agent", Said::Done, "agent spawned", ""),
-            ("f-sbx-read-only", Said::Done, "probe done", ""),
-            ("f-sbx-workspace-write", Said::Done, "probe done", ""),
-            ("f-sbx-danger-full-access", Said::Done, "probe done", ""),
-            ("g-authfail", Said::AuthFailed(status("401 Unauthorized: invalid x-api-key")), "", ""),
-            ("g-e400", Said::ApiFailed(bad_request.into()), "", ""),
-            ("g-e401", Said::AuthFailed(status("401 Unauthorized: scripted 401")), "", ""),
-            ("g-e429", Said::RateLimited(too_many.into()), "", ""),
+            ("c-mention", StreamEnd::Done, plain, ""),
+            ("e1-turn1", StreamEnd::Done, greeting, "greeter"),
+            ("e2-resume", StreamEnd::Done, again, ""),
+            ("e3-resumelast", StreamEnd::Done, again, ""),
+            ("f-agent", StreamEnd::Done, "agent spawned", ""),
+            ("f-sbx-read-only", StreamEnd::Done, "probe done", ""),
+            ("f-sbx-workspace-write", StreamEnd::Done, "probe done", ""),
+            ("f-sbx-danger-full-access", StreamEnd::Done, "probe done", ""),
+            ("g-authfail", StreamEnd::AuthFailed(status("401 Unauthorized: invalid x-api-key")), "", ""),
+            ("g-e400", StreamEnd::ApiFailed(bad_request.into()), "", ""),
+            ("g-e401", StreamEnd::AuthFailed(status("401 Unauthorized: scripted 401")), "", ""),
+            ("g-e429", StreamEnd::RateLimited(too_many.into()), "", ""),
             // Lost connections that came back are no ending.
-            ("g-e429once", Said::Done, "recovered after 429", ""),
-            ("g-e500", Said::ApiFailed(busy.into()), "", ""),
-            ("g-e529", Said::ApiFailed(status("529 <unknown status code>: scripted 529")), "", ""),
+            ("g-e429once", StreamEnd::Done, "recovered after 429", ""),
+            ("g-e500", StreamEnd::ApiFailed(busy.into()), "", ""),
+            ("g-e529", StreamEnd::ApiFailed(status("529 <unknown status code>: scripted 529")), "", ""),
             ("g-hang", cut("idle timeout waiting for SSE"), "", ""),
-            ("g-hang-SIGTERM", Said::Nothing, "", ""),
-            ("g-nokey", Said::AuthFailed("Missing environment variable: `MOCK_API_KEY`.".into()), "", ""),
+            ("g-hang-SIGTERM", StreamEnd::BrokenOff, "", ""),
+            (
+                "g-nokey",
+                StreamEnd::AuthFailed("Missing environment variable: `MOCK_API_KEY`.".into()),
+                "",
+                "",
+            ),
             ("g-sseerr", cut("scripted mid-stream error"), "", ""),
             ("g-trunc", cut(broken), "", ""),
         ] {
             let seen = decode(name);
             assert_eq!(
-                (&seen.said, seen.output.as_str(), activations(&seen).as_str()),
+                (&seen.end, seen.output.as_str(), activation_names(&seen).as_str()),
                 (&said, output, activated),
                 "{name}"
             );
@@ -338,12 +355,12 @@ mod tests {
 
     #[test]
     fn what_came_from_a_cache_is_not_counted_as_input() {
-        let mut decoder = (STREAM.start)();
-        decoder.line(
+        let mut decoder = (DECODER.new_decoder)();
+        decoder.read_line(
             r#"{"type":"turn.completed","usage":{"input_tokens":100,"cached_input_tokens":60,
             "cache_write_input_tokens":10,"output_tokens":7,"reasoning_output_tokens":3}}"#,
         );
-        let expected = Usage { input: 30, output: 7, cache_read: 60, cache_write: 10 };
+        let expected = TokenUsage { input: 30, output: 7, cache_read: 60, cache_write: 10 };
         assert_eq!(decoder.finish().usage, expected);
     }
 
@@ -359,7 +376,7 @@ mod tests {
             ("f-agent", "spawn_agent [[xsub]] do sub = ok: "),
             ("b-think", ""),
         ] {
-            assert_eq!(tools(&decode(name)), expected, "{name}");
+            assert_eq!(describe_tool_calls(&decode(name)), expected, "{name}");
         }
     }
 
@@ -376,21 +393,21 @@ mod tests {
         let forbidden = "unexpected status 403 Forbidden: forbidden, url: http://127.0.0.1/v1/responses";
         let talk = "the tool said: unexpected status 429 ";
         for (lines, said) in [
-            (vec![message("Which one?"), done.clone()], Said::Asked),
-            (vec![ran, message("Which one?"), done.clone()], Said::Done),
-            (vec![message("No."), done], Said::Done),
-            (vec![fails(limit)], Said::RateLimited(limit.into())),
-            (vec![fails(quota)], Said::RateLimited(quota.into())),
-            (vec![fails(forbidden)], Said::AuthFailed(forbidden.into())),
-            (vec![fails(talk)], Said::ApiFailed(talk.into())),
-            (vec!["no JSON".to_owned(), r#"{"type":"new.event"}"#.to_owned()], Said::Nothing),
-            (vec![r#"{"type":"turn.failed"}"#.to_owned()], Said::ApiFailed(String::new())),
+            (vec![message("Which one?"), done.clone()], StreamEnd::AskedUser),
+            (vec![ran, message("Which one?"), done.clone()], StreamEnd::Done),
+            (vec![message("No."), done], StreamEnd::Done),
+            (vec![fails(limit)], StreamEnd::RateLimited(limit.into())),
+            (vec![fails(quota)], StreamEnd::RateLimited(quota.into())),
+            (vec![fails(forbidden)], StreamEnd::AuthFailed(forbidden.into())),
+            (vec![fails(talk)], StreamEnd::ApiFailed(talk.into())),
+            (vec!["no JSON".to_owned(), r#"{"type":"new.event"}"#.to_owned()], StreamEnd::BrokenOff),
+            (vec![r#"{"type":"turn.failed"}"#.to_owned()], StreamEnd::ApiFailed(String::new())),
         ] {
-            let mut decoder = (STREAM.start)();
+            let mut decoder = (DECODER.new_decoder)();
             lines.iter().for_each(|line| {
-                decoder.line(line);
+                decoder.read_line(line);
             });
-            assert_eq!(decoder.finish().said, said, "{lines:?}");
+            assert_eq!(decoder.finish().end, said, "{lines:?}");
         }
     }
 
@@ -398,18 +415,18 @@ mod tests {
     fn the_configuration_names_the_key_and_never_holds_it() {
         let gateway = "http://127.0.0.1:1/t/x/v1";
         for (env, key, url) in [
-            (vec![], "CODEX_API_KEY", VENDOR),
-            (vec![("CODEX_API_KEY", "secret")], "CODEX_API_KEY", VENDOR),
-            (vec![("OPENAI_API_KEY", "secret"), (BASE_URL, "")], "OPENAI_API_KEY", VENDOR),
-            (vec![("CODEX_API_KEY", "secret"), (BASE_URL, gateway)], "CODEX_API_KEY", gateway),
+            (vec![], "CODEX_API_KEY", VENDOR_URL),
+            (vec![("CODEX_API_KEY", "secret")], "CODEX_API_KEY", VENDOR_URL),
+            (vec![("OPENAI_API_KEY", "secret"), (BASE_URL_VARIABLE, "")], "OPENAI_API_KEY", VENDOR_URL),
+            (vec![("CODEX_API_KEY", "secret"), (BASE_URL_VARIABLE, gateway)], "CODEX_API_KEY", gateway),
             (
-                vec![(BASE_URL, "http://a\"\n[features]\nplugins = true")],
+                vec![(BASE_URL_VARIABLE, "http://a\"\n[features]\nplugins = true")],
                 "CODEX_API_KEY",
                 "http://a\"\n[features]\nplugins = true",
             ),
         ] {
             let env = env.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            let text = config(&env, false);
+            let text = config_toml(&env, false);
             assert!(!text.contains("secret"), "{text}");
             let config: toml::Table = text.parse().expect("TOML");
             let provider = &config["model_providers"]["practicum"];

@@ -5,41 +5,44 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{
-    Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Said, Transcript, refused_by_tool,
-    skill_read_in, skills_read_by,
+    AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, ModelAddress, StreamEnd,
+    StreamTranscript, refused_skill_call, skill_of_path, skills_shown_by_command,
 };
-use practicum_core::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
+use practicum_core::model::{ActivatedSkill, ActivationEvidence, RelPath, Step, TokenUsage, ToolCall};
 
-pub static STREAM: DecoderKind =
-    DecoderKind { name: "gemini-stream-json", shows_skills: true, start: || Box::new(Gemini::default()) };
+pub static DECODER: DecoderKind = DecoderKind {
+    name: "gemini-stream-json",
+    shows_skills: true,
+    new_decoder: || Box::new(GeminiDecoder::default()),
+};
 
-pub fn agent() -> Agent {
+pub fn agent() -> AgentCli {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let always = words(&["--output-format", "stream-json", "--approval-mode", "yolo"]);
     let model = words(&["--model", "{model}"]);
     // With the equals sign, a prompt that begins with a dash is still the prompt.
     let prompt = words(&["--prompt={prompt}"]);
-    Agent {
+    AgentCli {
         name: "gemini".to_owned(),
-        program: Program::OnPath("gemini".to_owned()),
-        first: vec![always.clone(), model.clone(), prompt.clone()],
+        program: AgentProgram::OnPath("gemini".to_owned()),
+        first_turn_args: vec![always.clone(), model.clone(), prompt.clone()],
         // The home is the trial's own, so that its latest session is the trial's.
-        later: vec![always, words(&["--resume", "latest"]), model, prompt],
-        decoder: &STREAM,
+        later_turn_args: vec![always, words(&["--resume", "latest"]), model, prompt],
+        decoder: &DECODER,
         skills_dir: RelPath::new(".gemini/skills").expect("a relative path"),
         env: Vec::new(),
         pass_env: words(&["GOOGLE_GEMINI_BASE_URL", "GEMINI_MODEL"]),
-        credentials: Credentials::of(words(&["GEMINI_API_KEY", "GOOGLE_API_KEY"])),
+        credentials: AgentCredentials::from_variables(words(&["GEMINI_API_KEY", "GOOGLE_API_KEY"])),
         // The gateway does not speak Google's API.
         route: None,
-        models: vec![ModelAddress::vendor(
+        models: vec![ModelAddress::from_variable(
             "GOOGLE_GEMINI_BASE_URL",
             "https://generativelanguage.googleapis.com",
         )],
         skill_command: None,
         home_files: Some(|_, _| {
             let path = RelPath::new(".gemini/settings.json").expect("a relative path");
-            vec![(path, settings())]
+            vec![(path, settings_json())]
         }),
         own_skills: &[],
         auto: false,
@@ -47,7 +50,7 @@ pub fn agent() -> Agent {
 }
 
 /// A folder that is not trusted has no skills, and a home that is new has to be told how to log in.
-fn settings() -> String {
+fn settings_json() -> String {
     let settings = json!({
         "general": {"enableAutoUpdate": false},
         "privacy": {"usageStatisticsEnabled": false},
@@ -57,99 +60,103 @@ fn settings() -> String {
 }
 
 #[derive(Default)]
-struct Gemini {
-    out: Transcript,
+struct GeminiDecoder {
+    transcript: StreamTranscript,
     /// Tool calls whose result has not come yet, by the id the stream gives them.
-    pending: HashMap<String, usize>,
+    pending_calls: HashMap<String, usize>,
     /// Whether the last event was a piece of the same message.
-    speaking: bool,
-    messages: u32,
+    in_message: bool,
+    message_count: u32,
 }
 
-impl Decoder for Gemini {
-    fn event(&mut self, event: Value) {
+impl Decoder for GeminiDecoder {
+    fn read_event(&mut self, event: Value) {
         let text = |key: &str| event[key].as_str().unwrap_or_default();
         match (text("type"), text("role")) {
             ("message", "assistant") => {
-                self.said(text("content"), event["delta"] == true);
+                self.add_message_text(text("content"), event["delta"] == true);
                 return;
             }
             ("init", _) => {
-                self.out.session = event["session_id"].as_str().map(str::to_owned);
-                self.out.model = event["model"].as_str().map(str::to_owned);
+                self.transcript.session = event["session_id"].as_str().map(str::to_owned);
+                self.transcript.model = event["model"].as_str().map(str::to_owned);
             }
             ("tool_use", _) => {
-                self.pending.insert(text("tool_id").to_owned(), self.out.steps.len());
+                self.pending_calls.insert(text("tool_id").to_owned(), self.transcript.steps.len());
                 let (name, input) = (text("tool_name").to_owned(), event["parameters"].clone());
-                self.out.steps.push(Step::Tool(ToolCall { name, input, result: None, ok: None }));
+                self.transcript.steps.push(Step::Tool(ToolCall { name, input, result: None, ok: None }));
             }
-            ("tool_result", _) => self.result_of_tool(&event),
-            ("result", _) => self.result(&event),
+            ("tool_result", _) => self.record_tool_result(&event),
+            ("result", _) => self.read_result(&event),
             // An `error` is a warning: what ends the run comes with the result.
             _ => {}
         }
-        self.speaking = false;
+        self.in_message = false;
     }
 
-    fn finish(self: Box<Self>) -> Transcript {
-        self.out
+    fn finish(self: Box<Self>) -> StreamTranscript {
+        self.transcript
     }
 }
 
-impl Gemini {
+impl GeminiDecoder {
     /// A message comes in pieces.
-    fn said(&mut self, content: &str, piece: bool) {
-        match self.out.steps.last_mut() {
-            Some(Step::Text(text)) if self.speaking && piece => {
+    fn add_message_text(&mut self, content: &str, piece: bool) {
+        match self.transcript.steps.last_mut() {
+            Some(Step::Text(text)) if self.in_message && piece => {
                 text.push_str(content);
-                self.out.output.push_str(content);
+                self.transcript.output.push_str(content);
             }
             _ => {
-                self.messages += 1;
-                self.out.output = content.to_owned();
-                self.out.steps.push(Step::Text(content.to_owned()));
+                self.message_count += 1;
+                self.transcript.output = content.to_owned();
+                self.transcript.steps.push(Step::Text(content.to_owned()));
             }
         }
-        self.speaking = true;
+        self.in_message = true;
     }
 
-    fn result_of_tool(&mut self, event: &Value) {
-        let at = event["tool_id"].as_str().and_then(|id| self.pending.remove(id));
-        let Some(Step::Tool(call)) = at.and_then(|at| self.out.steps.get_mut(at)) else { return };
+    fn record_tool_result(&mut self, event: &Value) {
+        let at = event["tool_id"].as_str().and_then(|id| self.pending_calls.remove(id));
+        let Some(Step::Tool(call)) = at.and_then(|at| self.transcript.steps.get_mut(at)) else { return };
         let ok = event["status"] == "success";
         call.ok = Some(ok);
         let output = event["output"].as_str().or_else(|| event["error"]["message"].as_str());
         call.result = output.map(str::to_owned);
         let call = call.clone();
         if !ok && call.name == "activate_skill" {
-            self.out.refused.extend(refused_by_tool(&call, "name"));
+            self.transcript.refused_skills.extend(refused_skill_call(&call, "name"));
         }
-        self.out.activated.extend(activated(&call, ok));
+        self.transcript.activations.extend(activations_from_call(&call, ok));
     }
 
-    fn result(&mut self, event: &Value) {
+    fn read_result(&mut self, event: &Value) {
         let stats = &event["stats"];
         let count = |key: &str| stats[key].as_u64().unwrap_or(0);
         let cached = count("cached");
-        self.out.usage = Usage {
+        self.transcript.usage = TokenUsage {
             input: count("input_tokens").saturating_sub(cached),
             output: count("output_tokens"),
             cache_read: cached,
             cache_write: 0,
         };
-        self.out.said = if event["status"] == "success" {
-            let only_asked = self.messages == 1 && self.out.steps.len() == 1;
-            if only_asked && self.out.output.trim_end().ends_with('?') { Said::Asked } else { Said::Done }
+        self.transcript.end = if event["status"] == "success" {
+            let only_asked = self.message_count == 1 && self.transcript.steps.len() == 1;
+            if only_asked && self.transcript.output.trim_end().ends_with('?') {
+                StreamEnd::AskedUser
+            } else {
+                StreamEnd::Done
+            }
         } else {
-            failure(&event["error"])
+            classify_failure(&event["error"])
         };
     }
 }
 
-fn activated(call: &ToolCall, ok: bool) -> Vec<Activated> {
+fn activations_from_call(call: &ToolCall, ok: bool) -> Vec<ActivatedSkill> {
     let text = |key: &str| call.input[key].as_str();
     let read = || ActivationEvidence::ReadSkillFile { tool: call.name.clone() };
-    let one = |skill: &str, evidence| Activated { skill: skill.to_owned(), plugin: None, evidence };
+    let one = |skill: &str, evidence| ActivatedSkill { skill: skill.to_owned(), plugin: None, evidence };
     let output = call.result.as_deref().unwrap_or_default();
     match call.name.as_str() {
         "activate_skill" if ok => {
@@ -157,10 +164,10 @@ fn activated(call: &ToolCall, ok: bool) -> Vec<Activated> {
         }
         "read_file" if ok => {
             let path = text("file_path").or_else(|| text("absolute_path"));
-            path.and_then(skill_read_in).map(|skill| one(skill, read())).into_iter().collect()
+            path.and_then(skill_of_path).map(|skill| one(skill, read())).into_iter().collect()
         }
         "run_shell_command" => {
-            let skills = skills_read_by(text("command").unwrap_or_default(), output, ok);
+            let skills = skills_shown_by_command(text("command").unwrap_or_default(), output, ok);
             skills.iter().map(|skill| one(skill, read())).collect()
         }
         _ => Vec::new(),
@@ -168,23 +175,23 @@ fn activated(call: &ToolCall, ok: bool) -> Vec<Activated> {
 }
 
 /// The program names the class of its own error, and quotes the API's with its code.
-fn failure(error: &Value) -> Said {
+fn classify_failure(error: &Value) -> StreamEnd {
     let message = error["message"].as_str().unwrap_or_default();
     let why = message.to_owned();
     let quoted = message.strip_prefix("[API Error: ").and_then(|rest| rest.strip_suffix(']'));
     let quoted = quoted.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or_default();
     match (error["type"].as_str(), quoted["error"]["code"].as_u64()) {
-        (Some("FatalAuthenticationError"), _) | (_, Some(401 | 403)) => Said::AuthFailed(why),
-        (Some("FatalTurnLimitedError"), _) => Said::OverBudget(why),
-        (Some("FatalCancellationError"), _) => Said::Interrupted(why),
-        (_, Some(429)) => Said::RateLimited(why),
-        _ => Said::ApiFailed(why),
+        (Some("FatalAuthenticationError"), _) | (_, Some(401 | 403)) => StreamEnd::AuthFailed(why),
+        (Some("FatalTurnLimitedError"), _) => StreamEnd::OverBudget(why),
+        (Some("FatalCancellationError"), _) => StreamEnd::Interrupted(why),
+        (_, Some(429)) => StreamEnd::RateLimited(why),
+        _ => StreamEnd::ApiFailed(why),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{activations, recorded, tools};
+    use super::super::testing::{activation_names, decode_recorded, describe_tool_calls};
     use super::*;
 
     #[test]
@@ -193,20 +200,23 @@ mod tests {
         for (name, output, activated, input, tokens_out) in
             [("plain", plain, "", 7_890, 12), ("skill", "GREETING via gemini skill", "greeter", 23_840, 24)]
         {
-            let seen = recorded(&STREAM, &format!("gemini-{name}"));
+            let seen = decode_recorded(&DECODER, &format!("gemini-{name}"));
             assert_eq!(
-                (&seen.said, seen.output.as_str(), activations(&seen).as_str()),
-                (&Said::Done, output, activated),
+                (&seen.end, seen.output.as_str(), activation_names(&seen).as_str()),
+                (&StreamEnd::Done, output, activated),
                 "{name}"
             );
             assert_eq!((seen.usage.input, seen.usage.output), (input, tokens_out), "{name}");
             assert_eq!(seen.model.as_deref(), Some("gemini-2.5-flash"), "{name}");
             assert!(seen.session.is_some(), "{name}");
         }
-        let seen = recorded(&STREAM, "gemini-skill");
-        assert!(tools(&seen).starts_with("activate_skill greeter = ok: Skill **greeter** activated."));
-        let refused = recorded(&STREAM, "gemini-e401").said;
-        assert!(matches!(&refused, Said::AuthFailed(why) if why.contains("bad key")), "{refused:?}");
+        let seen = decode_recorded(&DECODER, "gemini-skill");
+        assert!(
+            describe_tool_calls(&seen)
+                .starts_with("activate_skill greeter = ok: Skill **greeter** activated.")
+        );
+        let refused = decode_recorded(&DECODER, "gemini-e401").end;
+        assert!(matches!(&refused, StreamEnd::AuthFailed(why) if why.contains("bad key")), "{refused:?}");
     }
 
     #[test]
@@ -232,25 +242,25 @@ mod tests {
         let refused = refused.map(|event| event.to_string());
         let warning = r#"{"type":"error","severity":"warning","message":"w"}"#.to_owned();
         for (lines, ending, output) in [
-            (vec![said("Hello "), said("there."), success()], Said::Done, "Hello there."),
-            (vec![said("Which "), said("one?"), success()], Said::Asked, "Which one?"),
-            (vec![said("a"), warning, said("b"), success()], Said::Done, "b"),
-            ([refused.to_vec(), vec![said("Ok?"), success()]].concat(), Said::Done, "Ok?"),
-            (vec![fails("FatalAuthenticationError")], Said::AuthFailed("m".into()), ""),
-            (vec![fails("FatalTurnLimitedError")], Said::OverBudget("m".into()), ""),
-            (vec![fails("FatalCancellationError")], Said::Interrupted("m".into()), ""),
-            (vec![fails("Error")], Said::ApiFailed("m".into()), ""),
-            (vec![quotes(429)], Said::RateLimited(quoted(429)), ""),
-            (vec![quotes(503)], Said::ApiFailed(quoted(503)), ""),
-            (vec![said("cut off")], Said::Nothing, "cut off"),
+            (vec![said("Hello "), said("there."), success()], StreamEnd::Done, "Hello there."),
+            (vec![said("Which "), said("one?"), success()], StreamEnd::AskedUser, "Which one?"),
+            (vec![said("a"), warning, said("b"), success()], StreamEnd::Done, "b"),
+            ([refused.to_vec(), vec![said("Ok?"), success()]].concat(), StreamEnd::Done, "Ok?"),
+            (vec![fails("FatalAuthenticationError")], StreamEnd::AuthFailed("m".into()), ""),
+            (vec![fails("FatalTurnLimitedError")], StreamEnd::OverBudget("m".into()), ""),
+            (vec![fails("FatalCancellationError")], StreamEnd::Interrupted("m".into()), ""),
+            (vec![fails("Error")], StreamEnd::ApiFailed("m".into()), ""),
+            (vec![quotes(429)], StreamEnd::RateLimited(quoted(429)), ""),
+            (vec![quotes(503)], StreamEnd::ApiFailed(quoted(503)), ""),
+            (vec![said("cut off")], StreamEnd::BrokenOff, "cut off"),
         ] {
-            let mut decoder = (STREAM.start)();
+            let mut decoder = (DECODER.new_decoder)();
             lines.iter().for_each(|line| {
-                decoder.line(line);
+                decoder.read_line(line);
             });
             let seen = decoder.finish();
-            assert_eq!((&seen.said, seen.output.as_str()), (&ending, output), "{lines:?}");
-            assert_eq!(activations(&seen), "", "{lines:?}");
+            assert_eq!((&seen.end, seen.output.as_str()), (&ending, output), "{lines:?}");
+            assert_eq!(activation_names(&seen), "", "{lines:?}");
         }
     }
 }

@@ -6,14 +6,14 @@ use practicum_core::model::RelPath;
 
 /// An agent CLI as data. The built-in ones and those of a project file are of the same kind.
 #[derive(Clone)]
-pub struct Agent {
+pub struct AgentCli {
     pub name: String,
-    pub program: Program,
+    pub program: AgentProgram,
     /// Arguments of the first turn. A group is left out when a `{placeholder}` in it has no value. Where
     /// no argument holds the `{prompt}`, it is on standard input.
-    pub first: Vec<Vec<String>>,
+    pub first_turn_args: Vec<Vec<String>>,
     /// Arguments of later turns; empty if the agent cannot go on with a session.
-    pub later: Vec<Vec<String>>,
+    pub later_turn_args: Vec<Vec<String>>,
     pub decoder: &'static DecoderKind,
     /// Where it looks for a project's skills.
     pub skills_dir: RelPath,
@@ -21,9 +21,9 @@ pub struct Agent {
     pub env: Vec<(String, String)>,
     /// Passed on when the user has them set.
     pub pass_env: Vec<String>,
-    pub credentials: Credentials,
+    pub credentials: AgentCredentials,
     /// How it is pointed at a gateway; `None` if it cannot be.
-    pub route: Option<Route>,
+    pub route: Option<GatewayRoute>,
     /// Where its models answer, as far as that is known.
     pub models: Vec<ModelAddress>,
     /// How a skill is invoked by name; `None` if the agent has no such command.
@@ -41,16 +41,16 @@ pub struct Agent {
 pub type HomeFiles = fn(&BTreeMap<String, String>, bool) -> Vec<(RelPath, String)>;
 
 #[derive(Clone)]
-pub enum Program {
+pub enum AgentProgram {
     OnPath(String),
     /// This program itself.
-    Ourselves,
+    ThisProgram,
 }
 
 /// What can log the agent in: the first of the variables that is set and nothing else, or the file
 /// that its own login left.
 #[derive(Clone)]
-pub struct Credentials {
+pub struct AgentCredentials {
     pub variables: Vec<String>,
     pub file: Option<LoginFile>,
 }
@@ -65,19 +65,19 @@ pub struct LoginFile {
 
 /// How the user is logged in with an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Login {
+pub enum AgentLogin {
     Variable(String),
     /// Its own file. Only ever linked to, because a login that is renewed must stay the user's.
     File(PathBuf),
 }
 
-impl Credentials {
-    pub fn of(variables: Vec<String>) -> Self {
+impl AgentCredentials {
+    pub fn from_variables(variables: Vec<String>) -> Self {
         Self { variables, file: None }
     }
 
     /// Where the agent keeps its login, and whatever else is the user's.
-    pub fn folder(&self, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    pub fn login_folder(&self, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
         let set = |name: &str| user_env.get(name).filter(|value| !value.is_empty());
         let file = self.file.as_ref()?;
         match set(file.variable) {
@@ -86,33 +86,35 @@ impl Credentials {
         }
     }
 
-    pub fn login(&self, user_env: &BTreeMap<String, String>) -> Option<Login> {
+    pub fn find_login(&self, user_env: &BTreeMap<String, String>) -> Option<AgentLogin> {
         let set = |name: &str| user_env.get(name).filter(|value| !value.is_empty());
         let variable = self.variables.iter().find(|name| set(name).is_some());
-        variable.cloned().map(Login::Variable).or_else(|| {
+        variable.cloned().map(AgentLogin::Variable).or_else(|| {
             let file = self.file.as_ref()?;
-            Some(self.folder(user_env)?.join(file.name)).filter(|path| path.is_file()).map(Login::File)
+            Some(self.login_folder(user_env)?.join(file.name))
+                .filter(|path| path.is_file())
+                .map(AgentLogin::File)
         })
     }
 }
 
 /// The variables that point an agent at another model endpoint.
 #[derive(Clone)]
-pub struct Route {
-    pub base_url: String,
+pub struct GatewayRoute {
+    pub base_url_variable: String,
     /// Put behind the gateway's URL for this agent's taste.
     pub suffix: &'static str,
     /// Any value does: the gateway asks for no key.
-    pub key: String,
+    pub key_variable: String,
     /// How the names of models begin that go this way; empty if all do.
-    pub models: &'static [&'static str],
+    pub model_prefixes: &'static [&'static str],
 }
 
-impl Route {
+impl GatewayRoute {
     /// Whether it is known to lead to this model. The agent's own choice is known only where all do.
-    pub fn leads_to(&self, model: Option<&str>) -> bool {
-        self.models.is_empty()
-            || model.is_some_and(|model| self.models.iter().any(|start| model.starts_with(start)))
+    pub fn reaches_model(&self, model: Option<&str>) -> bool {
+        self.model_prefixes.is_empty()
+            || model.is_some_and(|model| self.model_prefixes.iter().any(|start| model.starts_with(start)))
     }
 }
 
@@ -124,14 +126,14 @@ pub struct ModelAddress {
 }
 
 impl ModelAddress {
-    pub fn vendor(variable: &str, default: &str) -> Self {
+    pub fn from_variable(variable: &str, default: &str) -> Self {
         Self { variable: Some(variable.to_owned()), default: default.to_owned() }
     }
 }
 
 /// What one turn of one trial needs.
 #[derive(Debug, Clone)]
-pub struct Turn<'t> {
+pub struct AgentTurn<'t> {
     pub prompt: &'t str,
     pub workspace: &'t Path,
     pub home: &'t Path,
@@ -139,15 +141,15 @@ pub struct Turn<'t> {
     pub model: Option<&'t str>,
     /// `None` in the first turn of an agent that names its own sessions.
     pub session: Option<&'t str>,
-    pub later: bool,
+    pub is_later: bool,
     /// Added to the agent's own system prompt.
-    pub append_system: Option<&'t str>,
+    pub append_system_prompt: Option<&'t str>,
     /// The only tools that the agent may use, with commas between them.
     pub tools: Option<&'t str>,
     /// The gateway to use instead of the agent's own endpoint.
     pub gateway: Option<&'t str>,
     /// Whether we confine it. An agent that would confine itself cannot inside our walls.
-    pub walled: bool,
+    pub sandboxed: bool,
     /// The folders of the plugins that it is to load.
     pub plugins: &'t [PathBuf],
     /// The file that says how the MCP servers of these plugins are started, where they may be.
@@ -155,7 +157,7 @@ pub struct Turn<'t> {
 }
 
 /// Tells an agent's files that our walls are around it.
-pub const WALLED: &str = "PRACTICUM_WALLED";
+pub const SANDBOX_VARIABLE: &str = "PRACTICUM_WALLED";
 
 /// A process to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,7 +169,7 @@ pub struct Launch {
     /// Written before it starts.
     pub files: Vec<(PathBuf, String)>,
     /// Made before it starts: where, and what it leads to.
-    pub link: Option<(PathBuf, PathBuf)>,
+    pub symlink: Option<(PathBuf, PathBuf)>,
     /// What it reads on standard input; nothing otherwise.
     pub stdin: Option<String>,
 }
@@ -185,38 +187,38 @@ pub enum LaunchError {
 }
 
 /// Inherited when set: where programs are, and what language and place this is.
-const ALWAYS: [&str; 8] =
+const INHERITED_VARIABLES: [&str; 8] =
     ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "TERM"];
 
-impl Agent {
+impl AgentCli {
     /// Whether it can be told which plugins to load.
-    pub fn loads_plugins(&self) -> bool {
-        self.first.iter().flatten().any(|argument| argument.contains(PLUGIN))
+    pub fn can_load_plugins(&self) -> bool {
+        self.first_turn_args.iter().flatten().any(|argument| argument.contains(PLUGIN_PLACEHOLDER))
     }
 
     /// Whether it takes a text to add to its own system prompt.
-    pub fn appends_system(&self) -> bool {
-        self.first.iter().flatten().any(|argument| argument.contains("{append_system}"))
+    pub fn can_append_system_prompt(&self) -> bool {
+        self.first_turn_args.iter().flatten().any(|argument| argument.contains("{append_system}"))
     }
 
     /// Whether it can be limited to some of its tools.
-    pub fn limits_tools(&self) -> bool {
-        self.first.iter().flatten().any(|argument| argument.contains("{tools}"))
+    pub fn can_limit_tools(&self) -> bool {
+        self.first_turn_args.iter().flatten().any(|argument| argument.contains("{tools}"))
     }
 
     /// Whether this program itself is the agent.
-    pub fn is_ourselves(&self) -> bool {
-        matches!(self.program, Program::Ourselves)
+    pub fn is_this_program(&self) -> bool {
+        matches!(self.program, AgentProgram::ThisProgram)
     }
 
-    pub fn installed(&self, user_env: &BTreeMap<String, String>) -> Result<PathBuf, LaunchError> {
+    pub fn installed_path(&self, user_env: &BTreeMap<String, String>) -> Result<PathBuf, LaunchError> {
         let missing = |program: &str| LaunchError::NotInstalled {
             agent: self.name.clone(),
             program: program.to_owned(),
         };
         match &self.program {
-            Program::Ourselves => std::env::current_exe().map_err(|_| missing("practicum")),
-            Program::OnPath(name) => find_program(name, user_env).ok_or_else(|| missing(name)),
+            AgentProgram::ThisProgram => std::env::current_exe().map_err(|_| missing("practicum")),
+            AgentProgram::OnPath(name) => find_program(name, user_env).ok_or_else(|| missing(name)),
         }
     }
 
@@ -232,52 +234,58 @@ impl Agent {
 
     pub fn launch(
         &self,
-        turn: &Turn<'_>,
+        turn: &AgentTurn<'_>,
         user_env: &BTreeMap<String, String>,
     ) -> Result<Launch, LaunchError> {
-        let program = self.installed(user_env)?;
-        let groups = match turn.later {
-            false => &self.first,
-            true if self.later.is_empty() => return Err(LaunchError::NoLaterTurns(self.name.clone())),
-            true => &self.later,
+        let program = self.installed_path(user_env)?;
+        let groups = match turn.is_later {
+            false => &self.first_turn_args,
+            true if self.later_turn_args.is_empty() => {
+                return Err(LaunchError::NoLaterTurns(self.name.clone()));
+            }
+            true => &self.later_turn_args,
         };
         let args = groups.iter().flat_map(|group| group_args(group, turn)).collect();
         let has_prompt = groups.iter().flatten().any(|arg| arg.contains("{prompt}"));
         let stdin = (!has_prompt).then(|| turn.prompt.to_owned());
         let env = self.environment(turn, user_env)?;
         let link = self.login_link(turn, user_env);
-        let files = self.files(turn, &env, link.is_some());
-        Ok(Launch { program, args, env, files, link, stdin })
+        let files = self.files_to_write(turn, &env, link.is_some());
+        Ok(Launch { program, args, env, files, symlink: link, stdin })
     }
 
     /// Only the first turn brings files: after it the home is the agent's, and what looks like a
     /// folder there may be a link to somewhere else.
-    fn files(
+    fn files_to_write(
         &self,
-        turn: &Turn<'_>,
+        turn: &AgentTurn<'_>,
         env: &BTreeMap<String, String>,
         by_file: bool,
     ) -> Vec<(PathBuf, String)> {
         let files = match self.home_files {
-            Some(files) if !turn.later => files(env, by_file),
+            Some(files) if !turn.is_later => files(env, by_file),
             Some(_) | None => Vec::new(),
         };
-        files.into_iter().map(|(path, content)| (path.under(turn.home), content)).collect()
+        files.into_iter().map(|(path, content)| (path.join_to(turn.home), content)).collect()
     }
 
     /// The agent's own login, where nothing else logs it in. As with files, only for the first turn;
     /// and a run that a gateway answers for needs none.
-    fn login_link(&self, turn: &Turn<'_>, user_env: &BTreeMap<String, String>) -> Option<(PathBuf, PathBuf)> {
-        let file = self.credentials.file.as_ref().filter(|_| !turn.later && turn.gateway.is_none())?;
-        match self.credentials.login(user_env)? {
-            Login::Variable(_) => None,
-            Login::File(path) => Some((turn.home.join(file.folder).join(file.name), path)),
+    fn login_link(
+        &self,
+        turn: &AgentTurn<'_>,
+        user_env: &BTreeMap<String, String>,
+    ) -> Option<(PathBuf, PathBuf)> {
+        let file = self.credentials.file.as_ref().filter(|_| !turn.is_later && turn.gateway.is_none())?;
+        match self.credentials.find_login(user_env)? {
+            AgentLogin::Variable(_) => None,
+            AgentLogin::File(path) => Some((turn.home.join(file.folder).join(file.name), path)),
         }
     }
 
     fn environment(
         &self,
-        turn: &Turn<'_>,
+        turn: &AgentTurn<'_>,
         user_env: &BTreeMap<String, String>,
     ) -> Result<BTreeMap<String, String>, LaunchError> {
         let mut env = BTreeMap::new();
@@ -286,30 +294,30 @@ impl Agent {
                 env.insert(name.to_owned(), value.clone());
             }
         };
-        ALWAYS.iter().for_each(|name| inherit(name));
+        INHERITED_VARIABLES.iter().for_each(|name| inherit(name));
         self.pass_env.iter().for_each(|name| inherit(name));
-        if let Some(Login::Variable(name)) = self.credentials.login(user_env) {
+        if let Some(AgentLogin::Variable(name)) = self.credentials.find_login(user_env) {
             inherit(&name);
         }
         env.entry("LANG".to_owned()).or_insert_with(|| "C.UTF-8".to_owned());
         env.insert("HOME".to_owned(), turn.home.display().to_string());
         env.insert("TMPDIR".to_owned(), turn.tmp.display().to_string());
-        if turn.walled {
-            env.insert(WALLED.to_owned(), "1".to_owned());
+        if turn.sandboxed {
+            env.insert(SANDBOX_VARIABLE.to_owned(), "1".to_owned());
         }
         for (name, value) in &self.env {
-            if let Some(value) = fill(value, turn) {
+            if let Some(value) = fill_placeholders(value, turn) {
                 env.insert(name.clone(), value);
             }
         }
         if let Some(gateway) = turn.gateway {
             let route = self.route.as_ref().ok_or_else(|| LaunchError::NoRoute(self.name.clone()))?;
-            if let Some(model) = turn.model.filter(|model| !route.leads_to(Some(model))) {
+            if let Some(model) = turn.model.filter(|model| !route.reaches_model(Some(model))) {
                 return Err(LaunchError::NoRouteFor {
                     agent: self.name.clone(),
                     model: model.to_owned(),
                     ways: route
-                        .models
+                        .model_prefixes
                         .iter()
                         .map(|start| format!("{start}…"))
                         .collect::<Vec<_>>()
@@ -326,33 +334,33 @@ impl Agent {
                     env.insert(name.to_owned(), format!("{gateway}{suffix}"));
                 }
             }
-            env.insert(route.base_url.clone(), format!("{gateway}{}", route.suffix));
-            env.insert(route.key.clone(), "gateway".to_owned());
+            env.insert(route.base_url_variable.clone(), format!("{gateway}{}", route.suffix));
+            env.insert(route.key_variable.clone(), "gateway".to_owned());
         }
         Ok(env)
     }
 }
 
 /// The placeholder of a group that stands once for each plugin.
-const PLUGIN: &str = "{plugin}";
+const PLUGIN_PLACEHOLDER: &str = "{plugin}";
 
 /// The arguments of a group: none where a placeholder has no value.
-fn group_args(group: &[String], turn: &Turn<'_>) -> Vec<String> {
+fn group_args(group: &[String], turn: &AgentTurn<'_>) -> Vec<String> {
     let filled = |plugin: Option<&Path>| -> Option<Vec<String>> {
         let with_plugin = |arg: &String| match plugin {
-            Some(plugin) => arg.replace(PLUGIN, &plugin.display().to_string()),
+            Some(plugin) => arg.replace(PLUGIN_PLACEHOLDER, &plugin.display().to_string()),
             None => arg.clone(),
         };
-        group.iter().map(|arg| fill(&with_plugin(arg), turn)).collect()
+        group.iter().map(|arg| fill_placeholders(&with_plugin(arg), turn)).collect()
     };
-    if group.iter().any(|arg| arg.contains(PLUGIN)) {
+    if group.iter().any(|arg| arg.contains(PLUGIN_PLACEHOLDER)) {
         return turn.plugins.iter().filter_map(|plugin| filled(Some(plugin))).flatten().collect();
     }
     filled(None).unwrap_or_default()
 }
 
 /// The text with its placeholders replaced, or `None` if one of them has no value.
-fn fill(text: &str, turn: &Turn<'_>) -> Option<String> {
+fn fill_placeholders(text: &str, turn: &AgentTurn<'_>) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(open) = rest.find('{') {
@@ -366,7 +374,7 @@ fn fill(text: &str, turn: &Turn<'_>) -> Option<String> {
             "tmp" => Some(turn.tmp.display().to_string()),
             "model" => Some(turn.model?.to_owned()),
             "session" => Some(turn.session?.to_owned()),
-            "append_system" => Some(turn.append_system?.to_owned()),
+            "append_system" => Some(turn.append_system_prompt?.to_owned()),
             "tools" => Some(turn.tools?.to_owned()),
             "plugin_servers" => Some(turn.plugin_servers?.display().to_string()),
             _ => None,
@@ -406,19 +414,19 @@ fn is_executable(path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    fn turn<'t>(prompt: &'t str) -> Turn<'t> {
-        Turn {
+    fn turn<'t>(prompt: &'t str) -> AgentTurn<'t> {
+        AgentTurn {
             prompt,
             workspace: Path::new("/w"),
             home: Path::new("/h"),
             tmp: Path::new("/t"),
             model: None,
             session: Some("s-1"),
-            later: false,
-            append_system: None,
+            is_later: false,
+            append_system_prompt: None,
             tools: None,
             gateway: None,
-            walled: false,
+            sandboxed: false,
             plugins: &[],
             plugin_servers: None,
         }
@@ -429,7 +437,7 @@ mod tests {
         let group = ["--plugin-dir", "{plugin}"].map(str::to_owned);
         let plugins = ["/r/a", "/r/b"].map(PathBuf::from);
         assert_eq!(group_args(&group, &turn("x")), [""; 0]);
-        let both = group_args(&group, &Turn { plugins: &plugins, ..turn("x") });
+        let both = group_args(&group, &AgentTurn { plugins: &plugins, ..turn("x") });
         assert_eq!(both, ["--plugin-dir", "/r/a", "--plugin-dir", "/r/b"]);
     }
 
@@ -443,13 +451,13 @@ mod tests {
             ("{\"json\": {prompt}}", Some("{\"json\": say {model} hi}")),
             ("{unknown} {", Some("{unknown} {")),
         ] {
-            assert_eq!(fill(text, &turn("say {model} hi")).as_deref(), expected, "{text}");
+            assert_eq!(fill_placeholders(text, &turn("say {model} hi")).as_deref(), expected, "{text}");
         }
     }
 
     #[test]
     fn an_own_login_is_linked_where_nothing_else_logs_in() {
-        let agent = super::super::agent("codex").expect("known");
+        let agent = super::super::find_agent("codex").expect("known");
         let home = tempfile::tempdir().expect("a folder");
         let own = home.path().join("elsewhere");
         std::fs::create_dir_all(&own).expect("made");
@@ -458,8 +466,8 @@ mod tests {
         let home = set("HOME", &home.path().display().to_string());
         let folder = set("CODEX_HOME", &own.display().to_string());
         let key = set("OPENAI_API_KEY", "sk-1");
-        let gateway = Turn { gateway: Some("http://127.0.0.1:1"), ..turn("x") };
-        let later = Turn { later: true, ..turn("x") };
+        let gateway = AgentTurn { gateway: Some("http://127.0.0.1:1"), ..turn("x") };
+        let later = AgentTurn { is_later: true, ..turn("x") };
         let link = Some((PathBuf::from("/h/.codex/auth.json"), own.join("auth.json")));
         for (turn, env, expected) in [
             (turn("x"), vec![home.clone(), folder.clone()], link),
@@ -475,7 +483,7 @@ mod tests {
 
     #[test]
     fn the_environment_is_built_from_nothing_with_one_login() {
-        let agent = super::super::agent("claude").expect("known");
+        let agent = super::super::find_agent("claude").expect("known");
         let user: BTreeMap<String, String> = [
             ("PATH", "/bin"),
             ("HOME", "/root"),
@@ -493,7 +501,7 @@ mod tests {
         let logins = ["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"];
         assert_eq!(logins.iter().filter(|name| env.contains_key(**name)).count(), 1);
 
-        let scripted = Turn { gateway: Some("http://127.0.0.1:1/t/x"), ..turn("x") };
+        let scripted = AgentTurn { gateway: Some("http://127.0.0.1:1/t/x"), ..turn("x") };
         let env = agent.environment(&scripted, &user).expect("an environment");
         assert_eq!(env.get("ANTHROPIC_BASE_URL").map(String::as_str), Some("http://127.0.0.1:1/t/x"));
         assert!(
@@ -501,7 +509,7 @@ mod tests {
             "a scripted run gets no real key"
         );
 
-        let agent = super::super::agent("builtin").expect("known");
+        let agent = super::super::find_agent("builtin").expect("known");
         let user = BTreeMap::from([("OPENAI_BASE_URL".to_owned(), "http://own/v1".to_owned())]);
         let env = agent.environment(&scripted, &user).expect("an environment");
         assert_eq!(env.get("OPENAI_BASE_URL").map(String::as_str), Some("http://127.0.0.1:1/t/x/v1"));
@@ -509,7 +517,7 @@ mod tests {
 
     #[test]
     fn a_gateway_is_asked_only_in_the_name_of_vendors_that_it_speaks_for() {
-        let agent = super::super::agent("opencode").expect("known");
+        let agent = super::super::find_agent("opencode").expect("known");
         let route = agent.route.clone().expect("a way");
         let gateway = Some("http://127.0.0.1:1/t/x");
         for (model, known, refused) in [
@@ -519,19 +527,19 @@ mod tests {
             // Which it would choose by itself depends on how the user is logged in.
             (None, false, false),
         ] {
-            assert_eq!(route.leads_to(model), known, "{model:?}");
-            let env = agent.environment(&Turn { model, gateway, ..turn("x") }, &BTreeMap::new());
+            assert_eq!(route.reaches_model(model), known, "{model:?}");
+            let env = agent.environment(&AgentTurn { model, gateway, ..turn("x") }, &BTreeMap::new());
             assert_eq!(env.is_err(), refused, "{model:?}");
         }
         let model = Some("google/x");
-        let refused = agent.environment(&Turn { model, gateway, ..turn("x") }, &BTreeMap::new());
+        let refused = agent.environment(&AgentTurn { model, gateway, ..turn("x") }, &BTreeMap::new());
         assert_eq!(
             refused.expect_err("no way").to_string(),
             "opencode cannot be pointed at a gateway with the model google/x; \
              it can with anthropic/… and openai/…"
         );
-        let claude = super::super::agent("claude").and_then(|agent| agent.route).expect("a way");
-        assert!(claude.leads_to(None) && claude.leads_to(Some("whatever")));
+        let claude = super::super::find_agent("claude").and_then(|agent| agent.route).expect("a way");
+        assert!(claude.reaches_model(None) && claude.reaches_model(Some("whatever")));
     }
 
     #[test]
@@ -542,8 +550,8 @@ mod tests {
             ("codex", false, vec![PathBuf::from("/h/.codex/config.toml")]),
             ("codex", true, vec![]),
         ] {
-            let agent = super::super::agent(name).expect("known");
-            let files = agent.files(&Turn { later, ..turn("x") }, &env, false);
+            let agent = super::super::find_agent(name).expect("known");
+            let files = agent.files_to_write(&AgentTurn { is_later: later, ..turn("x") }, &env, false);
             assert_eq!(files.into_iter().map(|(path, _)| path).collect::<Vec<PathBuf>>(), expected, "{name}");
         }
     }

@@ -7,8 +7,8 @@ mod claude;
 mod codex;
 mod gemini;
 mod launch;
+mod model_cli;
 mod opencode;
-mod oracle;
 mod own_commands;
 mod shell_reads;
 mod skill_paths;
@@ -20,26 +20,32 @@ mod tool_names;
 
 pub use builtin::SUBCOMMAND as BUILTIN_SUBCOMMAND;
 pub use launch::{
-    Agent, Credentials, HomeFiles, Launch, LaunchError, Login, LoginFile, ModelAddress, Program, Route, Turn,
-    find_program,
+    AgentCli, AgentCredentials, AgentLogin, AgentProgram, AgentTurn, GatewayRoute, HomeFiles, Launch,
+    LaunchError, LoginFile, ModelAddress, find_program,
 };
-pub use oracle::{Inquiry, Oracle, claude_oracle, codex_oracle};
+pub use model_cli::{ModelCli, ModelCliRequest, claude_model_cli, codex_model_cli};
 pub use own_commands::is_own_command;
-use shell_reads::skills_read_by;
-pub use skill_paths::skill_read_in;
-use stream::refused_by_tool;
-pub use stream::{Decoder, DecoderKind, Said, Transcript};
+use shell_reads::skills_shown_by_command;
+pub use skill_paths::skill_of_path;
+use stream::refused_skill_call;
+pub use stream::{Decoder, DecoderKind, StreamEnd, StreamTranscript};
 pub use tool_names::{is_tool_name, tool_names};
 
 /// The agents that need no configuration. A new one is a file and a line here.
-pub static AGENTS: &[fn() -> Agent] =
+pub static AGENTS: &[fn() -> AgentCli] =
     &[claude::agent, codex::agent, gemini::agent, opencode::agent, builtin::agent];
 
 /// How a stream can be read. A new one is a file and a line here.
-pub static DECODERS: &[&DecoderKind] =
-    &[&claude::STREAM, &codex::STREAM, &gemini::STREAM, &opencode::STREAM, &builtin::STREAM, &text::STREAM];
+pub static DECODERS: &[&DecoderKind] = &[
+    &claude::DECODER,
+    &codex::DECODER,
+    &gemini::DECODER,
+    &opencode::DECODER,
+    &builtin::DECODER,
+    &text::DECODER,
+];
 
-pub fn agent(name: &str) -> Option<Agent> {
+pub fn find_agent(name: &str) -> Option<AgentCli> {
     AGENTS.iter().map(|make| make()).find(|agent| agent.name == name)
 }
 
@@ -47,7 +53,7 @@ pub fn agent_names() -> Vec<String> {
     AGENTS.iter().map(|make| make().name).collect()
 }
 
-pub fn decoder(name: &str) -> Option<&'static DecoderKind> {
+pub fn find_decoder(name: &str) -> Option<&'static DecoderKind> {
     DECODERS.iter().copied().find(|kind| kind.name == name)
 }
 

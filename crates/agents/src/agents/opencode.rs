@@ -5,50 +5,53 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{
-    Agent, Credentials, Decoder, DecoderKind, Program, Route, Said, Transcript, refused_by_tool,
-    skill_read_in, skills_read_by,
+    AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, GatewayRoute, StreamEnd,
+    StreamTranscript, refused_skill_call, skill_of_path, skills_shown_by_command,
 };
-use practicum_core::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
+use practicum_core::model::{ActivatedSkill, ActivationEvidence, RelPath, Step, TokenUsage, ToolCall};
 
-pub static STREAM: DecoderKind =
-    DecoderKind { name: "opencode-json", shows_skills: true, start: || Box::new(Opencode::default()) };
+pub static DECODER: DecoderKind = DecoderKind {
+    name: "opencode-json",
+    shows_skills: true,
+    new_decoder: || Box::new(OpencodeDecoder::default()),
+};
 
 /// It has a file and no variable for where a provider answers; this one tells us what to write there.
-const GATEWAY: &str = "PRACTICUM_GATEWAY";
+const GATEWAY_VARIABLE: &str = "PRACTICUM_GATEWAY";
 /// What it asks a gateway for where nobody names a model.
 const DEFAULT_MODEL: &str = "anthropic/claude-sonnet-4-5";
 /// It would compete with the skill under test.
 const OWN_SKILL: &str = "customize-opencode";
 
-pub fn agent() -> Agent {
+pub fn agent() -> AgentCli {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     // Some causes are told in its log only, such as a model that there is not.
     let always = words(&["run", "--auto", "--format", "json", "--print-logs", "--log-level", "ERROR"]);
     let model = words(&["--model", "{model}"]);
-    Agent {
+    AgentCli {
         name: "opencode".to_owned(),
-        program: Program::OnPath("opencode".to_owned()),
+        program: AgentProgram::OnPath("opencode".to_owned()),
         // The prompt is on standard input: as an argument it would reach the model in quotation marks,
         // and break the program where it looks like a number.
-        first: vec![always.clone(), model.clone()],
-        later: vec![always, words(&["--session", "{session}"]), model],
-        decoder: &STREAM,
+        first_turn_args: vec![always.clone(), model.clone()],
+        later_turn_args: vec![always, words(&["--session", "{session}"]), model],
+        decoder: &DECODER,
         skills_dir: RelPath::new(".agents/skills").expect("a relative path"),
         // It brings a list of models along, and would ask for a newer one at each start.
         env: vec![("OPENCODE_DISABLE_MODELS_FETCH".to_owned(), "1".to_owned())],
         pass_env: Vec::new(),
-        credentials: Credentials::of(words(&[
+        credentials: AgentCredentials::from_variables(words(&[
             "ANTHROPIC_API_KEY",
             "OPENAI_API_KEY",
             "GEMINI_API_KEY",
             "OPENROUTER_API_KEY",
             "OPENCODE_API_KEY",
         ])),
-        route: Some(Route {
-            base_url: GATEWAY.to_owned(),
+        route: Some(GatewayRoute {
+            base_url_variable: GATEWAY_VARIABLE.to_owned(),
             suffix: "/v1",
-            key: "ANTHROPIC_API_KEY".to_owned(),
-            models: &["anthropic/", "openai/"],
+            key_variable: "ANTHROPIC_API_KEY".to_owned(),
+            model_prefixes: &["anthropic/", "openai/"],
         }),
         models: Vec::new(),
         skill_command: None,
@@ -66,13 +69,13 @@ fn home_files(env: &BTreeMap<String, String>, _: bool) -> Vec<(RelPath, String)>
     // looks as if it were done.
     let installed = json!({"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}});
     vec![
-        file("opencode.json", config(env).to_string()),
+        file("opencode.json", config_json(env).to_string()),
         file("package-lock.json", installed.to_string()),
         file("node_modules/.package-lock.json", json!({"packages": {}}).to_string()),
     ]
 }
 
-fn config(env: &BTreeMap<String, String>) -> Value {
+fn config_json(env: &BTreeMap<String, String>) -> Value {
     let mut config = json!({
         "autoupdate": false,
         "share": "disabled",
@@ -81,7 +84,7 @@ fn config(env: &BTreeMap<String, String>) -> Value {
         "agent": {"title": {"disable": true}},
         "permission": {"skill": {OWN_SKILL: "deny"}},
     });
-    if let Some(url) = env.get(GATEWAY) {
+    if let Some(url) = env.get(GATEWAY_VARIABLE) {
         let options = json!({"options": {"baseURL": url, "apiKey": "gateway"}});
         config["model"] = json!(DEFAULT_MODEL);
         config["enabled_providers"] = json!(["anthropic", "openai"]);
@@ -91,39 +94,39 @@ fn config(env: &BTreeMap<String, String>) -> Value {
 }
 
 #[derive(Default)]
-struct Opencode {
-    out: Transcript,
-    steps: u64,
+struct OpencodeDecoder {
+    transcript: StreamTranscript,
+    step_count: u64,
 }
 
-impl Decoder for Opencode {
-    fn event(&mut self, event: Value) {
+impl Decoder for OpencodeDecoder {
+    fn read_event(&mut self, event: Value) {
         if let Some(session) = event["sessionID"].as_str() {
-            self.out.session = Some(session.to_owned());
+            self.transcript.session = Some(session.to_owned());
         }
         let part = &event["part"];
         match event["type"].as_str() {
             Some("text") => {
                 let text = part["text"].as_str().unwrap_or_default();
-                self.out.output = text.to_owned();
-                self.out.steps.push(Step::Text(text.to_owned()));
+                self.transcript.output = text.to_owned();
+                self.transcript.steps.push(Step::Text(text.to_owned()));
             }
-            Some("tool_use") => self.tool(part),
-            Some("step_finish") => self.step_finish(part),
-            Some("error") => self.out.said = failure(&event["error"]),
+            Some("tool_use") => self.record_tool_call(part),
+            Some("step_finish") => self.record_step_usage(part),
+            Some("error") => self.transcript.end = classify_failure(&event["error"]),
             _ => {}
         }
     }
 
-    fn finish(mut self: Box<Self>) -> Transcript {
-        self.out.api_calls = (self.steps > 0).then_some(self.steps);
-        self.out
+    fn finish(mut self: Box<Self>) -> StreamTranscript {
+        self.transcript.api_calls = (self.step_count > 0).then_some(self.step_count);
+        self.transcript
     }
 }
 
-impl Opencode {
+impl OpencodeDecoder {
     /// A call comes with its result.
-    fn tool(&mut self, part: &Value) {
+    fn record_tool_call(&mut self, part: &Value) {
         let state = &part["state"];
         let ok = state["status"] == "completed";
         let output = state["output"].as_str().or_else(|| state["error"].as_str());
@@ -134,50 +137,50 @@ impl Opencode {
             ok: Some(ok),
         };
         if !ok && call.name == "skill" {
-            self.out.refused.extend(refused_by_tool(&call, "name"));
+            self.transcript.refused_skills.extend(refused_skill_call(&call, "name"));
         }
         let succeeded = ok && state["metadata"]["exit"].as_i64().unwrap_or(0) == 0;
-        self.out.activated.extend(activated(&call, succeeded));
-        self.out.steps.push(Step::Tool(call));
+        self.transcript.activations.extend(activations_from_call(&call, succeeded));
+        self.transcript.steps.push(Step::Tool(call));
     }
 
     /// Each step is one answer of the model, and counts its own tokens.
-    fn step_finish(&mut self, part: &Value) {
-        self.steps += 1;
+    fn record_step_usage(&mut self, part: &Value) {
+        self.step_count += 1;
         let tokens = &part["tokens"];
         let count = |value: &Value| value.as_u64().unwrap_or(0);
-        self.out.usage.add(Usage {
+        self.transcript.usage.add(TokenUsage {
             input: count(&tokens["input"]),
             output: count(&tokens["output"]).saturating_add(count(&tokens["reasoning"])),
             cache_read: count(&tokens["cache"]["read"]),
             cache_write: count(&tokens["cache"]["write"]),
         });
         if let Some(cost) = part["cost"].as_f64() {
-            self.out.cost_usd = Some(self.out.cost_usd.unwrap_or(0.0) + cost);
+            self.transcript.cost_usd = Some(self.transcript.cost_usd.unwrap_or(0.0) + cost);
         }
         // After tool calls the model is asked again.
         if part["reason"] == "tool-calls" {
             return;
         }
-        let only_asked = self.out.steps.len() == 1 && self.out.output.trim_end().ends_with('?');
-        self.out.said = if only_asked { Said::Asked } else { Said::Done };
+        let only_asked = self.transcript.steps.len() == 1 && self.transcript.output.trim_end().ends_with('?');
+        self.transcript.end = if only_asked { StreamEnd::AskedUser } else { StreamEnd::Done };
     }
 }
 
-fn activated(call: &ToolCall, ok: bool) -> Vec<Activated> {
+fn activations_from_call(call: &ToolCall, ok: bool) -> Vec<ActivatedSkill> {
     let text = |key: &str| call.input[key].as_str();
     let read = || ActivationEvidence::ReadSkillFile { tool: call.name.clone() };
-    let one = |skill: &str, evidence| Activated { skill: skill.to_owned(), plugin: None, evidence };
+    let one = |skill: &str, evidence| ActivatedSkill { skill: skill.to_owned(), plugin: None, evidence };
     match call.name.as_str() {
         "skill" if ok => {
             text("name").map(|skill| one(skill, ActivationEvidence::SkillTool)).into_iter().collect()
         }
         "read" if ok => {
-            text("filePath").and_then(skill_read_in).map(|skill| one(skill, read())).into_iter().collect()
+            text("filePath").and_then(skill_of_path).map(|skill| one(skill, read())).into_iter().collect()
         }
         "bash" => {
             let output = call.result.as_deref().unwrap_or_default();
-            let skills = skills_read_by(text("command").unwrap_or_default(), output, ok);
+            let skills = skills_shown_by_command(text("command").unwrap_or_default(), output, ok);
             skills.iter().map(|skill| one(skill, read())).collect()
         }
         _ => Vec::new(),
@@ -186,34 +189,34 @@ fn activated(call: &ToolCall, ok: bool) -> Vec<Activated> {
 
 /// An error has a class, and that of an API also the HTTP status. What an API says in the middle of
 /// its answer has neither, and its message is what the API wrote.
-fn failure(error: &Value) -> Said {
+fn classify_failure(error: &Value) -> StreamEnd {
     let data = &error["data"];
     let name = error["name"].as_str().unwrap_or_default();
     let message = data["message"].as_str().unwrap_or(name);
     let written: Value = serde_json::from_str(message).unwrap_or_default();
     let why = written["message"].as_str().unwrap_or(message).to_owned();
     match (name, data["statusCode"].as_u64(), written["type"].as_str()) {
-        ("ProviderAuthError", ..) | (_, Some(401 | 403), _) => Said::AuthFailed(why),
-        ("MessageAbortedError", ..) => Said::Interrupted(why),
-        (_, Some(429), _) | (_, None, Some("rate_limit_error")) => Said::RateLimited(why),
-        _ => Said::ApiFailed(why),
+        ("ProviderAuthError", ..) | (_, Some(401 | 403), _) => StreamEnd::AuthFailed(why),
+        ("MessageAbortedError", ..) => StreamEnd::Interrupted(why),
+        (_, Some(429), _) | (_, None, Some("rate_limit_error")) => StreamEnd::RateLimited(why),
+        _ => StreamEnd::ApiFailed(why),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{activations, recorded, tools};
+    use super::super::testing::{activation_names, decode_recorded, describe_tool_calls};
     use super::*;
 
     #[test]
     fn without_a_gateway_the_provider_is_the_users_own_affair() {
         let key = ("ANTHROPIC_API_KEY".to_owned(), "sk-1".to_owned());
-        let own = config(&BTreeMap::from([key.clone()]));
+        let own = config_json(&BTreeMap::from([key.clone()]));
         for decided in ["model", "provider", "enabled_providers"] {
             assert_eq!(own[decided], Value::Null, "{decided}");
         }
         let url = "http://127.0.0.1:1/t/x/v1";
-        let played = config(&BTreeMap::from([key, (GATEWAY.to_owned(), url.to_owned())]));
+        let played = config_json(&BTreeMap::from([key, (GATEWAY_VARIABLE.to_owned(), url.to_owned())]));
         for vendor in ["anthropic", "openai"] {
             assert_eq!(played["provider"][vendor]["options"], json!({"baseURL": url, "apiKey": "gateway"}));
         }
@@ -229,20 +232,24 @@ mod tests {
             ("plain", plain, "", 7_766, 12, 1),
             ("skill", "GREETING via opencode skill", "greeter", 23_742, 36, 3),
         ] {
-            let seen = recorded(&STREAM, &format!("opencode-{name}"));
+            let seen = decode_recorded(&DECODER, &format!("opencode-{name}"));
             assert_eq!(
-                (&seen.said, seen.output.as_str(), activations(&seen).as_str()),
-                (&Said::Done, output, activated),
+                (&seen.end, seen.output.as_str(), activation_names(&seen).as_str()),
+                (&StreamEnd::Done, output, activated),
                 "{name}"
             );
             assert_eq!((seen.usage.input, seen.usage.output), (input, tokens_out), "{name}");
             assert_eq!((seen.api_calls, seen.cost_usd), (Some(calls), Some(0.0)), "{name}");
             assert!(seen.session.is_some_and(|session| session.starts_with("ses_")), "{name}");
         }
-        let seen = recorded(&STREAM, "opencode-skill");
-        let refused = recorded(&STREAM, "opencode-e401").said;
-        assert!(matches!(&refused, Said::AuthFailed(why) if why.contains("bad key")), "{refused:?}");
-        assert!(tools(&seen).ends_with("bash echo x > o.txt = ok: (no output)"), "{}", tools(&seen));
+        let seen = decode_recorded(&DECODER, "opencode-skill");
+        let refused = decode_recorded(&DECODER, "opencode-e401").end;
+        assert!(matches!(&refused, StreamEnd::AuthFailed(why) if why.contains("bad key")), "{refused:?}");
+        assert!(
+            describe_tool_calls(&seen).ends_with("bash echo x > o.txt = ok: (no output)"),
+            "{}",
+            describe_tool_calls(&seen)
+        );
     }
 
     #[test]
@@ -268,21 +275,21 @@ mod tests {
             )
         };
         for (lines, ending, activated) in [
-            (vec![text("Which one?"), step("stop")], Said::Asked, ""),
-            (vec![refused, text("Which one?"), step("stop")], Said::Done, ""),
-            (vec![text("x"), step("tool-calls")], Said::Nothing, ""),
-            (vec![read, step("stop")], Said::Done, "greeter"),
-            (vec![cat(0), step("stop")], Said::Done, "greeter"),
-            (vec![cat(1), step("stop")], Said::Done, ""),
-            (vec![status(429)], Said::RateLimited("m".into()), ""),
-            (vec![status(401)], Said::AuthFailed("m".into()), ""),
-            (vec![status(529)], Said::ApiFailed("m".into()), ""),
+            (vec![text("Which one?"), step("stop")], StreamEnd::AskedUser, ""),
+            (vec![refused, text("Which one?"), step("stop")], StreamEnd::Done, ""),
+            (vec![text("x"), step("tool-calls")], StreamEnd::BrokenOff, ""),
+            (vec![read, step("stop")], StreamEnd::Done, "greeter"),
+            (vec![cat(0), step("stop")], StreamEnd::Done, "greeter"),
+            (vec![cat(1), step("stop")], StreamEnd::Done, ""),
+            (vec![status(429)], StreamEnd::RateLimited("m".into()), ""),
+            (vec![status(401)], StreamEnd::AuthFailed("m".into()), ""),
+            (vec![status(529)], StreamEnd::ApiFailed("m".into()), ""),
             (
                 vec![fails(
                     "UnknownError",
                     json!({"message": r#"{"type":"rate_limit_error","message":"m"}"#}),
                 )],
-                Said::RateLimited("m".into()),
+                StreamEnd::RateLimited("m".into()),
                 "",
             ),
             (
@@ -290,22 +297,26 @@ mod tests {
                     "UnknownError",
                     json!({"message": r#"{"type":"overloaded_error","message":"m"}"#}),
                 )],
-                Said::ApiFailed("m".into()),
+                StreamEnd::ApiFailed("m".into()),
                 "",
             ),
-            (vec![fails("ProviderAuthError", json!({}))], Said::AuthFailed("ProviderAuthError".into()), ""),
+            (
+                vec![fails("ProviderAuthError", json!({}))],
+                StreamEnd::AuthFailed("ProviderAuthError".into()),
+                "",
+            ),
             (
                 vec![fails("MessageAbortedError", json!({}))],
-                Said::Interrupted("MessageAbortedError".into()),
+                StreamEnd::Interrupted("MessageAbortedError".into()),
                 "",
             ),
         ] {
-            let mut decoder = (STREAM.start)();
+            let mut decoder = (DECODER.new_decoder)();
             lines.iter().for_each(|line| {
-                decoder.line(line);
+                decoder.read_line(line);
             });
             let seen = decoder.finish();
-            assert_eq!((&seen.said, activations(&seen).as_str()), (&ending, activated), "{lines:?}");
+            assert_eq!((&seen.end, activation_names(&seen).as_str()), (&ending, activated), "{lines:?}");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Which skills a shell command has shown to a model, for agents that read skills with a shell.
 
-use super::skill_read_in;
+use super::skill_of_path;
 use practicum_skills::skill::SKILL_FILE;
 
 /// Programs that put a file's content on standard output.
-const READERS: [&str; 11] =
+const FILE_READERS: [&str; 11] =
     ["cat", "bat", "sed", "head", "tail", "nl", "awk", "less", "more", "tac", "batcat"];
 
 const SHELLS: [&str; 4] = ["bash", "sh", "zsh", "dash"];
@@ -12,14 +12,14 @@ const SHELLS: [&str; 4] = ["bash", "sh", "zsh", "dash"];
 /// The skills whose SKILL.md this command has shown. Two things prove it: a program that reads the
 /// file and whose success the exit code tells of; or, whatever the program, the head of a skill in
 /// the output of a command that names such a file.
-pub fn skills_read_by(command: &str, output: &str, succeeded: bool) -> Vec<String> {
-    let script = script_of(command);
+pub fn skills_shown_by_command(command: &str, output: &str, succeeded: bool) -> Vec<String> {
+    let script = script_inside_shell(command);
     if !script.contains(SKILL_FILE) {
         return Vec::new();
     }
-    let mut skills = names_in(output);
+    let mut skills = skill_names_in(output);
     if succeeded {
-        skills.extend(surely_read(&script));
+        skills.extend(skills_certainly_read(&script));
     }
     let mut seen = Vec::new();
     skills.retain(|skill| {
@@ -31,10 +31,10 @@ pub fn skills_read_by(command: &str, output: &str, succeeded: bool) -> Vec<Strin
 }
 
 /// What was really asked of the shell, without the shell around it: `/bin/bash -lc '…'`.
-pub fn script_of(command: &str) -> String {
-    match words(command).as_slice() {
-        [Word::Text(shell), Word::Text(flags), Word::Text(script)]
-            if SHELLS.contains(&base(shell)) && flags.starts_with('-') && flags.ends_with('c') =>
+pub fn script_inside_shell(command: &str) -> String {
+    match shell_words(command).as_slice() {
+        [ShellWord::Text(shell), ShellWord::Text(flags), ShellWord::Text(script)]
+            if SHELLS.contains(&program_name(shell)) && flags.starts_with('-') && flags.ends_with('c') =>
         {
             script.clone()
         }
@@ -42,56 +42,59 @@ pub fn script_of(command: &str) -> String {
     }
 }
 
-fn base(program: &str) -> &str {
+fn program_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
 /// Skills whose files were read if the whole script succeeded: a reader after which nothing can
 /// hide its failure, and before which nothing can have skipped it.
-fn surely_read(script: &str) -> Vec<String> {
-    let words = words(script);
-    if words.contains(&Word::Or) {
+fn skills_certainly_read(script: &str) -> Vec<String> {
+    let words = shell_words(script);
+    if words.contains(&ShellWord::Or) {
         return Vec::new();
     }
-    let last = words.iter().rposition(|word| *word == Word::End).map_or(0, |at| at + 1);
+    let last = words.iter().rposition(|word| *word == ShellWord::Separator).map_or(0, |at| at + 1);
     // A script may end with a line break or a semicolon.
     let last = if last == words.len() {
-        let before = words[..last.saturating_sub(1)].iter().rposition(|word| *word == Word::End);
+        let before = words[..last.saturating_sub(1)].iter().rposition(|word| *word == ShellWord::Separator);
         before.map_or(0, |at| at + 1)
     } else {
         last
     };
-    words[last..].split(|word| matches!(word, Word::And | Word::Pipe)).flat_map(read_by).collect()
+    words[last..]
+        .split(|word| matches!(word, ShellWord::And | ShellWord::Pipe))
+        .flat_map(skills_read_by_words)
+        .collect()
 }
 
 /// The skills that one simple command reads.
-fn read_by(command: &[Word]) -> Vec<String> {
+fn skills_read_by_words(command: &[ShellWord]) -> Vec<String> {
     let mut skills = Vec::new();
     let mut texts = command.iter();
-    let Some(Word::Text(program)) = texts.next() else { return skills };
-    let in_place = command.iter().any(|word| matches!(word, Word::Text(text) if text.starts_with("-i")));
-    if !READERS.contains(&base(program)) || in_place {
+    let Some(ShellWord::Text(program)) = texts.next() else { return skills };
+    let in_place = command.iter().any(|word| matches!(word, ShellWord::Text(text) if text.starts_with("-i")));
+    if !FILE_READERS.contains(&program_name(program)) || in_place {
         return skills;
     }
     let mut written = false;
     for word in texts {
         match word {
-            Word::Into => written = true,
-            Word::Text(path) => {
+            ShellWord::Redirect => written = true,
+            ShellWord::Text(path) => {
                 let concrete = |name: &&str| !name.contains(['*', '?', '[', '{', '$']);
-                if let (false, Some(skill)) = (written, skill_read_in(path).filter(concrete)) {
+                if let (false, Some(skill)) = (written, skill_of_path(path).filter(concrete)) {
                     skills.push(skill.to_owned());
                 }
                 written = false;
             }
-            Word::And | Word::Or | Word::Pipe | Word::End => {}
+            ShellWord::And | ShellWord::Or | ShellWord::Pipe | ShellWord::Separator => {}
         }
     }
     skills
 }
 
 /// The names that stand in the heads of skills in this text: `---`, then `name: …`.
-fn names_in(output: &str) -> Vec<String> {
+fn skill_names_in(output: &str) -> Vec<String> {
     let lines: Vec<&str> = output.lines().map(str::trim_end).collect();
     let names = lines.windows(2).filter_map(|pair| match pair {
         ["---", second] => second.strip_prefix("name:").map(|name| name.trim().trim_matches(['"', '\''])),
@@ -101,19 +104,19 @@ fn names_in(output: &str) -> Vec<String> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Word {
+enum ShellWord {
     Text(String),
     And,
     Or,
     Pipe,
     /// What comes after runs whatever became of what is before.
-    End,
+    Separator,
     /// The next word is written to, not read.
-    Into,
+    Redirect,
 }
 
 /// Cuts a command into words as a shell would, near enough for plain commands.
-fn words(script: &str) -> Vec<Word> {
+fn shell_words(script: &str) -> Vec<ShellWord> {
     let mut out = Vec::new();
     let mut text: Option<String> = None;
     let mut chars = script.chars().peekable();
@@ -139,34 +142,34 @@ fn words(script: &str) -> Vec<Word> {
                 continue;
             }
             ' ' | '\t' => None,
-            '\n' | ';' => Some(Word::End),
-            '&' if chars.next_if_eq(&'&').is_some() => Some(Word::And),
+            '\n' | ';' => Some(ShellWord::Separator),
+            '&' if chars.next_if_eq(&'&').is_some() => Some(ShellWord::And),
             // `2>&1` and `&>file` are about where output goes, and no end.
-            '&' if out.last() == Some(&Word::Into) && text.is_none() => {
+            '&' if out.last() == Some(&ShellWord::Redirect) && text.is_none() => {
                 text = Some("&".to_owned());
                 continue;
             }
             '&' if chars.peek() == Some(&'>') => None,
-            '&' => Some(Word::End),
-            '|' if chars.next_if_eq(&'|').is_some() => Some(Word::Or),
-            '|' => Some(Word::Pipe),
+            '&' => Some(ShellWord::Separator),
+            '|' if chars.next_if_eq(&'|').is_some() => Some(ShellWord::Or),
+            '|' => Some(ShellWord::Pipe),
             '>' => {
                 let _ = chars.next_if_eq(&'>');
                 // The number of what is redirected is no word.
                 if text.as_ref().is_some_and(|text| text.chars().all(|char| char.is_ascii_digit())) {
                     text = None;
                 }
-                Some(Word::Into)
+                Some(ShellWord::Redirect)
             }
             char => {
                 text.get_or_insert_default().push(char);
                 continue;
             }
         };
-        out.extend(text.take().map(Word::Text));
+        out.extend(text.take().map(ShellWord::Text));
         out.extend(operator);
     }
-    out.extend(text.map(Word::Text));
+    out.extend(text.map(ShellWord::Text));
     out
 }
 
@@ -211,7 +214,7 @@ mod tests {
             ("'".to_owned(), "", true, ""),
             ("SKILL.md \"\\".to_owned(), "---", true, ""),
         ] {
-            let found = skills_read_by(&command, output, succeeded).join(" ");
+            let found = skills_shown_by_command(&command, output, succeeded).join(" ");
             assert_eq!(found, expected, "{command} -> {output:?}");
         }
     }
@@ -225,7 +228,7 @@ mod tests {
             ("bash run.sh now", "bash run.sh now"),
             ("git push", "git push"),
         ] {
-            assert_eq!(script_of(command), expected);
+            assert_eq!(script_inside_shell(command), expected);
         }
     }
 }

@@ -2,7 +2,7 @@ use practicum_skills::skill::SKILL_FILE;
 
 /// The skill whose SKILL.md this path names, if it names one inside a skills folder:
 /// `…/skills/<name>/SKILL.md`.
-pub fn skill_read_in(path: &str) -> Option<&str> {
+pub fn skill_of_path(path: &str) -> Option<&str> {
     let mut parts = path.rsplit('/');
     let (file, name, folder) = (parts.next()?, parts.next()?, parts.next()?);
     (file == SKILL_FILE && folder == "skills" && !name.is_empty()).then_some(name)
@@ -22,7 +22,7 @@ mod tests {
             ("SKILL.md", None),
             ("skills//SKILL.md", None),
         ] {
-            assert_eq!(skill_read_in(path), expected, "{path}");
+            assert_eq!(skill_of_path(path), expected, "{path}");
         }
     }
 }

@@ -3,15 +3,15 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use practicum_core::model::{Activated, Refused, RefusedBy, Step, ToolCall, Usage};
+use practicum_core::model::{ActivatedSkill, RefusedSkill, SkillRefusalSource, Step, TokenUsage, ToolCall};
 
 /// Reads one process's standard output, line by line.
 pub trait Decoder: Send {
     /// Reads a line. `false`: it cannot be read, and may have said anything.
-    fn line(&mut self, line: &str) -> bool {
-        match event(line) {
+    fn read_line(&mut self, line: &str) -> bool {
+        match parse_event(line) {
             Some(event) => {
-                self.event(event);
+                self.read_event(event);
                 true
             }
             // What does not even begin like one is chatter of a CLI, and says nothing about the run.
@@ -20,29 +20,29 @@ pub trait Decoder: Send {
     }
 
     /// Takes in what a line of JSON says.
-    fn event(&mut self, _event: Value) {}
+    fn read_event(&mut self, _event: Value) {}
 
     /// Whether it would rather have the bytes as they come than lines.
-    fn takes_bytes(&self) -> bool {
+    fn wants_bytes(&self) -> bool {
         false
     }
 
-    fn bytes(&mut self, _bytes: &[u8]) {}
+    fn read_bytes(&mut self, _bytes: &[u8]) {}
 
     /// Told beforehand how many bytes there are.
-    fn expect(&mut self, _bytes: u64) {}
+    fn expect_bytes(&mut self, _bytes: u64) {}
 
-    fn finish(self: Box<Self>) -> Transcript;
+    fn finish(self: Box<Self>) -> StreamTranscript;
 }
 
-fn event(line: &str) -> Option<Value> {
+fn parse_event(line: &str) -> Option<Value> {
     let read = |line: &str| serde_json::from_str(line).ok();
-    read(line).or_else(|| read(&with_whole_characters(line)?))
+    read(line).or_else(|| read(&replace_lone_surrogates(line)?))
 }
 
 /// The same with a replacement for each half of a character that some languages write and JSON's readers
 /// refuse. `None` if there is none.
-fn with_whole_characters(line: &str) -> Option<String> {
+fn replace_lone_surrogates(line: &str) -> Option<String> {
     static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
         let whole = r"\\[^u]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}";
         Regex::new(&format!(r"{whole}|(?<half>\\u[dD][89a-fA-F][0-9a-fA-F]{{2}})")).expect("a pattern")
@@ -60,25 +60,25 @@ pub struct DecoderKind {
     /// Whether it has events in which a skill that is taken up shows. Where it has none, the staged copy
     /// of a skill carries a canary.
     pub shows_skills: bool,
-    pub start: fn() -> Box<dyn Decoder>,
+    pub new_decoder: fn() -> Box<dyn Decoder>,
 }
 
 /// What one process said in its stream.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Transcript {
+pub struct StreamTranscript {
     pub steps: Vec<Step>,
     /// The last assistant message.
     pub output: String,
     pub skills_listed: Option<Vec<String>>,
     pub commands_listed: Vec<String>,
-    pub activated: Vec<Activated>,
+    pub activations: Vec<ActivatedSkill>,
     /// Skills that it called for and did not get.
-    pub refused: Vec<Refused>,
+    pub refused_skills: Vec<RefusedSkill>,
     /// Whether the stream would not have shown a tool call, so that none seen means nothing.
     pub hides_tools: bool,
     /// Why not all that it said is known, if so.
-    pub unread: Option<String>,
-    pub usage: Usage,
+    pub unread_reason: Option<String>,
+    pub usage: TokenUsage,
     /// Whether `usage` and `cost_usd` count the whole session up to here, and not only this process.
     pub totals_of_session: bool,
     pub cost_usd: Option<f64>,
@@ -87,25 +87,29 @@ pub struct Transcript {
     pub version: Option<String>,
     /// What a later turn needs to go on.
     pub session: Option<String>,
-    pub said: Said,
+    pub end: StreamEnd,
 }
 
 /// A call of an agent's skill tool that failed; the input names the skill under this key.
-pub fn refused_by_tool(call: &ToolCall, key: &str) -> Option<Refused> {
+pub fn refused_skill_call(call: &ToolCall, key: &str) -> Option<RefusedSkill> {
     let named = call.input[key].as_str()?.trim_start_matches('/');
     let skill = named.rsplit(':').next().unwrap_or(named).to_owned();
-    Some(Refused { skill, by: RefusedBy::SkillTool, said: call.result.clone().unwrap_or_default() })
+    Some(RefusedSkill {
+        skill,
+        by: SkillRefusalSource::SkillTool,
+        said: call.result.clone().unwrap_or_default(),
+    })
 }
 
 /// How the stream itself says that it ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Said {
+pub enum StreamEnd {
     /// Nothing: it broke off before its last word.
     #[default]
-    Nothing,
+    BrokenOff,
     Done,
     /// Done, with a question to the user as the only thing said.
-    Asked,
+    AskedUser,
     RateLimited(String),
     AuthFailed(String),
     ApiFailed(String),
@@ -130,7 +134,7 @@ mod tests {
             (r#"{"a": 1e999}"#, None),
             (r#"{"a": "#, None),
         ] {
-            assert_eq!(event(line), expected, "{line}");
+            assert_eq!(parse_event(line), expected, "{line}");
         }
     }
 
@@ -138,8 +142,8 @@ mod tests {
     fn chatter_says_nothing_and_a_broken_event_may_have_said_anything() {
         struct Deaf;
         impl Decoder for Deaf {
-            fn finish(self: Box<Self>) -> Transcript {
-                Transcript::default()
+            fn finish(self: Box<Self>) -> StreamTranscript {
+                StreamTranscript::default()
             }
         }
         for (line, expected) in [
@@ -150,7 +154,7 @@ mod tests {
             ("{\"type\": \"to", false),
             ("  {\"n\": 1e999}", false),
         ] {
-            assert_eq!(Deaf.line(line), expected, "{line}");
+            assert_eq!(Deaf.read_line(line), expected, "{line}");
         }
     }
 }

@@ -1,22 +1,22 @@
 //! What the tests of the decoders share.
 
-use super::{DecoderKind, Transcript};
+use super::{DecoderKind, StreamTranscript};
 use practicum_core::model::Step;
 
 /// A stream as the real CLI wrote it, decoded.
-pub fn recorded(stream: &DecoderKind, name: &str) -> Transcript {
+pub fn decode_recorded(stream: &DecoderKind, name: &str) -> StreamTranscript {
     let path = format!("{}/../../tests/fixtures/streams/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("a recorded stream");
-    let mut decoder = (stream.start)();
+    let mut decoder = (stream.new_decoder)();
     text.lines().for_each(|line| {
-        decoder.line(line);
+        decoder.read_line(line);
     });
     decoder.finish()
 }
 
 /// The skills that were activated, in order.
-pub fn activations(seen: &Transcript) -> String {
-    let names = seen.activated.iter().map(|one| match &one.plugin {
+pub fn activation_names(seen: &StreamTranscript) -> String {
+    let names = seen.activations.iter().map(|one| match &one.plugin {
         Some(plugin) => format!("{plugin}:{}", one.skill),
         None => one.skill.clone(),
     });
@@ -24,7 +24,7 @@ pub fn activations(seen: &Transcript) -> String {
 }
 
 /// Tool calls, each with the first text of its input and what came of it.
-pub fn tools(seen: &Transcript) -> String {
+pub fn describe_tool_calls(seen: &StreamTranscript) -> String {
     let calls = seen.steps.iter().filter_map(|step| match step {
         Step::Tool(call) => {
             let keys = ["command", "path", "prompt", "name"];

@@ -1,40 +1,40 @@
 //! A stream that is nothing but the answer.
 
-use super::{Decoder, DecoderKind, Said, Transcript};
+use super::{Decoder, DecoderKind, StreamEnd, StreamTranscript};
 
-pub static STREAM: DecoderKind =
-    DecoderKind { name: "text", shows_skills: false, start: || Box::new(Text::default()) };
+pub static DECODER: DecoderKind =
+    DecoderKind { name: "text", shows_skills: false, new_decoder: || Box::new(TextDecoder::default()) };
 
 /// Taken as it comes, because an answer may be one line of megabytes.
 #[derive(Default)]
-struct Text {
+struct TextDecoder {
     bytes: Vec<u8>,
 }
 
 /// More than this is no answer.
-const MOST: usize = 256 * 1024 * 1024;
+const LARGEST_ANSWER: usize = 256 * 1024 * 1024;
 
-impl Decoder for Text {
-    fn line(&mut self, line: &str) -> bool {
-        self.bytes(line.as_bytes());
-        self.bytes(b"\n");
+impl Decoder for TextDecoder {
+    fn read_line(&mut self, line: &str) -> bool {
+        self.read_bytes(line.as_bytes());
+        self.read_bytes(b"\n");
         true
     }
 
-    fn takes_bytes(&self) -> bool {
+    fn wants_bytes(&self) -> bool {
         true
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
-        let bytes = &bytes[..bytes.len().min(MOST - self.bytes.len().min(MOST))];
+    fn read_bytes(&mut self, bytes: &[u8]) {
+        let bytes = &bytes[..bytes.len().min(LARGEST_ANSWER - self.bytes.len().min(LARGEST_ANSWER))];
         self.bytes.extend_from_slice(bytes);
     }
 
-    fn expect(&mut self, bytes: u64) {
-        self.bytes.reserve_exact(usize::try_from(bytes).unwrap_or(MOST).min(MOST));
+    fn expect_bytes(&mut self, bytes: u64) {
+        self.bytes.reserve_exact(usize::try_from(bytes).unwrap_or(LARGEST_ANSWER).min(LARGEST_ANSWER));
     }
 
-    fn finish(self: Box<Self>) -> Transcript {
+    fn finish(self: Box<Self>) -> StreamTranscript {
         let (mut text, unread) = match String::from_utf8(self.bytes) {
             Ok(text) => (text, None),
             Err(error) => {
@@ -48,14 +48,14 @@ impl Decoder for Text {
                 text.pop();
             }
         }
-        Transcript {
+        StreamTranscript {
             // The answer is all there is, so it is not kept twice as a step of its own.
             output: text,
-            unread,
+            unread_reason: unread,
             // Plain text has no last word that could be missing; the exit code says how it ended.
-            said: Said::Done,
+            end: StreamEnd::Done,
             hides_tools: true,
-            ..Transcript::default()
+            ..StreamTranscript::default()
         }
     }
 }
@@ -74,8 +74,8 @@ mod tests {
             (b"\xff!", "\u{fffd}!"),
             (b"\n\n", "\n"),
         ] {
-            let mut decoder = (STREAM.start)();
-            bytes.chunks(2).for_each(|chunk| decoder.bytes(chunk));
+            let mut decoder = (DECODER.new_decoder)();
+            bytes.chunks(2).for_each(|chunk| decoder.read_bytes(chunk));
             assert_eq!(decoder.finish().output, expected);
         }
     }

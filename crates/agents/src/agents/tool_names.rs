@@ -1,7 +1,7 @@
 //! The names that agents give their tools.
 
 /// The tools of the known agents. Tools of MCP servers have names of their own, with `__` in them.
-const TOOLS: &[&str] = &[
+const KNOWN_TOOLS: &[&str] = &[
     // Claude Code.
     "Agent",
     "AskUserQuestion",
@@ -102,12 +102,12 @@ const TOOLS: &[&str] = &[
 pub fn is_tool_name(name: &str) -> bool {
     // `Bash(git:*)` is the tool with a limit on its arguments.
     let name = name.split('(').next().unwrap_or(name).trim();
-    TOOLS.contains(&name) || name.contains("__") || name.contains(['*', '?'])
+    KNOWN_TOOLS.contains(&name) || name.contains("__") || name.contains(['*', '?'])
 }
 
 /// All names of tools that are known, to look for the one that was meant.
 pub fn tool_names() -> &'static [&'static str] {
-    TOOLS
+    KNOWN_TOOLS
 }
 
 #[cfg(test)]

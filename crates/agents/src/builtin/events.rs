@@ -21,13 +21,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use practicum_core::model::Ended;
+use practicum_core::model::AgentEnding;
 
 pub const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Event {
+pub enum JsonlEvent {
     Start {
         schema_version: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub enum Event {
     Skill {
         name: String,
         #[serde(default)]
-        via: Via,
+        via: ActivationMeans,
     },
     Usage {
         #[serde(default)]
@@ -74,7 +74,7 @@ pub enum Event {
         cache_write: u64,
     },
     End {
-        ending: Ending,
+        ending: JsonlEnding,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
         #[serde(default)]
@@ -85,7 +85,7 @@ pub enum Event {
 /// How a skill was taken up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Via {
+pub enum ActivationMeans {
     /// By the agent's own tool for skills.
     #[default]
     Tool,
@@ -95,7 +95,7 @@ pub enum Via {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ending {
+pub enum JsonlEnding {
     Finished,
     RateLimited,
     AuthFailed,
@@ -103,14 +103,14 @@ pub enum Ending {
     OverBudget,
 }
 
-impl From<Ending> for Ended {
-    fn from(ending: Ending) -> Self {
+impl From<JsonlEnding> for AgentEnding {
+    fn from(ending: JsonlEnding) -> Self {
         match ending {
-            Ending::Finished => Ended::Finished,
-            Ending::RateLimited => Ended::RateLimited,
-            Ending::AuthFailed => Ended::AuthFailed,
-            Ending::ApiFailed => Ended::ApiFailed,
-            Ending::OverBudget => Ended::OverBudget,
+            JsonlEnding::Finished => AgentEnding::Finished,
+            JsonlEnding::RateLimited => AgentEnding::RateLimited,
+            JsonlEnding::AuthFailed => AgentEnding::AuthFailed,
+            JsonlEnding::ApiFailed => AgentEnding::ApiFailed,
+            JsonlEnding::OverBudget => AgentEnding::OverBudget,
         }
     }
 }
@@ -125,7 +125,7 @@ mod tests {
         for (line, expected) in [
             (
                 json!({"type": "start", "schema_version": 1}),
-                Some(Event::Start {
+                Some(JsonlEvent::Start {
                     schema_version: 1,
                     agent: None,
                     version: None,
@@ -135,32 +135,32 @@ mod tests {
                     session: None,
                 }),
             ),
-            (json!({"type": "text", "text": "x", "new": 1}), Some(Event::Text { text: "x".to_owned() })),
+            (json!({"type": "text", "text": "x", "new": 1}), Some(JsonlEvent::Text { text: "x".to_owned() })),
             (
                 json!({"type": "skill", "name": "s"}),
-                Some(Event::Skill { name: "s".to_owned(), via: Via::Tool }),
+                Some(JsonlEvent::Skill { name: "s".to_owned(), via: ActivationMeans::Tool }),
             ),
             (
                 json!({"type": "usage", "input": 1}),
-                Some(Event::Usage { input: 1, output: 0, cache_read: 0, cache_write: 0 }),
+                Some(JsonlEvent::Usage { input: 1, output: 0, cache_read: 0, cache_write: 0 }),
             ),
             (
                 json!({"type": "end", "ending": "over_budget"}),
-                Some(Event::End { ending: Ending::OverBudget, message: None, turns: 0 }),
+                Some(JsonlEvent::End { ending: JsonlEnding::OverBudget, message: None, turns: 0 }),
             ),
             (json!({"type": "end", "ending": "exploded"}), None),
             (json!({"type": "tomorrow"}), None),
             (json!({"text": "x"}), None),
         ] {
-            assert_eq!(serde_json::from_value::<Event>(line.clone()).ok(), expected, "{line}");
+            assert_eq!(serde_json::from_value::<JsonlEvent>(line.clone()).ok(), expected, "{line}");
         }
     }
 
     #[test]
     fn what_is_written_can_be_read() {
-        let event = Event::ToolResult { id: "a".to_owned(), ok: false, content: "b\nc".to_owned() };
+        let event = JsonlEvent::ToolResult { id: "a".to_owned(), ok: false, content: "b\nc".to_owned() };
         let line = serde_json::to_string(&event).expect("JSON");
         assert_eq!(line, r#"{"type":"tool_result","id":"a","ok":false,"content":"b\nc"}"#);
-        assert_eq!(serde_json::from_str::<Event>(&line).ok(), Some(event));
+        assert_eq!(serde_json::from_str::<JsonlEvent>(&line).ok(), Some(event));
     }
 }

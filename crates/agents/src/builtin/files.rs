@@ -8,7 +8,7 @@ const LARGEST_EDIT: u64 = 8 * 1024 * 1024;
 
 /// Numbered lines from `offset`, which counts from 1.
 pub fn read(path: &Path, offset: Option<u64>, limit: Option<u64>) -> Result<String, String> {
-    let text = load(path, LARGEST_EDIT)?;
+    let text = read_text(path, LARGEST_EDIT)?;
     let first = offset.unwrap_or(1).max(1);
     let most = usize::try_from(limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     let lines = text.lines().enumerate().map(|(at, line)| (at as u64 + 1, line));
@@ -34,7 +34,7 @@ pub fn read(path: &Path, offset: Option<u64>, limit: Option<u64>) -> Result<Stri
 pub fn write(path: &Path, content: &str) -> Result<String, String> {
     let existed = path.symlink_metadata().is_ok();
     if existed {
-        must_be_file(path)?;
+        check_is_file(path)?;
     }
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(|error| error.to_string())?;
@@ -51,7 +51,7 @@ pub fn edit(path: &Path, old: &str, new: &str, all: bool) -> Result<String, Stri
     if old == new {
         return Err("old_string and new_string are the same".to_owned());
     }
-    let text = load(path, LARGEST_EDIT)?;
+    let text = read_text(path, LARGEST_EDIT)?;
     let found = text.matches(old).count();
     let edited = match (found, all) {
         (0, _) => return Err("old_string does not occur in the file".to_owned()),
@@ -65,7 +65,7 @@ pub fn edit(path: &Path, old: &str, new: &str, all: bool) -> Result<String, Stri
 }
 
 /// A pipe would never end, a device might answer for ever.
-fn must_be_file(path: &Path) -> Result<u64, String> {
+fn check_is_file(path: &Path) -> Result<u64, String> {
     let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
     if metadata.is_dir() {
         return Err("it is a folder".to_owned());
@@ -76,8 +76,8 @@ fn must_be_file(path: &Path) -> Result<u64, String> {
     Ok(metadata.len())
 }
 
-fn load(path: &Path, largest: u64) -> Result<String, String> {
-    let size = must_be_file(path)?;
+fn read_text(path: &Path, largest: u64) -> Result<String, String> {
+    let size = check_is_file(path)?;
     if size > largest {
         return Err(format!("the file has {size} bytes, more than {largest}"));
     }

@@ -6,7 +6,7 @@
 pub mod events;
 
 mod agent;
-mod fence;
+mod allowed_folders;
 mod files;
 mod session;
 mod shell;
@@ -18,12 +18,12 @@ mod tools;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::llm::{Client, Endpoint, LlmError};
-use agent::Agent;
-use events::{Ending, Event};
+use crate::llm::{Endpoint, LlmError, ModelClient};
+use agent::BuiltinAgent;
+use events::{JsonlEnding, JsonlEvent};
 
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct BuiltinOptions {
     /// `/name …` invokes the skill of that name, if there is one.
     pub prompt: String,
     pub workspace: PathBuf,
@@ -41,14 +41,14 @@ pub struct Options {
 }
 
 /// Runs one prompt to its end, writing to standard output. Returns the exit code.
-pub async fn run(options: Options) -> i32 {
-    let client = Client::new(options.endpoint.clone());
-    run_to(&options, client, &mut io::stdout()).await
+pub async fn run(options: BuiltinOptions) -> i32 {
+    let client = ModelClient::new(options.endpoint.clone());
+    run_with_client(&options, client, &mut io::stdout()).await
 }
 
 /// For a caller that could not even make an endpoint: the stream says so, as if it had been tried.
 pub fn run_without_endpoint(error: &LlmError) -> i32 {
-    let start = Event::Start {
+    let start = JsonlEvent::Start {
         schema_version: events::SCHEMA_VERSION,
         agent: Some("builtin".to_owned()),
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
@@ -57,9 +57,9 @@ pub fn run_without_endpoint(error: &LlmError) -> i32 {
         tools: None,
         session: None,
     };
-    let end = Event::End { ending: ending_of(error), message: Some(error.to_string()), turns: 0 };
+    let end = JsonlEvent::End { ending: ending_for_error(error), message: Some(error.to_string()), turns: 0 };
     for event in [start, end] {
-        if emit(&mut io::stdout(), &event).is_err() {
+        if write_event(&mut io::stdout(), &event).is_err() {
             break;
         }
     }
@@ -67,10 +67,19 @@ pub fn run_without_endpoint(error: &LlmError) -> i32 {
 }
 
 /// As `run`, with a client and an output of the caller's.
-pub async fn run_to<W: Write>(options: &Options, client: Result<Client, LlmError>, out: &mut W) -> i32 {
-    match attempt(options, client, out).await {
-        Ok(Ending::Finished) => 0,
-        Ok(Ending::RateLimited | Ending::AuthFailed | Ending::ApiFailed | Ending::OverBudget) => 1,
+pub async fn run_with_client<W: Write>(
+    options: &BuiltinOptions,
+    client: Result<ModelClient, LlmError>,
+    out: &mut W,
+) -> i32 {
+    match run_agent(options, client, out).await {
+        Ok(JsonlEnding::Finished) => 0,
+        Ok(
+            JsonlEnding::RateLimited
+            | JsonlEnding::AuthFailed
+            | JsonlEnding::ApiFailed
+            | JsonlEnding::OverBudget,
+        ) => 1,
         // There is no ending for this: whoever reads the stream sees that it broke off.
         Err(error) => {
             let _ = writeln!(io::stderr(), "practicum builtin agent: {error}");
@@ -79,31 +88,31 @@ pub async fn run_to<W: Write>(options: &Options, client: Result<Client, LlmError
     }
 }
 
-async fn attempt<W: Write>(
-    options: &Options,
-    client: Result<Client, LlmError>,
+async fn run_agent<W: Write>(
+    options: &BuiltinOptions,
+    client: Result<ModelClient, LlmError>,
     out: &mut W,
-) -> io::Result<Ending> {
-    let mut agent = Agent::prepare(options, out)?;
-    agent.begin()?;
+) -> io::Result<JsonlEnding> {
+    let mut agent = BuiltinAgent::prepare(options, out)?;
+    agent.emit_start()?;
     let (ending, message) = match client {
-        Ok(client) => agent.converse(&client).await?,
-        Err(error) => (ending_of(&error), Some(error.to_string())),
+        Ok(client) => agent.run_conversation(&client).await?,
+        Err(error) => (ending_for_error(&error), Some(error.to_string())),
     };
-    agent.finish(ending, message)?;
+    agent.emit_end(ending, message)?;
     Ok(ending)
 }
 
-fn ending_of(error: &LlmError) -> Ending {
+fn ending_for_error(error: &LlmError) -> JsonlEnding {
     match error {
-        LlmError::RateLimited { .. } => Ending::RateLimited,
-        LlmError::Auth(_) => Ending::AuthFailed,
-        LlmError::Api { .. } | LlmError::Network(_) | LlmError::Malformed(_) => Ending::ApiFailed,
+        LlmError::RateLimited { .. } => JsonlEnding::RateLimited,
+        LlmError::Auth(_) => JsonlEnding::AuthFailed,
+        LlmError::Api { .. } | LlmError::Network(_) | LlmError::Malformed(_) => JsonlEnding::ApiFailed,
     }
 }
 
 /// One line, flushed: a reader must see what happened even if the next moment kills us.
-fn emit<W: Write>(out: &mut W, event: &Event) -> io::Result<()> {
+fn write_event<W: Write>(out: &mut W, event: &JsonlEvent) -> io::Result<()> {
     let mut line = serde_json::to_string(event)?;
     line.push('\n');
     out.write_all(line.as_bytes())?;

@@ -6,19 +6,19 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::llm::Message;
+use crate::llm::ChatMessage;
 
 const SCHEMA_VERSION: u32 = 1;
-const LARGEST: u64 = 64 * 1024 * 1024;
+const LARGEST_SESSION_FILE: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Session {
+pub struct BuiltinSession {
     schema_version: u32,
     pub id: String,
-    pub messages: Vec<Message>,
+    pub messages: Vec<ChatMessage>,
 }
 
-impl Session {
+impl BuiltinSession {
     pub fn new() -> Self {
         Self { schema_version: SCHEMA_VERSION, id: uuid::Uuid::new_v4().to_string(), messages: Vec::new() }
     }
@@ -31,9 +31,9 @@ impl Session {
             Err(error) => return Err(error),
         };
         let mut text = String::new();
-        file.take(LARGEST).read_to_string(&mut text)?;
+        file.take(LARGEST_SESSION_FILE).read_to_string(&mut text)?;
         let wrong = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
-        let session: Session = serde_json::from_str(&text)
+        let session: BuiltinSession = serde_json::from_str(&text)
             .map_err(|error| wrong(format!("{} is no session: {error}", path.display())))?;
         if session.schema_version != SCHEMA_VERSION {
             return Err(wrong(format!(
@@ -59,27 +59,31 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::{Block, Role};
+    use crate::llm::{ContentBlock, Role};
     use serde_json::json;
 
     #[test]
     fn what_is_saved_is_loaded() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("deep/session.json");
-        assert_eq!(Session::load(&path).expect("new").messages, []);
-        let mut session = Session::new();
+        assert_eq!(BuiltinSession::load(&path).expect("new").messages, []);
+        let mut session = BuiltinSession::new();
         session.messages = vec![
-            Message::user("hi"),
-            Message {
+            ChatMessage::user("hi"),
+            ChatMessage {
                 role: Role::Assistant,
                 blocks: vec![
-                    Block::Thinking { text: "hm".to_owned(), signature: None },
-                    Block::ToolUse { id: "a".to_owned(), name: "b".to_owned(), input: json!({"c": 1}) },
+                    ContentBlock::Thinking { text: "hm".to_owned(), signature: None },
+                    ContentBlock::ToolUse {
+                        id: "a".to_owned(),
+                        name: "b".to_owned(),
+                        input: json!({"c": 1}),
+                    },
                 ],
             },
         ];
         session.save(&path).expect("saved");
-        assert_eq!(Session::load(&path).expect("loaded"), session);
+        assert_eq!(BuiltinSession::load(&path).expect("loaded"), session);
     }
 
     #[test]
@@ -88,7 +92,7 @@ mod tests {
         let path = folder.path().join("session.json");
         for text in ["", "{}", r#"{"schema_version":2,"id":"x","messages":[]}"#] {
             fs::write(&path, text).expect("written");
-            assert!(Session::load(&path).is_err(), "{text}");
+            assert!(BuiltinSession::load(&path).is_err(), "{text}");
         }
     }
 }

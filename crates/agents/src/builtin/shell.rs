@@ -13,29 +13,31 @@ use tokio::task::JoinHandle;
 const LONGEST_OUTPUT: usize = 30_000;
 
 /// How long pipes may stay open after the command itself ended: a server it left running holds them.
-const AFTER_EXIT: Duration = Duration::from_millis(300);
+const PIPE_TIMEOUT_AFTER_EXIT: Duration = Duration::from_millis(300);
 
-pub async fn run(command: &str, folder: &Path, limit: Duration) -> Result<String, String> {
+pub async fn run_command(command: &str, folder: &Path, limit: Duration) -> Result<String, String> {
     let mut child = spawn(command, folder).map_err(|error| format!("cannot start a shell: {error}"))?;
     let group = child.id();
-    let out = child.stdout.take().map(Listener::start);
-    let err = child.stderr.take().map(Listener::start);
+    let out = child.stdout.take().map(PipeReader::start);
+    let err = child.stderr.take().map(PipeReader::start);
     let ended = tokio::time::timeout(limit, child.wait()).await;
     if ended.is_err() {
         kill_group(group);
         // The leader is dead or dying; without the bound a stuck process would hold us.
-        let _ = tokio::time::timeout(AFTER_EXIT, child.kill()).await;
+        let _ = tokio::time::timeout(PIPE_TIMEOUT_AFTER_EXIT, child.kill()).await;
     }
     let mut output = String::new();
     for listener in [out, err].into_iter().flatten() {
         output.push_str(&listener.finish().await);
     }
-    let output = shortened(output);
+    let output = shorten_output(output);
     match ended {
         Ok(Ok(status)) if status.success() => Ok(output),
-        Ok(Ok(status)) => Err(joined(&output, &status.to_string())),
-        Ok(Err(error)) => Err(joined(&output, &error.to_string())),
-        Err(_) => Err(joined(&output, &format!("stopped after {} s: the time limit", limit.as_secs_f64()))),
+        Ok(Ok(status)) => Err(append_line(&output, &status.to_string())),
+        Ok(Err(error)) => Err(append_line(&output, &error.to_string())),
+        Err(_) => {
+            Err(append_line(&output, &format!("stopped after {} s: the time limit", limit.as_secs_f64())))
+        }
     }
 }
 
@@ -84,12 +86,12 @@ fn kill_group(leader: Option<u32>) {
 fn kill_group(_leader: Option<u32>) {}
 
 /// Reads a pipe to its end, keeping only the beginning: the command must not block on a full pipe.
-struct Listener {
-    heard: Arc<Mutex<Vec<u8>>>,
+struct PipeReader {
+    received: Arc<Mutex<Vec<u8>>>,
     task: JoinHandle<()>,
 }
 
-impl Listener {
+impl PipeReader {
     fn start(mut pipe: impl AsyncRead + Unpin + Send + 'static) -> Self {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::clone(&heard);
@@ -102,26 +104,26 @@ impl Listener {
                 heard.extend_from_slice(&buffer[..read.min(room)]);
             }
         });
-        Self { heard, task }
+        Self { received: heard, task }
     }
 
     async fn finish(mut self) -> String {
-        if tokio::time::timeout(AFTER_EXIT, &mut self.task).await.is_err() {
+        if tokio::time::timeout(PIPE_TIMEOUT_AFTER_EXIT, &mut self.task).await.is_err() {
             self.task.abort();
         }
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&heard).into_owned()
     }
 }
 
-fn shortened(output: String) -> String {
+fn shorten_output(output: String) -> String {
     match output.char_indices().nth(LONGEST_OUTPUT) {
         Some((at, _)) => format!("{}\n… the rest was left out", &output[..at]),
         None => output,
     }
 }
 
-fn joined(output: &str, what: &str) -> String {
+fn append_line(output: &str, what: &str) -> String {
     if output.is_empty() { what.to_owned() } else { format!("{}\n{what}", output.trim_end_matches('\n')) }
 }
 
@@ -147,7 +149,7 @@ mod tests {
             ("trap '' TERM; sleep 30 & echo x; wait", Err("x\nstopped")),
         ] {
             let began = Instant::now();
-            let found = run(command, folder.path(), limit).await;
+            let found = run_command(command, folder.path(), limit).await;
             assert!(began.elapsed() < Duration::from_secs(4), "{command}");
             match (&found, expected) {
                 (Ok(output), Ok(expected)) => assert_eq!(output, expected, "{command}"),
@@ -161,7 +163,7 @@ mod tests {
     async fn the_limit_ends_the_whole_group() {
         let folder = tempfile::tempdir().expect("a folder");
         let command = "(sleep 1; touch late) & (sleep 1; touch late) ; wait";
-        let found = run(command, folder.path(), Duration::from_millis(200)).await;
+        let found = run_command(command, folder.path(), Duration::from_millis(200)).await;
         assert!(found.is_err());
         tokio::time::sleep(Duration::from_millis(1200)).await;
         assert!(!folder.path().join("late").exists());
@@ -170,7 +172,7 @@ mod tests {
     #[tokio::test]
     async fn floods_are_cut() {
         let folder = tempfile::tempdir().expect("a folder");
-        let output = run("yes é | head -c 3000000", folder.path(), Duration::from_secs(20)).await;
+        let output = run_command("yes é | head -c 3000000", folder.path(), Duration::from_secs(20)).await;
         let output = output.expect("success");
         assert!(output.chars().count() < LONGEST_OUTPUT + 100, "{}", output.len());
         assert!(output.ends_with("left out"));

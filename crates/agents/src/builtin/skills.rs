@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use practicum_core::model::Diagnostics;
-use practicum_core::tree::Data;
+use practicum_core::tree::NodeData;
 use practicum_skills::skill::{read_frontmatter, split_frontmatter};
 
 const MOST_SKILLS: usize = 500;
@@ -13,7 +13,7 @@ const LARGEST_SKILL: u64 = 1024 * 1024;
 const LONGEST_DESCRIPTION: usize = 1500;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skill {
+pub struct AvailableSkill {
     pub name: String,
     pub description: String,
     /// Absolute, links followed. A command file has no folder of its own.
@@ -24,9 +24,9 @@ pub struct Skill {
 }
 
 /// In the order of their folders' names, then the commands. What cannot be read is no skill.
-pub fn find(skills_dir: &Path) -> Vec<Skill> {
-    let folders = entries(skills_dir);
-    let skills = folders.iter().filter_map(|folder| read(&folder.join("SKILL.md"), Some(folder)));
+pub fn find_skills(skills_dir: &Path) -> Vec<AvailableSkill> {
+    let folders = sorted_entries(skills_dir);
+    let skills = folders.iter().filter_map(|folder| read_skill(&folder.join("SKILL.md"), Some(folder)));
     let mut commands = Vec::new();
     if let Some(home) = skills_dir.parent() {
         find_commands(&home.join("commands"), "", 0, &mut commands);
@@ -35,28 +35,28 @@ pub fn find(skills_dir: &Path) -> Vec<Skill> {
 }
 
 /// No one nests commands deeper.
-const DEEPEST: usize = 8;
+const DEEPEST_COMMAND_FOLDER: usize = 8;
 
 /// The commands in and below a folder. Each is called by its path, with colons; what its frontmatter calls
 /// it does not count.
-fn find_commands(folder: &Path, before: &str, depth: usize, found: &mut Vec<Skill>) {
-    for path in entries(folder) {
+fn find_commands(folder: &Path, before: &str, depth: usize, found: &mut Vec<AvailableSkill>) {
+    for path in sorted_entries(folder) {
         if found.len() >= MOST_SKILLS {
             return;
         }
         let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
         let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
         let name = format!("{before}{stem}");
-        if metadata.is_dir() && depth < DEEPEST {
+        if metadata.is_dir() && depth < DEEPEST_COMMAND_FOLDER {
             let folder = path.file_name().and_then(|name| name.to_str()).unwrap_or(stem);
             find_commands(&path, &format!("{before}{folder}:"), depth + 1, found);
         } else if path.extension().is_some_and(|ending| ending == "md") {
-            found.extend(read(&path, None).map(|skill| Skill { name, ..skill }));
+            found.extend(read_skill(&path, None).map(|skill| AvailableSkill { name, ..skill }));
         }
     }
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
+fn sorted_entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.take(MOST_SKILLS).flatten().map(|entry| entry.path()).collect();
     paths.sort();
@@ -64,16 +64,16 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// A skill is called as it says, else as its place.
-fn read(file: &Path, folder: Option<&Path>) -> Option<Skill> {
+fn read_skill(file: &Path, folder: Option<&Path>) -> Option<AvailableSkill> {
     let metadata = fs::metadata(file).ok()?;
     if !metadata.is_file() || metadata.len() > LARGEST_SKILL {
         return None;
     }
     let text = String::from_utf8_lossy(&fs::read(file).ok()?).replace("\r\n", "\n");
     let (front, body) = split_frontmatter(&text);
-    let front = front.map(|front| Front::read(file, front)).unwrap_or_default();
+    let front = front.map(|front| SkillHeader::read(file, front)).unwrap_or_default();
     let place = folder.map_or_else(|| file.file_stem(), Path::file_name);
-    Some(Skill {
+    Some(AvailableSkill {
         name: front.name.or_else(|| place?.to_str().map(str::to_owned))?,
         description: front.description.unwrap_or_default(),
         folder: match folder {
@@ -86,13 +86,13 @@ fn read(file: &Path, folder: Option<&Path>) -> Option<Skill> {
 }
 
 #[derive(Default)]
-struct Front {
+struct SkillHeader {
     name: Option<String>,
     description: Option<String>,
     reserved: bool,
 }
 
-impl Front {
+impl SkillHeader {
     fn read(file: &Path, text: &str) -> Self {
         let root = read_frontmatter(file, text, &mut Diagnostics::default());
         let field = |key: &str| {
@@ -103,18 +103,18 @@ impl Front {
         let reserved = root.as_ref().and_then(|root| root.get("disable-model-invocation"));
         Self {
             name: field("name"),
-            description: field("description").map(shortened),
-            reserved: reserved.is_some_and(|node| node.data == Data::Bool(true)),
+            description: field("description").map(shorten_description),
+            reserved: reserved.is_some_and(|node| node.data == NodeData::Bool(true)),
         }
     }
 }
 
-fn shortened(text: String) -> String {
+fn shorten_description(text: String) -> String {
     text.chars().take(LONGEST_DESCRIPTION).collect()
 }
 
 /// By its name, or its folder's; a plugin's name may stand before it.
-pub fn named<'s>(skills: &'s [Skill], name: &str) -> Option<&'s Skill> {
+pub fn find_by_name<'s>(skills: &'s [AvailableSkill], name: &str) -> Option<&'s AvailableSkill> {
     let name = name.trim().trim_start_matches('/');
     let exact = |name: &str| {
         skills.iter().find(|skill| skill.name == name).or_else(|| {
@@ -131,13 +131,16 @@ pub fn named<'s>(skills: &'s [Skill], name: &str) -> Option<&'s Skill> {
 }
 
 /// A prompt that is a command for a skill: the skill and its arguments.
-pub fn commanded<'s, 'p>(skills: &'s [Skill], prompt: &'p str) -> Option<(&'s Skill, &'p str)> {
+pub fn find_command<'s, 'p>(
+    skills: &'s [AvailableSkill],
+    prompt: &'p str,
+) -> Option<(&'s AvailableSkill, &'p str)> {
     let command = prompt.trim().strip_prefix('/')?;
     let (name, args) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
-    Some((named(skills, name)?, args.trim()))
+    Some((find_by_name(skills, name)?, args.trim()))
 }
 
-impl Skill {
+impl AvailableSkill {
     /// What the model gets to read when the skill is taken up.
     pub fn instructions(&self, args: &str) -> String {
         let place = match &self.folder {
@@ -178,7 +181,7 @@ mod tests {
         ] {
             let folder = tempfile::tempdir().expect("a folder");
             write(folder.path(), "folder", text);
-            let skills = find(folder.path());
+            let skills = find_skills(folder.path());
             let [skill] = skills.as_slice() else { panic!("{text:?}: {skills:?}") };
             assert_eq!(
                 (skill.name.as_str(), skill.description.as_str(), skill.body.as_str(), skill.model_may_use),
@@ -195,7 +198,7 @@ mod tests {
         write(folder.path(), "a", "Do it.");
         fs::create_dir(folder.path().join("empty")).expect("a folder");
         fs::write(folder.path().join("file"), "").expect("a file");
-        let skills = find(folder.path());
+        let skills = find_skills(folder.path());
         for (prompt, expected) in [
             ("/a now please", Some(("a", "now please"))),
             ("  /beta\nx", Some(("beta", "x"))),
@@ -205,17 +208,17 @@ mod tests {
             ("/", None),
             ("use /a", None),
         ] {
-            let found = commanded(&skills, prompt).map(|(skill, args)| (skill.name.as_str(), args));
+            let found = find_command(&skills, prompt).map(|(skill, args)| (skill.name.as_str(), args));
             assert_eq!(found, expected, "{prompt:?}");
         }
         let said = |name: &str, args: &str| {
-            let text = named(&skills, name).expect("a skill").instructions(args);
+            let text = find_by_name(&skills, name).expect("a skill").instructions(args);
             text.split_once("\n\n").expect("two parts").1.to_owned()
         };
         assert_eq!(said("a", ""), "Do it.");
         assert_eq!(said("a", "x"), "Do it.\n\nARGUMENTS: x");
         assert_eq!(said("beta", "x"), "Do x.");
-        assert_eq!(find(Path::new("/nowhere/at/all")), []);
+        assert_eq!(find_skills(Path::new("/nowhere/at/all")), []);
     }
 
     #[test]
@@ -228,11 +231,11 @@ mod tests {
         {
             fs::write(home.path().join("commands").join(name), text).expect("a file");
         }
-        let skills = find(&home.path().join("skills"));
+        let skills = find_skills(&home.path().join("skills"));
         let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
         assert_eq!(names, ["a", "profile"]);
-        let (skill, args) = commanded(&skills, "/profile a.csv").expect("a command");
+        let (skill, args) = find_command(&skills, "/profile a.csv").expect("a command");
         assert_eq!(skill.instructions(args), "Profile a.csv.");
-        assert_eq!(named(&skills, "commands"), None);
+        assert_eq!(find_by_name(&skills, "commands"), None);
     }
 }

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::events::Via;
+use super::events::ActivationMeans;
 use super::*;
-use crate::gateway::{Gateway, Scope, ScopeKind, Script};
-use crate::llm::{Api, Retry};
+use crate::gateway::{Gateway, GatewayScope, ModelScript, ScopeKind};
+use crate::llm::{ApiRetryPolicy, ModelApi};
 use practicum_core::model::Diagnostics;
-use practicum_core::tree::{Source, Syntax};
+use practicum_core::tree::{SourceFile, SourceSyntax};
 
 const SCRIPT: &str = r#"
 practicum_script: 1
@@ -49,14 +49,15 @@ scenarios:
 
 struct Room {
     folder: tempfile::TempDir,
-    scope: Scope,
+    scope: GatewayScope,
     _gateway: Gateway,
 }
 
 async fn room() -> Room {
     let mut diagnostics = Diagnostics::default();
-    let source = Source::parse(Path::new("s.yaml"), SCRIPT.to_owned(), Syntax::Yaml, &mut diagnostics);
-    let script = source.and_then(|source| Script::from_source(&source, &mut diagnostics));
+    let source =
+        SourceFile::parse(Path::new("s.yaml"), SCRIPT.to_owned(), SourceSyntax::Yaml, &mut diagnostics);
+    let script = source.and_then(|source| ModelScript::from_source(&source, &mut diagnostics));
     let gateway = Gateway::start(Arc::new(script.expect("a script"))).await.expect("a gateway");
     let folder = tempfile::tempdir().expect("a folder");
     let skills = folder.path().join("work/.claude/skills");
@@ -72,15 +73,15 @@ async fn room() -> Room {
 }
 
 impl Room {
-    fn options(&self, prompt: &str) -> Options {
+    fn options(&self, prompt: &str) -> BuiltinOptions {
         let workspace = self.folder.path().join("work");
-        Options {
+        BuiltinOptions {
             prompt: prompt.to_owned(),
             skills_dir: workspace.join(".claude/skills"),
             workspace,
             model: None,
             endpoint: Endpoint {
-                api: Api::AnthropicMessages,
+                api: ModelApi::AnthropicMessages,
                 base_url: self.scope.base_url().to_owned(),
                 credential: None,
             },
@@ -91,38 +92,43 @@ impl Room {
         }
     }
 
-    async fn run(&self, options: &Options) -> (i32, Vec<Event>) {
-        let retry =
-            Retry { tries: 3, first_wait: Duration::from_millis(1), longest_wait: Duration::from_millis(50) };
-        let client = Client::new(options.endpoint.clone()).map(|client| client.with_retry(retry));
+    async fn run(&self, options: &BuiltinOptions) -> (i32, Vec<JsonlEvent>) {
+        let retry = ApiRetryPolicy {
+            max_attempts: 3,
+            first_wait: Duration::from_millis(1),
+            longest_wait: Duration::from_millis(50),
+        };
+        let client = ModelClient::new(options.endpoint.clone()).map(|client| client.with_retry_policy(retry));
         let mut out = Vec::new();
-        let code = run_to(options, client, &mut out).await;
+        let code = run_with_client(options, client, &mut out).await;
         let text = String::from_utf8(out).expect("UTF-8");
         (code, text.lines().map(|line| serde_json::from_str(line).expect("an event")).collect())
     }
 }
 
-fn ending(events: &[Event]) -> (Ending, u64, String) {
+fn ending(events: &[JsonlEvent]) -> (JsonlEnding, u64, String) {
     match events.last() {
-        Some(Event::End { ending, turns, message }) => (*ending, *turns, message.clone().unwrap_or_default()),
+        Some(JsonlEvent::End { ending, turns, message }) => {
+            (*ending, *turns, message.clone().unwrap_or_default())
+        }
         other => panic!("the last event is {other:?}"),
     }
 }
 
-fn said(events: &[Event]) -> Vec<&str> {
+fn said(events: &[JsonlEvent]) -> Vec<&str> {
     let mut said = Vec::new();
     for event in events {
-        if let Event::Text { text } = event {
+        if let JsonlEvent::Text { text } = event {
             said.push(text.as_str());
         }
     }
     said
 }
 
-fn results(events: &[Event]) -> Vec<(bool, &str)> {
+fn results(events: &[JsonlEvent]) -> Vec<(bool, &str)> {
     let mut results = Vec::new();
     for event in events {
-        if let Event::ToolResult { ok, content, .. } = event {
+        if let JsonlEvent::ToolResult { ok, content, .. } = event {
             results.push((*ok, content.as_str()));
         }
     }
@@ -131,24 +137,28 @@ fn results(events: &[Event]) -> Vec<(bool, &str)> {
 
 #[tokio::test]
 async fn a_skill_is_taken_up_and_a_file_written() {
-    for api in Api::ALL {
+    for api in ModelApi::ALL {
         let room = room().await;
         let mut options = room.options("Please write release notes");
         options.endpoint.api = api;
         options.endpoint.base_url = room.scope.base_url_for(api);
         let (code, events) = room.run(&options).await;
-        assert_eq!((code, ending(&events)), (0, (Ending::Finished, 4, String::new())), "{api:?} {events:?}");
+        assert_eq!(
+            (code, ending(&events)),
+            (0, (JsonlEnding::Finished, 4, String::new())),
+            "{api:?} {events:?}"
+        );
         assert_eq!(said(&events), ["I'll use the skill.", "Done."]);
         let file = room.folder.path().join("work/out/NOTES.md");
         assert_eq!(fs::read_to_string(file).expect("written"), "two");
-        let skill = Event::Skill { name: "release-notes".to_owned(), via: Via::Tool };
+        let skill = JsonlEvent::Skill { name: "release-notes".to_owned(), via: ActivationMeans::Tool };
         assert_eq!(events.iter().filter(|event| **event == skill).count(), 1);
         let results = results(&events);
         assert!(results.iter().all(|(ok, _)| *ok), "{results:?}");
         assert!(results[0].1.starts_with("Base directory for this skill: "), "{results:?}");
         assert!(results[0].1.ends_with("Do release-notes.\n\nARGUMENTS: v2"), "{results:?}");
         assert_eq!(results[3].1, "two");
-        let Some(Event::Start { skills: Some(skills), session: Some(_), .. }) = events.first() else {
+        let Some(JsonlEvent::Start { skills: Some(skills), session: Some(_), .. }) = events.first() else {
             panic!("{events:?}");
         };
         assert_eq!(skills, &["release-notes", "reserved"]);
@@ -159,16 +169,16 @@ async fn a_skill_is_taken_up_and_a_file_written() {
 #[tokio::test]
 async fn endings_have_names() {
     for (prompt, code, expected, turns, requests, part) in [
-        ("busy", 1, Ending::ApiFailed, 1, 3, "529"),
-        ("limited", 0, Ending::Finished, 1, 2, ""),
-        ("no more", 1, Ending::RateLimited, 1, 1, "100 s"),
-        ("locked", 1, Ending::AuthFailed, 1, 1, "invalid x-api-key"),
-        ("nobody wrote this", 1, Ending::ApiFailed, 1, 1, "no scenario"),
-        ("endless", 1, Ending::OverBudget, 2, 2, "2 turns"),
-        ("cut off", 1, Ending::OverBudget, 1, 1, "cut off"),
+        ("busy", 1, JsonlEnding::ApiFailed, 1, 3, "529"),
+        ("limited", 0, JsonlEnding::Finished, 1, 2, ""),
+        ("no more", 1, JsonlEnding::RateLimited, 1, 1, "100 s"),
+        ("locked", 1, JsonlEnding::AuthFailed, 1, 1, "invalid x-api-key"),
+        ("nobody wrote this", 1, JsonlEnding::ApiFailed, 1, 1, "no scenario"),
+        ("endless", 1, JsonlEnding::OverBudget, 2, 2, "2 turns"),
+        ("cut off", 1, JsonlEnding::OverBudget, 1, 1, "cut off"),
     ] {
         let room = room().await;
-        let options = Options { max_turns: 2, ..room.options(prompt) };
+        let options = BuiltinOptions { max_turns: 2, ..room.options(prompt) };
         let (found, events) = room.run(&options).await;
         let (ending, took, message) = ending(&events);
         assert_eq!((found, ending, took), (code, expected, turns), "{prompt}: {message}");
@@ -197,23 +207,23 @@ async fn what_tools_refuse_is_told_and_the_run_goes_on() {
     }
     assert_eq!(found.len(), 7);
     assert!(!room.folder.path().join("escaped").exists());
-    assert!(!events.iter().any(|event| matches!(event, Event::Skill { .. })));
+    assert!(!events.iter().any(|event| matches!(event, JsonlEvent::Skill { .. })));
 }
 
 #[tokio::test]
 async fn a_session_goes_on_in_the_next_run() {
     let room = room().await;
     let file = room.folder.path().join("session.json");
-    let options = |prompt| Options { session_file: Some(file.clone()), ..room.options(prompt) };
+    let options = |prompt| BuiltinOptions { session_file: Some(file.clone()), ..room.options(prompt) };
     let (_, first) = room.run(&options("first")).await;
     let (_, second) = room.run(&options("second")).await;
     assert_eq!((said(&first), said(&second)), (vec!["one"], vec!["two"]));
-    let session = |events: &[Event]| match events.first() {
-        Some(Event::Start { session, .. }) => session.clone(),
+    let session = |events: &[JsonlEvent]| match events.first() {
+        Some(JsonlEvent::Start { session, .. }) => session.clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(session(&first), session(&second));
-    let saved = session::Session::load(&file).expect("a session");
+    let saved = session::BuiltinSession::load(&file).expect("a session");
     assert_eq!(saved.messages.len(), 4);
     fs::write(&file, "not a session").expect("written");
     assert_eq!(room.run(&options("first")).await, (1, vec![]));
@@ -223,10 +233,10 @@ async fn a_session_goes_on_in_the_next_run() {
 async fn a_command_for_a_skill_is_no_activation() {
     let room = room().await;
     let file = room.folder.path().join("session.json");
-    let options = Options { session_file: Some(file.clone()), ..room.options("/reserved now") };
+    let options = BuiltinOptions { session_file: Some(file.clone()), ..room.options("/reserved now") };
     let (code, events) = room.run(&options).await;
     assert_eq!((code, said(&events)), (0, vec!["invoked"]));
-    assert!(!events.iter().any(|event| matches!(event, Event::Skill { .. })));
+    assert!(!events.iter().any(|event| matches!(event, JsonlEvent::Skill { .. })));
     let saved = fs::read_to_string(&file).expect("a session");
     assert!(saved.contains("Do reserved.") && saved.contains("ARGUMENTS: now"), "{saved}");
 }
@@ -237,6 +247,6 @@ async fn without_a_server_the_stream_still_ends() {
     let mut options = room.options("first");
     options.endpoint.base_url = "not a URL".to_owned();
     let (code, events) = room.run(&options).await;
-    assert_eq!((code, ending(&events).0), (1, Ending::ApiFailed));
+    assert_eq!((code, ending(&events).0), (1, JsonlEnding::ApiFailed));
     assert_eq!(events.len(), 2);
 }

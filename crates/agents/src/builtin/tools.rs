@@ -7,32 +7,32 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::fence::Fence;
-use super::skills::{self, Skill};
+use super::allowed_folders::AllowedFolders;
+use super::skills::{self, AvailableSkill};
 use super::{files, shell};
-use crate::llm::Tool;
+use crate::llm::ToolDefinition;
 
-const DEFAULT_LIMIT: Duration = Duration::from_secs(120);
-const LONGEST_LIMIT: Duration = Duration::from_secs(600);
+const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
+const LONGEST_COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 
-pub const NAMES: [&str; 5] = ["Skill", "Read", "Write", "Edit", "Bash"];
+pub const TOOL_NAMES: [&str; 5] = ["Skill", "Read", "Write", "Edit", "Bash"];
 
 /// What came of a call. A failure is told to the model, which may do better next time.
-pub struct Outcome {
+pub struct ToolOutcome {
     pub result: Result<String, String>,
     /// The skill that was taken up.
     pub skill: Option<String>,
 }
 
-impl From<Result<String, String>> for Outcome {
+impl From<Result<String, String>> for ToolOutcome {
     fn from(result: Result<String, String>) -> Self {
         Self { result, skill: None }
     }
 }
 
 pub struct Toolbox {
-    pub skills: Vec<Skill>,
-    pub fence: Fence,
+    pub skills: Vec<AvailableSkill>,
+    pub allowed_folders: AllowedFolders,
 }
 
 #[derive(Deserialize)]
@@ -72,23 +72,23 @@ struct BashCall {
 }
 
 impl Toolbox {
-    pub async fn call(&self, name: &str, input: &Value) -> Outcome {
+    pub async fn call_tool(&self, name: &str, input: &Value) -> ToolOutcome {
         match name {
-            "Skill" => match arguments::<SkillCall>(input) {
-                Ok(call) => self.skill(&call),
+            "Skill" => match parse_arguments::<SkillCall>(input) {
+                Ok(call) => self.use_skill(&call),
                 Err(why) => Err(why).into(),
             },
-            "Read" => self.read(input).into(),
-            "Write" => self.write(input).into(),
-            "Edit" => self.edit(input).into(),
-            "Bash" => self.bash(input).await.into(),
-            other => Err(format!("there is no tool {other:?}; there are {}", NAMES.join(", "))).into(),
+            "Read" => self.read_file(input).into(),
+            "Write" => self.write_file(input).into(),
+            "Edit" => self.edit_file(input).into(),
+            "Bash" => self.run_bash(input).await.into(),
+            other => Err(format!("there is no tool {other:?}; there are {}", TOOL_NAMES.join(", "))).into(),
         }
     }
 
-    fn skill(&self, call: &SkillCall) -> Outcome {
-        match skills::named(&self.skills, &call.skill) {
-            Some(skill) if skill.model_may_use => Outcome {
+    fn use_skill(&self, call: &SkillCall) -> ToolOutcome {
+        match skills::find_by_name(&self.skills, &call.skill) {
+            Some(skill) if skill.model_may_use => ToolOutcome {
                 result: Ok(skill.instructions(call.args.as_deref().unwrap_or_default())),
                 skill: Some(skill.name.clone()),
             },
@@ -97,41 +97,47 @@ impl Toolbox {
         }
     }
 
-    fn read(&self, input: &Value) -> Result<String, String> {
-        let call: ReadCall = arguments(input)?;
-        files::read(&self.place(&call.file_path)?, call.offset, call.limit)
+    fn read_file(&self, input: &Value) -> Result<String, String> {
+        let call: ReadCall = parse_arguments(input)?;
+        files::read(&self.resolve_path(&call.file_path)?, call.offset, call.limit)
     }
 
-    fn write(&self, input: &Value) -> Result<String, String> {
-        let call: WriteCall = arguments(input)?;
-        files::write(&self.place(&call.file_path)?, &call.content)
+    fn write_file(&self, input: &Value) -> Result<String, String> {
+        let call: WriteCall = parse_arguments(input)?;
+        files::write(&self.resolve_path(&call.file_path)?, &call.content)
     }
 
-    fn edit(&self, input: &Value) -> Result<String, String> {
-        let call: EditCall = arguments(input)?;
-        files::edit(&self.place(&call.file_path)?, &call.old_string, &call.new_string, call.replace_all)
+    fn edit_file(&self, input: &Value) -> Result<String, String> {
+        let call: EditCall = parse_arguments(input)?;
+        files::edit(
+            &self.resolve_path(&call.file_path)?,
+            &call.old_string,
+            &call.new_string,
+            call.replace_all,
+        )
     }
 
-    async fn bash(&self, input: &Value) -> Result<String, String> {
-        let call: BashCall = arguments(input)?;
-        let limit = call.timeout.map_or(DEFAULT_LIMIT, Duration::from_millis).min(LONGEST_LIMIT);
-        shell::run(&call.command, self.fence.workspace(), limit).await
+    async fn run_bash(&self, input: &Value) -> Result<String, String> {
+        let call: BashCall = parse_arguments(input)?;
+        let limit =
+            call.timeout.map_or(DEFAULT_COMMAND_TIMEOUT, Duration::from_millis).min(LONGEST_COMMAND_TIMEOUT);
+        shell::run_command(&call.command, self.allowed_folders.workspace(), limit).await
     }
 
-    fn place(&self, path: &str) -> Result<PathBuf, String> {
-        self.fence.resolve(path)
+    fn resolve_path(&self, path: &str) -> Result<PathBuf, String> {
+        self.allowed_folders.resolve(path)
     }
 }
 
-fn arguments<T: DeserializeOwned>(input: &Value) -> Result<T, String> {
+fn parse_arguments<T: DeserializeOwned>(input: &Value) -> Result<T, String> {
     T::deserialize(input).map_err(|error| format!("the tool's input is wrong: {error}"))
 }
 
-pub fn definitions() -> Vec<Tool> {
+pub fn tool_definitions() -> Vec<ToolDefinition> {
     let text = |what: &str| json!({"type": "string", "description": what});
     let number = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
     let path = || text("Absolute, or relative to the workspace");
-    let tool = |name: &str, description: &str, properties: Value, required: &[&str]| Tool {
+    let tool = |name: &str, description: &str, properties: Value, required: &[&str]| ToolDefinition {
         name: name.to_owned(),
         description: description.to_owned(),
         input_schema: json!({"type": "object", "properties": properties, "required": required}),
@@ -188,7 +194,7 @@ mod tests {
 
     #[test]
     fn every_tool_is_defined() {
-        let defined: Vec<String> = definitions().into_iter().map(|tool| tool.name).collect();
-        assert_eq!(defined, NAMES);
+        let defined: Vec<String> = tool_definitions().into_iter().map(|tool| tool.name).collect();
+        assert_eq!(defined, TOOL_NAMES);
     }
 }

@@ -12,47 +12,47 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ScopeKind;
-use crate::llm::Api;
+use crate::llm::ModelApi;
 use practicum_core::model::Digest;
 
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Hours of conversation stay far below it.
-const LARGEST: u64 = 1024 * 1024 * 1024;
+const LARGEST_CASSETTE: u64 = 1024 * 1024 * 1024;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
-pub enum Line {
+pub enum CassetteLine {
     Cassette { schema_version: u32, practicum: String, recorded: String },
     Text { digest: Digest, text: String },
-    Exchange(Exchange),
+    Exchange(CassetteExchange),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Exchange {
+pub struct CassetteExchange {
     pub trial: String,
     pub kind: ScopeKind,
     /// From 1, within trial and kind.
     pub number: u64,
     #[serde(with = "api_name")]
-    pub api: Api,
+    pub api: ModelApi,
     /// Of all parts.
     pub digest: Digest,
-    pub request: Vec<Part>,
-    pub response: Response,
+    pub request: Vec<RequestPart>,
+    pub response: RecordedResponse,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct RequestPart {
     pub at: String,
     pub digest: Digest,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Response {
+pub struct RecordedResponse {
     pub status: u16,
     pub headers: BTreeMap<String, String>,
-    pub body: Body,
+    pub body: RecordedBody,
     /// It broke off, or the agent did not wait for its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
@@ -60,8 +60,8 @@ pub struct Response {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Body {
-    Events(Vec<Event>),
+pub enum RecordedBody {
+    Events(Vec<CassetteEvent>),
     Json(Value),
     Text(String),
     /// Why it is not here.
@@ -70,23 +70,23 @@ pub enum Body {
 
 /// One server-sent event. Data that is a text stands there as it is: OpenAI's `[DONE]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Event {
+pub struct CassetteEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
     pub data: Value,
 }
 
 mod api_name {
-    use super::Api;
+    use super::ModelApi;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    pub fn serialize<S: Serializer>(api: &Api, to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(api: &ModelApi, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(api.name())
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Api, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ModelApi, D::Error> {
         let name = String::deserialize(from)?;
-        Api::from_name(&name).ok_or_else(|| D::Error::custom(format!("there is no API {name:?}")))
+        ModelApi::from_name(&name).ok_or_else(|| D::Error::custom(format!("there is no API {name:?}")))
     }
 }
 
@@ -98,7 +98,7 @@ pub struct CassetteError {
 }
 
 impl CassetteError {
-    pub(super) fn at(path: &Path) -> impl Fn(String) -> Self {
+    pub(super) fn for_path(path: &Path) -> impl Fn(String) -> Self {
         let path = path.display().to_string();
         move |problem| Self { path: path.clone(), problem }
     }
@@ -108,31 +108,31 @@ impl CassetteError {
 #[derive(Debug, Default)]
 pub struct Cassette {
     pub texts: HashMap<Digest, String>,
-    pub exchanges: Vec<Exchange>,
+    pub exchanges: Vec<CassetteExchange>,
 }
 
 impl Cassette {
     pub fn read(path: &Path) -> Result<Self, CassetteError> {
-        let error = CassetteError::at(path);
+        let error = CassetteError::for_path(path);
         let file = File::open(path).map_err(|problem| error(problem.to_string()))?;
         let size = file.metadata().map_err(|problem| error(problem.to_string()))?.len();
-        if size > LARGEST {
+        if size > LARGEST_CASSETTE {
             return Err(error("it is larger than any cassette".to_owned()));
         }
         let mut cassette = Self::default();
         let mut known = false;
-        for (index, line) in BufReader::new(file.take(LARGEST)).lines().enumerate() {
+        for (index, line) in BufReader::new(file.take(LARGEST_CASSETTE)).lines().enumerate() {
             let at = |problem: String| error(format!("line {}: {problem}", index + 1));
             let line = line.map_err(|problem| at(problem.to_string()))?;
-            match serde_json::from_str::<Line>(&line).map_err(|problem| at(problem.to_string()))? {
-                Line::Cassette { schema_version: SCHEMA_VERSION, .. } => known = true,
-                Line::Cassette { schema_version, .. } => {
+            match serde_json::from_str::<CassetteLine>(&line).map_err(|problem| at(problem.to_string()))? {
+                CassetteLine::Cassette { schema_version: SCHEMA_VERSION, .. } => known = true,
+                CassetteLine::Cassette { schema_version, .. } => {
                     return Err(at(format!("version {schema_version} is not known here")));
                 }
-                Line::Text { digest, text } => {
+                CassetteLine::Text { digest, text } => {
                     cassette.texts.insert(digest, text);
                 }
-                Line::Exchange(exchange) => cassette.exchanges.push(exchange),
+                CassetteLine::Exchange(exchange) => cassette.exchanges.push(exchange),
             }
             if !known {
                 return Err(at("it does not say that it is a cassette".to_owned()));
@@ -142,7 +142,7 @@ impl Cassette {
     }
 
     /// Who asked in it.
-    pub fn scopes(&self) -> Vec<(ScopeKind, String)> {
+    pub fn recorded_scopes(&self) -> Vec<(ScopeKind, String)> {
         let mut scopes: Vec<_> =
             self.exchanges.iter().map(|exchange| (exchange.kind, exchange.trial.clone())).collect();
         scopes.sort();
@@ -152,7 +152,7 @@ impl Cassette {
 }
 
 /// The events of a stream.
-pub fn events(stream: &str) -> Vec<Event> {
+pub fn parse_events(stream: &str) -> Vec<CassetteEvent> {
     let stream = stream.replace("\r\n", "\n");
     let block = |block: &str| {
         let field = |line: &str, name: &str| {
@@ -165,12 +165,12 @@ pub fn events(stream: &str) -> Vec<Event> {
         }
         let data = data.join("\n");
         let data = serde_json::from_str(&data).unwrap_or(Value::String(data));
-        Some(Event { event, data })
+        Some(CassetteEvent { event, data })
     };
     stream.split("\n\n").filter_map(block).collect()
 }
 
-impl Event {
+impl CassetteEvent {
     pub fn render(&self) -> String {
         let event = self.event.as_ref().map(|event| format!("event: {event}\n")).unwrap_or_default();
         match &self.data {
@@ -181,7 +181,7 @@ impl Event {
 }
 
 /// Where the APIs put the pieces of a text that they stream.
-const PIECES: [&str; 8] = [
+const STREAMED_TEXT_FIELDS: [&str; 8] = [
     "/delta/text",
     "/delta/partial_json",
     "/delta/thinking",
@@ -194,8 +194,8 @@ const PIECES: [&str; 8] = [
 
 /// Joins the pieces of each text, so that a place or a secret in it is whole and can be found.
 /// What only serves the wire goes: pings, padding.
-pub fn joined(events: Vec<Event>) -> Vec<Event> {
-    let mut out: Vec<Event> = Vec::new();
+pub fn join_text_pieces(events: Vec<CassetteEvent>) -> Vec<CassetteEvent> {
+    let mut out: Vec<CassetteEvent> = Vec::new();
     for mut event in events {
         if event.data.get("type").is_some_and(|kind| kind == "ping") {
             continue;
@@ -203,8 +203,9 @@ pub fn joined(events: Vec<Event>) -> Vec<Event> {
         if let Some(fields) = event.data.as_object_mut() {
             fields.shift_remove("obfuscation");
         }
-        let continues =
-            out.last_mut().is_some_and(|last| last.event == event.event && join(&mut last.data, &event.data));
+        let continues = out
+            .last_mut()
+            .is_some_and(|last| last.event == event.event && append_piece(&mut last.data, &event.data));
         if !continues {
             out.push(event);
         }
@@ -213,8 +214,8 @@ pub fn joined(events: Vec<Event>) -> Vec<Event> {
 }
 
 /// Adds the second's piece to the first's, if they differ in nothing else.
-fn join(first: &mut Value, second: &Value) -> bool {
-    let Some(at) = PIECES
+fn append_piece(first: &mut Value, second: &Value) -> bool {
+    let Some(at) = STREAMED_TEXT_FIELDS
         .iter()
         .find(|at| [&*first, second].iter().all(|one| one.pointer(at).is_some_and(Value::is_string)))
     else {
@@ -249,49 +250,52 @@ fn without_piece(mut value: Value, at: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::{Block, Counted, Reply, SseEvent, Stop};
-    use practicum_core::model::Usage;
+    use crate::llm::{ContentBlock, ModelReply, ReplyCounts, SseEvent, StopReason};
+    use practicum_core::model::TokenUsage;
     use serde_json::json;
 
     #[test]
     fn pieces_are_joined_in_every_api() {
         let long = format!("{{\"path\":\"/a/very/long{}/path\"}}", "/x".repeat(60));
-        for api in Api::ALL {
-            let reply = Reply {
+        for api in ModelApi::ALL {
+            let reply = ModelReply {
                 id: "r".into(),
                 model: "m".into(),
                 blocks: vec![
-                    Block::Text { text: "y".repeat(200) },
-                    Block::ToolUse {
+                    ContentBlock::Text { text: "y".repeat(200) },
+                    ContentBlock::ToolUse {
                         id: "t".into(),
                         name: "Write".into(),
                         input: serde_json::from_str(&long).expect("JSON"),
                     },
                 ],
-                stop: Stop::ToolUse,
-                usage: Usage { input: 1, output: 2, ..Usage::default() },
+                stop: StopReason::ToolUse,
+                usage: TokenUsage { input: 1, output: 2, ..TokenUsage::default() },
             };
-            let stream: String = api.wire().reply_to_events(&reply).iter().map(SseEvent::render).collect();
-            let split = events(&stream);
-            let whole = joined(split.clone());
+            let stream: String =
+                api.wire_format().reply_to_events(&reply).iter().map(SseEvent::render).collect();
+            let split = parse_events(&stream);
+            let whole = join_text_pieces(split.clone());
             assert!(whole.len() < split.len(), "{api:?}");
             let holds = |text: &str| {
                 whole.iter().any(|event| {
-                    PIECES.iter().any(|at| event.data.pointer(at).and_then(Value::as_str) == Some(text))
+                    STREAMED_TEXT_FIELDS
+                        .iter()
+                        .any(|at| event.data.pointer(at).and_then(Value::as_str) == Some(text))
                 })
             };
             assert!(holds(&"y".repeat(200)) && holds(&long), "{api:?}: {whole:?}");
-            let again: String = whole.iter().map(Event::render).collect();
-            assert_eq!(events(&again), whole, "{api:?}");
-            let mut counted = Counted::default();
-            whole.iter().for_each(|event| counted.take_in(api, &event.data));
+            let again: String = whole.iter().map(CassetteEvent::render).collect();
+            assert_eq!(parse_events(&again), whole, "{api:?}");
+            let mut counted = ReplyCounts::default();
+            whole.iter().for_each(|event| counted.add_json(api, &event.data));
             assert_eq!(counted.usage, Some(reply.usage), "{api:?}");
         }
     }
 
     #[test]
     fn different_texts_are_not_joined() {
-        let delta = |index: u32, kind: &str, field: &str| Event {
+        let delta = |index: u32, kind: &str, field: &str| CassetteEvent {
             event: Some("content_block_delta".to_owned()),
             data: json!({"index": index, "delta": {"type": kind, field: "a"}}),
         };
@@ -300,7 +304,7 @@ mod tests {
             delta(1, "text_delta", "text"),
             delta(1, "input_json_delta", "partial_json"),
         ];
-        assert_eq!(joined(events.clone()), events);
+        assert_eq!(join_text_pieces(events.clone()), events);
     }
 
     #[test]

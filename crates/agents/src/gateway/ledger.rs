@@ -2,12 +2,12 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Prices;
-use practicum_core::model::Usage;
+use super::PriceTable;
+use practicum_core::model::TokenUsage;
 
 /// The most a run may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Budget {
+pub struct SpendingBudget {
     pub max_cost: Option<f64>,
     /// All tokens, those from a cache included.
     pub max_tokens: Option<u64>,
@@ -16,80 +16,80 @@ pub struct Budget {
 /// Requests that are open when the budget is used up go on to their end, so a run can use more
 /// than its budget by what was open at that moment.
 #[derive(Default)]
-pub struct Ledger {
-    budget: Budget,
-    prices: Prices,
-    spent: Mutex<Spent>,
+pub struct SpendingLedger {
+    budget: SpendingBudget,
+    prices: PriceTable,
+    totals: Mutex<LedgerTotals>,
 }
 
 #[derive(Default)]
-struct Spent {
+struct LedgerTotals {
     tokens: u64,
     cost: f64,
     /// Some of the money is not in `cost`, because nobody knows it.
-    unknown: bool,
+    cost_unknown: bool,
     /// Somebody was refused.
-    cut: bool,
+    refused_any: bool,
 }
 
 /// Why a request is not made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Denied {
-    UsedUp(String),
+pub enum SpendingDenial {
+    BudgetUsedUp(String),
     /// A limit in money cannot be kept with a model whose price nobody knows.
-    NoPrice(String),
+    UnknownPrice(String),
 }
 
-impl Ledger {
-    pub fn new(budget: Budget, prices: Prices) -> Self {
-        Self { budget, prices, spent: Mutex::default() }
+impl SpendingLedger {
+    pub fn new(budget: SpendingBudget, prices: PriceTable) -> Self {
+        Self { budget, prices, totals: Mutex::default() }
     }
 
-    fn spent(&self) -> MutexGuard<'_, Spent> {
-        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_totals(&self) -> MutexGuard<'_, LedgerTotals> {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn has_budget(&self) -> bool {
-        self.budget != Budget::default()
+        self.budget != SpendingBudget::default()
     }
 
-    pub fn prices(&self) -> &Prices {
+    pub fn prices(&self) -> &PriceTable {
         &self.prices
     }
 
-    pub fn spend(&self, usage: Usage, cost: Option<f64>) {
-        let mut spent = self.spent();
+    pub fn record_spending(&self, usage: TokenUsage, cost: Option<f64>) {
+        let mut spent = self.lock_totals();
         spent.tokens = [usage.input, usage.output, usage.cache_read, usage.cache_write]
             .iter()
             .fold(spent.tokens, |sum, more| sum.saturating_add(*more));
         match cost {
             Some(cost) => spent.cost += cost,
-            None => spent.unknown = true,
+            None => spent.cost_unknown = true,
         }
     }
 
     /// What is used up, in words; `None` while there is something left.
-    pub fn used_up(&self) -> Option<String> {
-        let spent = self.spent();
+    pub fn describe_used_up(&self) -> Option<String> {
+        let spent = self.lock_totals();
         match self.budget {
-            Budget { max_cost: Some(most), .. } if spent.cost >= most => {
+            SpendingBudget { max_cost: Some(most), .. } if spent.cost >= most => {
                 Some(format!("${:.4} of ${most} are spent", spent.cost))
             }
-            Budget { max_tokens: Some(most), .. } if spent.tokens >= most => {
+            SpendingBudget { max_tokens: Some(most), .. } if spent.tokens >= most => {
                 Some(format!("{} of {most} tokens are used", spent.tokens))
             }
-            Budget { .. } => None,
+            SpendingBudget { .. } => None,
         }
     }
 
     /// Asked before a request is made.
-    pub fn may_ask(&self, model: &str) -> Result<(), Denied> {
-        if let Some(why) = self.used_up() {
-            self.spent().cut = true;
-            return Err(Denied::UsedUp(format!("the budget of the run is used up: {why}")));
+    pub fn check_request_allowed(&self, model: &str) -> Result<(), SpendingDenial> {
+        if let Some(why) = self.describe_used_up() {
+            self.lock_totals().refused_any = true;
+            return Err(SpendingDenial::BudgetUsedUp(format!("the budget of the run is used up: {why}")));
         }
-        if self.budget.max_cost.is_some() && self.prices.of(model).is_none() {
-            return Err(Denied::NoPrice(format!(
+        if self.budget.max_cost.is_some() && self.prices.price_of(model).is_none() {
+            return Err(SpendingDenial::UnknownPrice(format!(
                 "the price of {model:?} is unknown, so the limit in money cannot be kept; say it with \
                  --prices, or limit tokens"
             )));
@@ -98,13 +98,13 @@ impl Ledger {
     }
 
     /// Whether the budget kept anybody from asking.
-    pub fn cut(&self) -> bool {
-        self.spent().cut
+    pub fn has_refused_requests(&self) -> bool {
+        self.lock_totals().refused_any
     }
 
     /// Whether a limit in money holds only for a part of what was spent.
-    pub fn is_blind(&self) -> bool {
-        self.budget.max_cost.is_some() && self.spent().unknown
+    pub fn has_unknown_costs(&self) -> bool {
+        self.budget.max_cost.is_some() && self.lock_totals().cost_unknown
     }
 }
 
@@ -114,8 +114,8 @@ mod tests {
 
     #[test]
     fn a_budget_is_used_up() {
-        let tokens = |output| Usage { input: 10, output, cache_read: 5, cache_write: 5 };
-        let budget = |max_cost, max_tokens| Budget { max_cost, max_tokens };
+        let tokens = |output| TokenUsage { input: 10, output, cache_read: 5, cache_write: 5 };
+        let budget = |max_cost, max_tokens| SpendingBudget { max_cost, max_tokens };
         for (budget, model, used, cost, expected) in [
             (budget(None, None), "m", tokens(1_000_000), None, Ok(())),
             (budget(None, Some(100)), "m", tokens(79), None, Ok(())),
@@ -124,13 +124,15 @@ mod tests {
             (budget(Some(0.5), None), "gpt-5.4", tokens(1), Some(0.5), Err("$0.5000 of $0.5")),
             (budget(Some(0.5), None), "m", tokens(1), None, Err("the price of \"m\" is unknown")),
         ] {
-            let ledger = Ledger::new(budget, Prices::default());
-            ledger.spend(used, cost);
-            match (ledger.may_ask(model), expected) {
-                (Ok(()), Ok(())) => assert!(!ledger.cut()),
-                (Err(Denied::UsedUp(why)), Err(part)) => assert!(why.contains(part) && ledger.cut(), "{why}"),
-                (Err(Denied::NoPrice(why)), Err(part)) => {
-                    assert!(why.contains(part) && !ledger.cut(), "{why}")
+            let ledger = SpendingLedger::new(budget, PriceTable::default());
+            ledger.record_spending(used, cost);
+            match (ledger.check_request_allowed(model), expected) {
+                (Ok(()), Ok(())) => assert!(!ledger.has_refused_requests()),
+                (Err(SpendingDenial::BudgetUsedUp(why)), Err(part)) => {
+                    assert!(why.contains(part) && ledger.has_refused_requests(), "{why}")
+                }
+                (Err(SpendingDenial::UnknownPrice(why)), Err(part)) => {
+                    assert!(why.contains(part) && !ledger.has_refused_requests(), "{why}")
                 }
                 (found, expected) => panic!("{budget:?}: {found:?}, expected {expected:?}"),
             }

@@ -4,20 +4,20 @@
 //! `Answer` decides, as that API sends it; and who asked how much. Never: reached from elsewhere.
 
 mod cassette;
-mod count;
 mod ledger;
-mod meter;
-mod normal;
-mod play;
+mod normalise;
+mod passthrough;
 mod prices;
 mod record;
 mod replay;
 mod schema;
 mod scope;
 mod script;
+mod script_player;
 mod server;
 #[cfg(test)]
 mod tests;
+mod token_counter;
 mod upstream;
 
 use std::collections::BTreeMap;
@@ -34,18 +34,18 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use cassette::{Cassette, CassetteError};
-pub use ledger::{Budget, Denied, Ledger};
-pub use meter::Meter;
-pub use prices::{Prices, PricesError};
-pub use record::{Record, Scrub};
-pub use replay::Replay;
+pub use ledger::{SpendingBudget, SpendingDenial, SpendingLedger};
+pub use passthrough::Passthrough;
+pub use prices::{PriceTable, PricesError};
+pub use record::{CassetteRecorder, SecretScrubber};
+pub use replay::CassetteReplay;
 pub use schema::schema as script_schema;
-pub use scope::{Halt, Scope, ScopeKind, TrialScope};
-pub use script::Script;
+pub use scope::{GatewayHalt, GatewayScope, ScopeAccount, ScopeKind};
+pub use script::ModelScript;
 pub use upstream::Upstream;
 
-use crate::llm::{Api, Reply, Request};
-use scope::Registry;
+use crate::llm::{ModelApi, ModelReply, ModelRequest};
+use scope::ScopeRegistry;
 
 /// How long open connections get when the gateway stops.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
@@ -57,12 +57,12 @@ const BYTES_PER_TOKEN: usize = 4;
 const LARGEST_REPLY: usize = 32 * 1024 * 1024;
 
 /// One request of an agent or a judge.
-pub struct Call<'a> {
-    pub scope: &'a TrialScope,
-    pub api: Api,
-    pub request: &'a Request,
+pub struct GatewayCall<'a> {
+    pub scope: &'a ScopeAccount,
+    pub api: ModelApi,
+    pub request: &'a ModelRequest,
     /// The body as it came.
-    pub raw: &'a [u8],
+    pub raw_body: &'a [u8],
     pub query: Option<&'a str>,
     pub headers: &'a HeaderMap,
     /// From 1, within the scope.
@@ -70,8 +70,8 @@ pub struct Call<'a> {
 }
 
 /// A request that no model is needed for: which models there are, how many tokens a text has.
-pub struct Aside<'a> {
-    pub api: Api,
+pub struct AuxiliaryCall<'a> {
+    pub api: ModelApi,
     /// Behind `/v1/`.
     pub path: &'a str,
     pub query: Option<&'a str>,
@@ -81,26 +81,27 @@ pub struct Aside<'a> {
 }
 
 /// Decides what a request gets. A script is one way; passing on, recording and replaying are others.
-pub trait Answer: Send + Sync {
-    fn answer<'a>(&'a self, call: Call<'a>) -> Answering<'a>;
+pub trait Responder: Send + Sync {
+    fn answer<'a>(&'a self, call: GatewayCall<'a>) -> AnswerFuture<'a>;
 
     /// `None` leaves it to the gateway.
-    fn aside<'a>(&'a self, _aside: Aside<'a>) -> Asides<'a> {
+    fn answer_auxiliary<'a>(&'a self, _aside: AuxiliaryCall<'a>) -> AuxiliaryFuture<'a> {
         Box::pin(std::future::ready(None))
     }
 
     /// What the reader of a result should know once the trial has asked its last.
-    fn left_over(&self, _scope: &TrialScope) -> Option<String> {
+    fn closing_note(&self, _scope: &ScopeAccount) -> Option<String> {
         None
     }
 }
 
-pub type Answering<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
-pub type Asides<'a> = Pin<Box<dyn Future<Output = Option<Result<Passed, Refusal>>> + Send + 'a>>;
+pub type AnswerFuture<'a> = Pin<Box<dyn Future<Output = GatewayAnswer> + Send + 'a>>;
+pub type AuxiliaryFuture<'a> =
+    Pin<Box<dyn Future<Output = Option<Result<PassedResponse, GatewayRefusal>>> + Send + 'a>>;
 
 /// What the client will see, and when.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct GatewayAnswer {
     /// Before the first byte.
     pub wait: Duration,
     pub delivery: Delivery,
@@ -108,38 +109,38 @@ pub struct Outcome {
 
 #[derive(Debug)]
 pub enum Delivery {
-    Whole(Reply),
+    Whole(ModelReply),
     /// As another server sent it, byte by byte.
-    Passed(Passed),
+    PassedThrough(PassedResponse),
     /// Half of the reply; then the connection drops.
-    Truncated(Reply),
+    Truncated(ModelReply),
     /// Only headers for this long; then the connection drops.
     Stalled(Duration),
     /// The stream opens and reports an error. Without streaming it is an HTTP error.
     BrokenOff {
-        reply: Reply,
+        reply: ModelReply,
         kind: String,
         message: String,
     },
-    Refused(Refusal),
+    Refused(GatewayRefusal),
     /// The connection drops before any header.
     Dropped,
 }
 
 /// A response that comes in its own time.
-pub struct Passed {
+pub struct PassedResponse {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
 }
 
-impl std::fmt::Debug for Passed {
+impl std::fmt::Debug for PassedResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Passed").field("status", &self.status).finish_non_exhaustive()
     }
 }
 
-impl Passed {
+impl PassedResponse {
     fn is_stream(&self) -> bool {
         let kind = self.headers.get(axum::http::header::CONTENT_TYPE);
         kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
@@ -147,7 +148,7 @@ impl Passed {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct GatewayRefusal {
     pub status: u16,
     /// The API's word for it, such as `overloaded_error`.
     pub kind: String,
@@ -155,13 +156,13 @@ pub struct Refusal {
     pub headers: BTreeMap<String, String>,
 }
 
-impl From<Delivery> for Outcome {
+impl From<Delivery> for GatewayAnswer {
     fn from(delivery: Delivery) -> Self {
         Self { wait: Duration::ZERO, delivery }
     }
 }
 
-impl Refusal {
+impl GatewayRefusal {
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::with_status(400, message)
     }
@@ -169,21 +170,21 @@ impl Refusal {
     pub fn with_status(status: u16, message: impl Into<String>) -> Self {
         Self {
             status,
-            kind: kind_of_status(status).to_owned(),
+            kind: error_kind_for_status(status).to_owned(),
             message: message.into(),
             headers: BTreeMap::new(),
         }
     }
 
     /// Tells clients that asking again is no use.
-    pub fn for_good(mut self) -> Self {
+    pub fn without_retry(mut self) -> Self {
         self.headers.insert("x-should-retry".to_owned(), "false".to_owned());
         self
     }
 }
 
 /// Anthropic's words, which are the most telling; OpenAI's clients go by the status.
-fn kind_of_status(status: u16) -> &'static str {
+fn error_kind_for_status(status: u16) -> &'static str {
     match status {
         401 => "authentication_error",
         402 => "billing_error",
@@ -199,40 +200,41 @@ fn kind_of_status(status: u16) -> &'static str {
 }
 
 /// How a gateway is run.
-pub struct Setup {
-    pub answer: Arc<dyn Answer>,
+pub struct GatewayOptions {
+    pub responder: Arc<dyn Responder>,
     /// Pays for what is asked.
-    pub ledger: Arc<Ledger>,
+    pub ledger: Arc<SpendingLedger>,
     /// 0 for any that is free.
     pub port: u16,
     /// Hears a line for each request.
-    pub log: Option<Log>,
+    pub log: Option<RequestLog>,
 }
 
-pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
+pub type RequestLog = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A running gateway. Dropping it ends what is open; `stop` also waits for that.
 pub struct Gateway {
     address: SocketAddr,
-    registry: Arc<Registry>,
-    answer: Arc<dyn Answer>,
+    registry: Arc<ScopeRegistry>,
+    responder: Arc<dyn Responder>,
     stopping: watch::Sender<bool>,
     server: Option<JoinHandle<()>>,
 }
 
 impl Gateway {
-    pub async fn start(answer: Arc<dyn Answer>) -> std::io::Result<Self> {
-        Self::set_up(Setup { answer, ledger: Arc::default(), port: 0, log: None }).await
+    pub async fn start(answer: Arc<dyn Responder>) -> std::io::Result<Self> {
+        Self::start_with(GatewayOptions { responder: answer, ledger: Arc::default(), port: 0, log: None })
+            .await
     }
 
-    pub async fn set_up(setup: Setup) -> std::io::Result<Self> {
+    pub async fn start_with(setup: GatewayOptions) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", setup.port)).await?;
         let address = listener.local_addr()?;
-        let registry = Arc::new(Registry::default());
-        let answer = Arc::clone(&setup.answer);
+        let registry = Arc::new(ScopeRegistry::default());
+        let answer = Arc::clone(&setup.responder);
         let (stopping, stopped) = watch::channel(false);
         let server = tokio::spawn(server::serve(listener, Arc::clone(&registry), setup, stopped));
-        Ok(Self { address, registry, answer, stopping, server: Some(server) })
+        Ok(Self { address, registry, responder: answer, stopping, server: Some(server) })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -240,20 +242,20 @@ impl Gateway {
     }
 
     /// An address of its own for one trial or judge. It is gone when the scope is dropped.
-    pub fn register(&self, name: &str, kind: ScopeKind, vars: BTreeMap<String, String>) -> Scope {
-        let scope = TrialScope::new(name, kind, vars);
-        Scope::register(&self.registry, &self.answer, self.address, scope)
+    pub fn register(&self, name: &str, kind: ScopeKind, vars: BTreeMap<String, String>) -> GatewayScope {
+        let scope = ScopeAccount::new(name, kind, vars);
+        GatewayScope::register(&self.registry, &self.responder, self.address, scope)
     }
 
     pub async fn stop(mut self) {
-        self.begin_to_stop();
+        self.request_stop();
         if let Some(server) = self.server.take() {
             // What does not end by itself dies with the runtime.
             let _ = tokio::time::timeout(STOP_WITHIN, server).await;
         }
     }
 
-    fn begin_to_stop(&self) {
+    fn request_stop(&self) {
         self.stopping.send_replace(true);
         self.registry.close_all();
     }
@@ -261,6 +263,6 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        self.begin_to_stop();
+        self.request_stop();
     }
 }

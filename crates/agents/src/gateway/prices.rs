@@ -5,16 +5,16 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use practicum_core::model::Usage;
+use practicum_core::model::TokenUsage;
 
-const KNOWN: &str = include_str!("prices.toml");
+const BUILTIN_PRICES: &str = include_str!("prices.toml");
 
-const PER: f64 = 1_000_000.0;
+const TOKENS_PER_PRICE: f64 = 1_000_000.0;
 
 /// USD per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Price {
+pub struct ModelPrice {
     pub input: f64,
     pub output: f64,
     pub cache_read: f64,
@@ -23,10 +23,10 @@ pub struct Price {
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Prices {
+pub struct PriceTable {
     /// When they were right.
     pub date: String,
-    models: BTreeMap<String, Price>,
+    models: BTreeMap<String, ModelPrice>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -36,20 +36,20 @@ pub struct PricesError {
     problem: String,
 }
 
-impl Default for Prices {
+impl Default for PriceTable {
     fn default() -> Self {
-        toml::from_str(KNOWN).expect("our own table is in order")
+        toml::from_str(BUILTIN_PRICES).expect("our own table is in order")
     }
 }
 
-impl Prices {
+impl PriceTable {
     /// Our table, and the file's rows before ours.
-    pub fn with_file(path: &Path) -> Result<Self, PricesError> {
+    pub fn with_user_file(path: &Path) -> Result<Self, PricesError> {
         let error = |problem: String| PricesError { path: path.display().to_string(), problem };
         let text = std::fs::read_to_string(path).map_err(|problem| error(problem.to_string()))?;
-        let own: Prices = toml::from_str(&text).map_err(|problem| error(problem.to_string()))?;
-        let wrong = |price: &Price| {
-            let Price { input, output, cache_read, cache_write } = *price;
+        let own: PriceTable = toml::from_str(&text).map_err(|problem| error(problem.to_string()))?;
+        let wrong = |price: &ModelPrice| {
+            let ModelPrice { input, output, cache_read, cache_write } = *price;
             [input, output, cache_read, cache_write].iter().any(|usd| !usd.is_finite() || *usd < 0.0)
         };
         if let Some((model, _)) = own.models.iter().find(|(_, price)| wrong(price)) {
@@ -62,21 +62,21 @@ impl Prices {
 
     /// The price of a model or of a dated version of it. What a longer name costs cannot be told
     /// from a shorter one: a "pro" costs ten times as much.
-    pub fn of(&self, model: &str) -> Option<&Price> {
+    pub fn price_of(&self, model: &str) -> Option<&ModelPrice> {
         let fits = |name: &str| model.strip_prefix(name).is_some_and(is_version);
         self.models.iter().find(|(name, _)| fits(name)).map(|(_, price)| price)
     }
 
     /// `None` if nobody knows.
-    pub fn cost(&self, model: &str, usage: Usage) -> Option<f64> {
-        let price = self.of(model)?;
+    pub fn cost(&self, model: &str, usage: TokenUsage) -> Option<f64> {
+        let price = self.price_of(model)?;
         let parts = [
             (usage.input, price.input),
             (usage.output, price.output),
             (usage.cache_read, price.cache_read),
             (usage.cache_write, price.cache_write),
         ];
-        Some(parts.iter().map(|(tokens, usd)| *tokens as f64 * usd / PER).sum())
+        Some(parts.iter().map(|(tokens, usd)| *tokens as f64 * usd / TOKENS_PER_PRICE).sum())
     }
 }
 
@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn an_unknown_model_costs_nobody_knows_what() {
-        let prices = Prices::default();
-        let usage = Usage { input: 1_000_000, output: 100_000, cache_read: 10_000_000, cache_write: 0 };
+        let prices = PriceTable::default();
+        let usage = TokenUsage { input: 1_000_000, output: 100_000, cache_read: 10_000_000, cache_write: 0 };
         for (model, expected) in [
             ("claude-sonnet-4-6", Some(3.0 + 1.5 + 3.0)),
             ("claude-sonnet-4-6-20260101", Some(7.5)),
@@ -122,14 +122,14 @@ mod tests {
         };
         let write = |text: String| std::fs::write(&path, text).expect("written");
         write(format!("date = \"2030-01-01\"\n[models]\nmine = {}\n\"gpt-5.4\" = {}", row(1.0), row(9.0)));
-        let prices = Prices::with_file(&path).expect("prices");
-        let million = Usage { input: 1_000_000, ..Usage::default() };
+        let prices = PriceTable::with_user_file(&path).expect("prices");
+        let million = TokenUsage { input: 1_000_000, ..TokenUsage::default() };
         assert_eq!(prices.cost("mine", million), Some(1.0));
         assert_eq!(prices.cost("gpt-5.4", million), Some(9.0));
         assert_eq!(prices.cost("claude-opus-4-6", million), Some(5.0));
         for wrong in [format!("date = \"x\"\n[models]\nm = {}", row(-1.0)), "models = 3".to_owned()] {
             write(wrong.clone());
-            assert!(Prices::with_file(&path).is_err(), "{wrong}");
+            assert!(PriceTable::with_user_file(&path).is_err(), "{wrong}");
         }
     }
 }

@@ -2,75 +2,87 @@
 
 use serde_json::{Value, json};
 
-use super::script::{MOST_TIMES, MOST_TOKENS, STOPS};
-use practicum_core::tree::shape::{self, Mapping, named};
+use super::script::{MOST_TIMES, MOST_TOKENS, STOP_REASONS};
+use practicum_core::tree::json_schema::{self, MappingSchema, reference};
 
 /// What a script may hold, as JSON Schema.
 pub fn schema() -> Value {
     let answers = json!({"required": ["scenarios"], "properties": {"scenarios": {"minItems": 1}}});
-    let script = Mapping::closed()
-        .must("practicum_script", "The version of the format.", json!({"const": 1}))
-        .may("default", "The answer where no scenario fits; without it, that is an error.", default_step())
-        .may(
+    let script = MappingSchema::closed()
+        .required("practicum_script", "The version of the format.", json!({"const": 1}))
+        .optional(
+            "default",
+            "The answer where no scenario fits; without it, that is an error.",
+            default_step_schema(),
+        )
+        .optional(
             "scenarios",
             "What is answered, and when. The latest message that fits any scenario decides, and the \
              first scenario that fits it.",
-            shape::list(named("scenario")),
+            json_schema::list(reference("scenario")),
         )
-        .with("anyOf", json!([answers, {"required": ["default"]}]));
-    shape::document(
+        .with_keyword("anyOf", json!([answers, {"required": ["default"]}]));
+    json_schema::document(
         "Gateway script (script.yaml)",
         "Answers in place of a model: real agents, real tools, scripted words.",
         script,
-        [("scenario", scenario().into()), ("step", step()), ("tool", tool().into())],
+        [("scenario", scenario_schema().into()), ("step", step_schema()), ("tool", tool_schema().into())],
     )
 }
 
 /// The default answers every time, so it can neither call tools nor fail a number of times.
-fn default_step() -> Value {
+fn default_step_schema() -> Value {
     let barred = |key: &str| json!({"type": "object", "required": [key]});
-    json!({"allOf": [named("step"), {"not": {"anyOf": [barred("tools"), barred("times")]}}]})
+    json!({"allOf": [reference("step"), {"not": {"anyOf": [barred("tools"), barred("times")]}}]})
 }
 
-fn scenario() -> Mapping {
-    Mapping::closed()
-        .may("name", "A name for messages.", shape::text())
-        .may(
+fn scenario_schema() -> MappingSchema {
+    MappingSchema::closed()
+        .optional("name", "A name for messages.", json_schema::text())
+        .optional(
             "to",
             "Whom it answers: agents, judges, or the probes before activation is measured.",
-            shape::default(shape::words(&["agent", "judge", "probe"]), "agent"),
+            json_schema::with_default(json_schema::one_of_words(&["agent", "judge", "probe"]), "agent"),
         )
-        .may("when", "The message it answers; without this, every message.", when())
-        .must("steps", "The answers, one for each time the model is asked.", shape::some(named("step")))
+        .optional("when", "The message it answers; without this, every message.", condition_schema())
+        .required(
+            "steps",
+            "The answers, one for each time the model is asked.",
+            json_schema::nonempty_list(reference("step")),
+        )
 }
 
-fn when() -> Value {
-    let mapping = Mapping::closed()
-        .may("text", "Text that the message contains, in any case.", shape::filled())
-        .may("regex", "A regular expression that the message matches.", shape::text())
-        .may("marker", "A name that stands as [[name]] in the message.", shape::text())
-        .with("minProperties", json!(1))
-        .with("maxProperties", json!(1));
-    shape::either([shape::filled(), mapping.into()])
+fn condition_schema() -> Value {
+    let mapping = MappingSchema::closed()
+        .optional("text", "Text that the message contains, in any case.", json_schema::nonempty_text())
+        .optional("regex", "A regular expression that the message matches.", json_schema::text())
+        .optional("marker", "A name that stands as [[name]] in the message.", json_schema::text())
+        .with_keyword("minProperties", json!(1))
+        .with_keyword("maxProperties", json!(1));
+    json_schema::any_of([json_schema::nonempty_text(), mapping.into()])
 }
 
-fn step() -> Value {
-    let step = faults(
-        Mapping::closed()
-            .may("text", "What the model says.", shape::text())
-            .may("thinking", "What the model thinks.", shape::text())
-            .may("tools", "The tools it calls.", shape::list(named("tool")))
-            .may("stop", "Why it stops, if not because it is done or calls a tool.", shape::words(&STOPS))
-            .may("usage", "The tokens it reports.", usage())
-            .may("delay", "How long it takes to answer.", shape::duration()),
+fn step_schema() -> Value {
+    let step = add_fault_schemas(
+        MappingSchema::closed()
+            .optional("text", "What the model says.", json_schema::text())
+            .optional("thinking", "What the model thinks.", json_schema::text())
+            .optional("tools", "The tools it calls.", json_schema::list(reference("tool")))
+            .optional(
+                "stop",
+                "Why it stops, if not because it is done or calls a tool.",
+                json_schema::one_of_words(&STOP_REASONS),
+            )
+            .optional("usage", "The tokens it reports.", usage_schema())
+            .optional("delay", "How long it takes to answer.", json_schema::duration()),
     );
     let said = "What the model says, or a step with its parts. {{workspace}} is the agent's folder, {{skill}} \
                 the name of the skill under test there.";
-    shape::described(said, shape::either([shape::text(), step.into()]))
+    json_schema::with_description(said, json_schema::any_of([json_schema::text(), step.into()]))
 }
 
 /// At most one way to fail, and how often.
-fn faults(step: Mapping) -> Mapping {
+fn add_fault_schemas(step: MappingSchema) -> MappingSchema {
     let needs = |keys: &[&str]| keys.iter().map(|key| json!({"required": [key]})).collect::<Vec<_>>();
     let fails = needs(&["error", "hang", "hang_before_headers", "truncate", "sse_error"]);
     let at_most_one = [fails.clone(), vec![json!({"not": {"anyOf": fails}})]].concat();
@@ -78,48 +90,63 @@ fn faults(step: Mapping) -> Mapping {
     let does = [needs(&["text", "thinking", "stop"]), vec![calls], fails.clone()].concat();
     let header = json!({"type": ["string", "number"]});
     let headers = json!({"type": "object", "additionalProperties": header});
-    step.may("error", "An HTTP status to fail with.", shape::whole(400, 599))
-        .may("type", "The error's type; by default what the status usually means.", shape::text())
-        .may("message", "The error's message.", shape::text())
-        .may("headers", "The error's headers.", shape::such_as(headers, json!([{"retry-after": 1}])))
-        .may("hang", "Headers, then silence for so long, then the connection drops.", shape::duration())
-        .may("hang_before_headers", "Silence for so long, then the connection drops.", shape::duration())
-        .may("truncate", "Half of the reply, then the connection drops.", shape::yes_or_no())
-        .may("sse_error", "The stream opens and reports an error of this type.", shape::text())
-        .may(
+    step.optional("error", "An HTTP status to fail with.", json_schema::integer_between(400, 599))
+        .optional("type", "The error's type; by default what the status usually means.", json_schema::text())
+        .optional("message", "The error's message.", json_schema::text())
+        .optional(
+            "headers",
+            "The error's headers.",
+            json_schema::with_examples(headers, json!([{"retry-after": 1}])),
+        )
+        .optional(
+            "hang",
+            "Headers, then silence for so long, then the connection drops.",
+            json_schema::duration(),
+        )
+        .optional(
+            "hang_before_headers",
+            "Silence for so long, then the connection drops.",
+            json_schema::duration(),
+        )
+        .optional("truncate", "Half of the reply, then the connection drops.", json_schema::boolean())
+        .optional("sse_error", "The stream opens and reports an error of this type.", json_schema::text())
+        .optional(
             "times",
             "How often the step fails before it gives way to the next; without this, each time.",
-            shape::whole(1, MOST_TIMES),
+            json_schema::integer_between(1, MOST_TIMES),
         )
-        .may("then", "The step that it gives way to.", named("step"))
-        .with("anyOf", json!(does))
-        .with("oneOf", json!(at_most_one))
-        .with("dependentRequired", json!({"type": ["error"], "headers": ["error"], "then": ["times"]}))
-        .with("dependentSchemas", json!({"times": {"anyOf": fails}}))
+        .optional("then", "The step that it gives way to.", reference("step"))
+        .with_keyword("anyOf", json!(does))
+        .with_keyword("oneOf", json!(at_most_one))
+        .with_keyword(
+            "dependentRequired",
+            json!({"type": ["error"], "headers": ["error"], "then": ["times"]}),
+        )
+        .with_keyword("dependentSchemas", json!({"times": {"anyOf": fails}}))
 }
 
-fn usage() -> Mapping {
-    let tokens = || shape::whole(0, MOST_TOKENS);
-    Mapping::closed()
-        .may("input", "Tokens read.", tokens())
-        .may("output", "Tokens written.", tokens())
-        .may("cache_read", "Tokens read from a cache.", tokens())
-        .may("cache_write", "Tokens written to a cache.", tokens())
+fn usage_schema() -> MappingSchema {
+    let tokens = || json_schema::integer_between(0, MOST_TOKENS);
+    MappingSchema::closed()
+        .optional("input", "Tokens read.", tokens())
+        .optional("output", "Tokens written.", tokens())
+        .optional("cache_read", "Tokens read from a cache.", tokens())
+        .optional("cache_write", "Tokens written to a cache.", tokens())
 }
 
-fn tool() -> Mapping {
-    Mapping::closed()
-        .must(
+fn tool_schema() -> MappingSchema {
+    MappingSchema::closed()
+        .required(
             "name",
             "The tool, as the agent calls it; `namespace.name` where its API has namespaces.",
-            shape::filled(),
+            json_schema::nonempty_text(),
         )
-        .may(
+        .optional(
             "input",
             "Its arguments; text for a tool that takes text.",
             json!({"type": ["object", "string"]}),
         )
-        .may("id", "The call's id, if it matters.", shape::text())
+        .optional("id", "The call's id, if it matters.", json_schema::text())
 }
 
 #[cfg(test)]
@@ -127,10 +154,10 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    use super::super::Script;
+    use super::super::ModelScript;
     use super::*;
     use practicum_core::model::Diagnostics;
-    use practicum_core::tree::{Source, Syntax, asked};
+    use practicum_core::tree::{SourceFile, SourceSyntax, requested_keys};
 
     const EVERY_KEY: &str = r#"
 practicum_script: 1
@@ -156,9 +183,10 @@ scenarios:
     fn taken(text: &str) -> (bool, bool) {
         let mut diagnostics = Diagnostics::default();
         let path = Path::new("script.yaml");
-        let source = Source::parse(path, text.to_owned(), Syntax::Yaml, &mut diagnostics).expect("YAML");
+        let source =
+            SourceFile::parse(path, text.to_owned(), SourceSyntax::Yaml, &mut diagnostics).expect("YAML");
         let valid = jsonschema::draft202012::is_valid(&schema(), &source.root.to_value());
-        (valid, Script::from_source(&source, &mut diagnostics).is_some())
+        (valid, ModelScript::from_source(&source, &mut diagnostics).is_some())
     }
 
     #[test]
@@ -194,12 +222,12 @@ scenarios:
 
     #[test]
     fn each_mapping_reads_the_keys_that_are_published_for_it() {
-        asked::take();
+        requested_keys::take();
         taken(EVERY_KEY);
         let mut published = BTreeSet::new();
         collect(&schema(), &mut published);
         let owned = |keys: BTreeSet<&str>| keys.into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
-        assert_eq!(published, asked::take().into_iter().map(owned).collect());
+        assert_eq!(published, requested_keys::take().into_iter().map(owned).collect());
     }
 
     fn collect(schema: &Value, found: &mut BTreeSet<BTreeSet<String>>) {

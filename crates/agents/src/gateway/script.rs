@@ -48,14 +48,16 @@ use axum::http::HeaderName;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::{ScopeKind, kind_of_status};
-use crate::llm::Stop;
-use practicum_core::model::{Diagnostics, Usage, parse_duration};
-use practicum_core::tree::{Data, Node, Object, Source, closest, int_of, text_of, wrong_type};
+use super::{ScopeKind, error_kind_for_status};
+use crate::llm::StopReason;
+use practicum_core::model::{Diagnostics, TokenUsage, parse_duration};
+use practicum_core::tree::{
+    NodeData, ObjectReader, SourceFile, TreeNode, closest_word, node_int, node_text, report_wrong_type,
+};
 
 pub(super) const MOST_TIMES: i64 = 1_000_000;
 pub(super) const MOST_TOKENS: i64 = 1_000_000_000;
-pub(super) const STOPS: [&str; 7] = [
+pub(super) const STOP_REASONS: [&str; 7] = [
     "end_turn",
     "tool_use",
     "max_tokens",
@@ -66,23 +68,23 @@ pub(super) const STOPS: [&str; 7] = [
 ];
 
 #[derive(Debug, Clone)]
-pub struct Script {
-    pub(super) default: Option<Step>,
-    pub(super) scenarios: Vec<Scenario>,
+pub struct ModelScript {
+    pub(super) default: Option<ScriptStep>,
+    pub(super) scenarios: Vec<ScriptScenario>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Scenario {
+pub(super) struct ScriptScenario {
     /// In the file, from 0. Names may be the same.
     pub position: usize,
     pub name: String,
-    pub to: ScopeKind,
-    pub when: When,
-    pub steps: Vec<Step>,
+    pub recipient: ScopeKind,
+    pub condition: ScenarioCondition,
+    pub steps: Vec<ScriptStep>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum When {
+pub(super) enum ScenarioCondition {
     Always,
     /// In lower case.
     Text(String),
@@ -91,25 +93,25 @@ pub(super) enum When {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Step {
+pub(super) struct ScriptStep {
     pub text: Option<String>,
     pub thinking: Option<String>,
-    pub tools: Vec<ToolStep>,
-    pub stop: Option<Stop>,
-    pub usage: Option<Usage>,
+    pub tools: Vec<ScriptedToolCall>,
+    pub stop: Option<StopReason>,
+    pub usage: Option<TokenUsage>,
     pub delay: Duration,
-    pub fault: Option<Fault>,
+    pub fault: Option<ScriptFault>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ToolStep {
+pub(super) struct ScriptedToolCall {
     pub name: String,
     pub input: Value,
     pub id: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Fault {
+pub(super) struct ScriptFault {
     pub kind: FaultKind,
     /// `None` fails each time; otherwise the next step's turn comes after so many.
     pub times: Option<u32>,
@@ -124,50 +126,50 @@ pub(super) enum FaultKind {
     SseError { kind: String, message: String },
 }
 
-impl Script {
+impl ModelScript {
     /// The file's text comes back too, so that an excerpt can be shown.
-    pub fn read(path: &Path, diagnostics: &mut Diagnostics) -> (String, Option<Script>) {
-        let (text, source) = Source::read(path, diagnostics);
-        let script = source.and_then(|source| Script::from_source(&source, diagnostics));
+    pub fn read(path: &Path, diagnostics: &mut Diagnostics) -> (String, Option<ModelScript>) {
+        let (text, source) = SourceFile::read(path, diagnostics);
+        let script = source.and_then(|source| ModelScript::from_source(&source, diagnostics));
         (text, script)
     }
 
     /// Whether there is a scenario for them.
-    pub fn answers(&self, kind: ScopeKind) -> bool {
-        self.scenarios.iter().any(|scenario| scenario.to == kind)
+    pub fn has_scenario_for(&self, kind: ScopeKind) -> bool {
+        self.scenarios.iter().any(|scenario| scenario.recipient == kind)
     }
 
-    pub fn from_source(source: &Source, diagnostics: &mut Diagnostics) -> Option<Script> {
-        let mut file = Object::new(&source.root, "the script", diagnostics)?;
+    pub fn from_source(source: &SourceFile, diagnostics: &mut Diagnostics) -> Option<ModelScript> {
+        let mut file = ObjectReader::new(&source.root, "the script", diagnostics)?;
         match file.get("practicum_script") {
             Some(version) => {
-                int_of(version, "practicum_script", 1, 1, diagnostics);
+                node_int(version, "practicum_script", 1, 1, diagnostics);
             }
-            None => file.missing("practicum_script", diagnostics),
+            None => file.report_missing("practicum_script", diagnostics),
         }
-        let default = file.given("default").and_then(|node| default_step(node, diagnostics));
+        let default = file.get_non_null("default").and_then(|node| parse_default_step(node, diagnostics));
         let nodes = file.list("scenarios", diagnostics).unwrap_or_default();
-        if nodes.is_empty() && file.given("default").is_none() {
+        if nodes.is_empty() && file.get_non_null("default").is_none() {
             diagnostics.error("empty-script", None, "the script has neither scenarios nor a default");
         }
         let scenarios = nodes
             .iter()
             .enumerate()
-            .filter_map(|(position, node)| scenario(node, position, diagnostics))
+            .filter_map(|(position, node)| parse_scenario(node, position, diagnostics))
             .collect();
-        file.refuse_rest("the script", diagnostics);
-        (!diagnostics.has_errors()).then_some(Script { default, scenarios })
+        file.reject_unknown_keys("the script", diagnostics);
+        (!diagnostics.has_errors()).then_some(ModelScript { default, scenarios })
     }
 }
 
-fn default_step(node: &Node, diagnostics: &mut Diagnostics) -> Option<Step> {
-    let steps = steps_of(node, diagnostics)?;
+fn parse_default_step(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<ScriptStep> {
+    let steps = parse_steps(node, diagnostics)?;
     let step = steps.into_iter().next()?;
-    if step.passes_after().is_some() {
+    if step.failures_before_next().is_some() {
         diagnostics.error("default-with-times", node.span, "the default is one step, without \"times\"");
     }
     if !step.tools.is_empty() {
-        diagnostics.error_help(
+        diagnostics.error_with_help(
             "default-calls-tools",
             node.span,
             "the default answers every time, so its tools would be called for ever",
@@ -177,53 +179,59 @@ fn default_step(node: &Node, diagnostics: &mut Diagnostics) -> Option<Step> {
     Some(step)
 }
 
-fn scenario(node: &Node, position: usize, diagnostics: &mut Diagnostics) -> Option<Scenario> {
-    let mut object = Object::new(node, "a scenario", diagnostics)?;
+fn parse_scenario(node: &TreeNode, position: usize, diagnostics: &mut Diagnostics) -> Option<ScriptScenario> {
+    let mut object = ObjectReader::new(node, "a scenario", diagnostics)?;
     let name = object.text("name", diagnostics).map_or_else(|| format!("#{}", position + 1), str::to_owned);
-    let to = match object.given("to") {
-        Some(node) => one_of(node, "to", &["agent", "judge", "probe"], diagnostics).map(|to| match to {
-            "judge" => ScopeKind::Judge,
-            "probe" => ScopeKind::Probe,
-            _ => ScopeKind::Agent,
-        }),
+    let to = match object.get_non_null("to") {
+        Some(node) => {
+            parse_one_of(node, "to", &["agent", "judge", "probe"], diagnostics).map(|to| match to {
+                "judge" => ScopeKind::Judge,
+                "probe" => ScopeKind::Probe,
+                _ => ScopeKind::Agent,
+            })
+        }
         None => Some(ScopeKind::Agent),
     };
-    let when = object.given("when").map_or(Some(When::Always), |node| when(node, diagnostics));
-    let steps_node = object.given("steps");
+    let when = object
+        .get_non_null("when")
+        .map_or(Some(ScenarioCondition::Always), |node| parse_condition(node, diagnostics));
+    let steps_node = object.get_non_null("steps");
     let steps = object.list("steps", diagnostics).unwrap_or_default();
     match steps_node {
-        None => object.missing("steps", diagnostics),
+        None => object.report_missing("steps", diagnostics),
         Some(node) if steps.is_empty() && node.as_list().is_some() => {
             diagnostics.error("empty-scenario", node.span, "a scenario needs a step");
         }
         Some(_) => {}
     }
-    let steps = steps.iter().filter_map(|node| steps_of(node, diagnostics)).flatten().collect();
-    object.refuse_rest("a scenario", diagnostics);
-    Some(Scenario { position, name, to: to?, when: when?, steps })
+    let steps = steps.iter().filter_map(|node| parse_steps(node, diagnostics)).flatten().collect();
+    object.reject_unknown_keys("a scenario", diagnostics);
+    Some(ScriptScenario { position, name, recipient: to?, condition: when?, steps })
 }
 
-fn when(node: &Node, diagnostics: &mut Diagnostics) -> Option<When> {
-    if let Data::Text(text) = &node.data {
-        return wanted_text(text, node, diagnostics);
+fn parse_condition(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<ScenarioCondition> {
+    if let NodeData::Text(text) = &node.data {
+        return parse_text_condition(text, node, diagnostics);
     }
-    let mut object = Object::new(node, "\"when\"", diagnostics)?;
-    let text = object.given("text");
-    let regex = object.given("regex");
-    let marker = object.given("marker");
-    object.refuse_rest("\"when\"", diagnostics);
+    let mut object = ObjectReader::new(node, "\"when\"", diagnostics)?;
+    let text = object.get_non_null("text");
+    let regex = object.get_non_null("regex");
+    let marker = object.get_non_null("marker");
+    object.reject_unknown_keys("\"when\"", diagnostics);
     match (text, regex, marker) {
-        (Some(node), None, None) => wanted_text(text_of(node, "text", diagnostics)?, node, diagnostics),
-        (None, Some(node), None) => match Regex::new(text_of(node, "regex", diagnostics)?) {
-            Ok(regex) => Some(When::Regex(regex)),
+        (Some(node), None, None) => {
+            parse_text_condition(node_text(node, "text", diagnostics)?, node, diagnostics)
+        }
+        (None, Some(node), None) => match Regex::new(node_text(node, "regex", diagnostics)?) {
+            Ok(regex) => Some(ScenarioCondition::Regex(regex)),
             Err(problem) => {
                 diagnostics.error("invalid-regex", node.span, format!("not a regular expression: {problem}"));
                 None
             }
         },
         (None, None, Some(node)) => {
-            let name = text_of(node, "marker", diagnostics)?;
-            Some(When::Marker(format!("[[{name}]]")))
+            let name = node_text(node, "marker", diagnostics)?;
+            Some(ScenarioCondition::Marker(format!("[[{name}]]")))
         }
         _ => {
             diagnostics.error(
@@ -236,9 +244,13 @@ fn when(node: &Node, diagnostics: &mut Diagnostics) -> Option<When> {
     }
 }
 
-fn wanted_text(text: &str, node: &Node, diagnostics: &mut Diagnostics) -> Option<When> {
+fn parse_text_condition(
+    text: &str,
+    node: &TreeNode,
+    diagnostics: &mut Diagnostics,
+) -> Option<ScenarioCondition> {
     if text.trim().is_empty() {
-        diagnostics.error_help(
+        diagnostics.error_with_help(
             "empty-text",
             node.span,
             "\"when\" must not be blank",
@@ -246,34 +258,34 @@ fn wanted_text(text: &str, node: &Node, diagnostics: &mut Diagnostics) -> Option
         );
         return None;
     }
-    Some(When::Text(text.to_lowercase()))
+    Some(ScenarioCondition::Text(text.to_lowercase()))
 }
 
 /// A step, and the one after `then`.
-fn steps_of(node: &Node, diagnostics: &mut Diagnostics) -> Option<Vec<Step>> {
-    if let Data::Text(text) = &node.data {
-        return Some(vec![Step::saying(text)]);
+fn parse_steps(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Vec<ScriptStep>> {
+    if let NodeData::Text(text) = &node.data {
+        return Some(vec![ScriptStep::with_text(text)]);
     }
-    let mut object = Object::new(node, "a step", diagnostics)?;
-    let usage = object.given("usage").and_then(|node| usage(node, diagnostics));
+    let mut object = ObjectReader::new(node, "a step", diagnostics)?;
+    let usage = object.get_non_null("usage").and_then(|node| parse_usage(node, diagnostics));
     let tools = object.list("tools", diagnostics).unwrap_or_default();
-    let mut step = Step {
+    let mut step = ScriptStep {
         text: object.text("text", diagnostics).map(str::to_owned),
         thinking: object.text("thinking", diagnostics).map(str::to_owned),
-        tools: tools.iter().filter_map(|node| tool(node, diagnostics)).collect(),
+        tools: tools.iter().filter_map(|node| parse_tool_call(node, diagnostics)).collect(),
         stop: object
-            .given("stop")
-            .and_then(|node| one_of(node, "stop", &STOPS, diagnostics))
-            .map(Stop::from_name),
+            .get_non_null("stop")
+            .and_then(|node| parse_one_of(node, "stop", &STOP_REASONS, diagnostics))
+            .map(StopReason::from_name),
         usage,
-        delay: duration(&mut object, "delay", diagnostics).unwrap_or_default(),
+        delay: parse_duration_key(&mut object, "delay", diagnostics).unwrap_or_default(),
         fault: None,
     };
-    let fault = fault(&mut object, diagnostics);
-    let times_node = object.given("times");
-    let times = times_node.and_then(|node| int_of(node, "times", 1, MOST_TIMES, diagnostics));
-    let then = object.given("then");
-    object.refuse_rest("a step", diagnostics);
+    let fault = parse_fault(&mut object, diagnostics);
+    let times_node = object.get_non_null("times");
+    let times = times_node.and_then(|node| node_int(node, "times", 1, MOST_TIMES, diagnostics));
+    let then = object.get_non_null("then");
+    object.reject_unknown_keys("a step", diagnostics);
     if let (Some(node), None) = (times_node, &fault) {
         diagnostics.error(
             "times-without-fault",
@@ -282,7 +294,7 @@ fn steps_of(node: &Node, diagnostics: &mut Diagnostics) -> Option<Vec<Step>> {
         );
     }
     if let (Some(node), None) = (then, times_node) {
-        diagnostics.error_help(
+        diagnostics.error_with_help(
             "then-without-times",
             node.span,
             "\"then\" would never be reached",
@@ -294,16 +306,16 @@ fn steps_of(node: &Node, diagnostics: &mut Diagnostics) -> Option<Vec<Step>> {
         diagnostics.error("empty-step", node.span, "the step neither says, calls nor fails anything");
     }
     let times = times.and_then(|times| u32::try_from(times).ok());
-    step.fault = fault.map(|kind| Fault { kind, times });
+    step.fault = fault.map(|kind| ScriptFault { kind, times });
     let mut steps = vec![step];
     if let Some(then) = then {
-        steps.extend(steps_of(then, diagnostics)?);
+        steps.extend(parse_steps(then, diagnostics)?);
     }
     Some(steps)
 }
 
-impl Step {
-    pub fn saying(text: &str) -> Self {
+impl ScriptStep {
+    pub fn with_text(text: &str) -> Self {
         Self {
             text: Some(text.to_owned()),
             thinking: None,
@@ -316,62 +328,71 @@ impl Step {
     }
 
     /// How often it fails before the next step's turn comes.
-    pub fn passes_after(&self) -> Option<u32> {
+    pub fn failures_before_next(&self) -> Option<u32> {
         self.fault.as_ref().and_then(|fault| fault.times)
     }
 }
 
-fn tool(node: &Node, diagnostics: &mut Diagnostics) -> Option<ToolStep> {
-    let mut object = Object::new(node, "a tool call", diagnostics)?;
+fn parse_tool_call(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<ScriptedToolCall> {
+    let mut object = ObjectReader::new(node, "a tool call", diagnostics)?;
     let name = object.required_text("name", diagnostics);
     let id = object.text("id", diagnostics).map(str::to_owned);
-    let input = match object.given("input") {
+    let input = match object.get_non_null("input") {
         None => json!({}),
         Some(node) => match node.data {
-            Data::Map(_) | Data::Text(_) => node.to_value(),
-            Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::List(_) => {
-                wrong_type(node, "input", "a mapping, or text for a tool that takes text", diagnostics);
+            NodeData::Map(_) | NodeData::Text(_) => node.to_value(),
+            NodeData::Null
+            | NodeData::Bool(_)
+            | NodeData::Int(_)
+            | NodeData::Float(_)
+            | NodeData::List(_) => {
+                report_wrong_type(
+                    node,
+                    "input",
+                    "a mapping, or text for a tool that takes text",
+                    diagnostics,
+                );
                 json!({})
             }
         },
     };
-    object.refuse_rest("a tool call", diagnostics);
-    Some(ToolStep { name: name?.to_owned(), input, id })
+    object.reject_unknown_keys("a tool call", diagnostics);
+    Some(ScriptedToolCall { name: name?.to_owned(), input, id })
 }
 
-fn usage(node: &Node, diagnostics: &mut Diagnostics) -> Option<Usage> {
-    let mut object = Object::new(node, "\"usage\"", diagnostics)?;
+fn parse_usage(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<TokenUsage> {
+    let mut object = ObjectReader::new(node, "\"usage\"", diagnostics)?;
     let mut tokens = |key| {
         let count = object.int(key, 0, MOST_TOKENS, diagnostics).unwrap_or(0);
         u64::try_from(count).unwrap_or(0)
     };
-    let usage = Usage {
+    let usage = TokenUsage {
         input: tokens("input"),
         output: tokens("output"),
         cache_read: tokens("cache_read"),
         cache_write: tokens("cache_write"),
     };
-    object.refuse_rest("\"usage\"", diagnostics);
+    object.reject_unknown_keys("\"usage\"", diagnostics);
     Some(usage)
 }
 
-fn fault(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<FaultKind> {
+fn parse_fault(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> Option<FaultKind> {
     let message = object.text("message", diagnostics);
     let mut faults = Vec::new();
-    let error = object.given("error");
-    let kind = object.given("type");
-    let headers = object.given("headers");
+    let error = object.get_non_null("error");
+    let kind = object.get_non_null("type");
+    let headers = object.get_non_null("headers");
     if let Some(node) = error {
-        let status = int_of(node, "error", 400, 599, diagnostics).and_then(|n| u16::try_from(n).ok());
+        let status = node_int(node, "error", 400, 599, diagnostics).and_then(|n| u16::try_from(n).ok());
         let status = status.unwrap_or(500);
         faults.push(FaultKind::Error {
             status,
             kind: kind
-                .and_then(|node| text_of(node, "type", diagnostics))
-                .unwrap_or(kind_of_status(status))
+                .and_then(|node| node_text(node, "type", diagnostics))
+                .unwrap_or(error_kind_for_status(status))
                 .to_owned(),
             message: message.unwrap_or("scripted error").to_owned(),
-            headers: headers.map(|node| header_map(node, diagnostics)).unwrap_or_default(),
+            headers: headers.map(|node| parse_headers(node, diagnostics)).unwrap_or_default(),
         });
     }
     for (key, node) in [("type", kind), ("headers", headers)] {
@@ -379,8 +400,10 @@ fn fault(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Fault
             diagnostics.error("only-with-error", node.span, format!("\"{key}\" goes with \"error\""));
         }
     }
-    faults.extend(duration(object, "hang", diagnostics).map(FaultKind::Hang));
-    faults.extend(duration(object, "hang_before_headers", diagnostics).map(FaultKind::HangBeforeHeaders));
+    faults.extend(parse_duration_key(object, "hang", diagnostics).map(FaultKind::Hang));
+    faults.extend(
+        parse_duration_key(object, "hang_before_headers", diagnostics).map(FaultKind::HangBeforeHeaders),
+    );
     if object.bool("truncate", diagnostics) == Some(true) {
         faults.push(FaultKind::Truncate);
     }
@@ -394,9 +417,9 @@ fn fault(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Fault
     faults.pop()
 }
 
-fn header_map(node: &Node, diagnostics: &mut Diagnostics) -> BTreeMap<String, String> {
+fn parse_headers(node: &TreeNode, diagnostics: &mut Diagnostics) -> BTreeMap<String, String> {
     let Some(entries) = node.as_map() else {
-        wrong_type(node, "headers", "a mapping", diagnostics);
+        report_wrong_type(node, "headers", "a mapping", diagnostics);
         return BTreeMap::new();
     };
     let mut headers = BTreeMap::new();
@@ -409,11 +432,11 @@ fn header_map(node: &Node, diagnostics: &mut Diagnostics) -> BTreeMap<String, St
             );
         }
         let value = match &entry.value.data {
-            Data::Text(text) => text.clone(),
-            Data::Int(number) => number.to_string(),
-            Data::Float(number) => number.to_string(),
-            Data::Bool(_) | Data::Null | Data::List(_) | Data::Map(_) => {
-                wrong_type(&entry.value, &entry.key, "text or a number", diagnostics);
+            NodeData::Text(text) => text.clone(),
+            NodeData::Int(number) => number.to_string(),
+            NodeData::Float(number) => number.to_string(),
+            NodeData::Bool(_) | NodeData::Null | NodeData::List(_) | NodeData::Map(_) => {
+                report_wrong_type(&entry.value, &entry.key, "text or a number", diagnostics);
                 continue;
             }
         };
@@ -422,20 +445,24 @@ fn header_map(node: &Node, diagnostics: &mut Diagnostics) -> BTreeMap<String, St
     headers
 }
 
-fn duration(object: &mut Object<'_>, key: &'static str, diagnostics: &mut Diagnostics) -> Option<Duration> {
-    let node = object.given(key)?;
+fn parse_duration_key(
+    object: &mut ObjectReader<'_>,
+    key: &'static str,
+    diagnostics: &mut Diagnostics,
+) -> Option<Duration> {
+    let node = object.get_non_null(key)?;
     let spelled = match &node.data {
-        Data::Text(text) => text.clone(),
-        Data::Int(seconds) => seconds.to_string(),
-        Data::Float(seconds) => seconds.to_string(),
-        Data::Bool(_) | Data::Null | Data::List(_) | Data::Map(_) => {
-            wrong_type(node, key, "a duration", diagnostics);
+        NodeData::Text(text) => text.clone(),
+        NodeData::Int(seconds) => seconds.to_string(),
+        NodeData::Float(seconds) => seconds.to_string(),
+        NodeData::Bool(_) | NodeData::Null | NodeData::List(_) | NodeData::Map(_) => {
+            report_wrong_type(node, key, "a duration", diagnostics);
             return None;
         }
     };
     let duration = parse_duration(&spelled);
     if duration.is_none() {
-        diagnostics.error_help(
+        diagnostics.error_with_help(
             "invalid-duration",
             node.span,
             format!("\"{key}\" must be a duration, not {spelled:?}"),
@@ -445,15 +472,20 @@ fn duration(object: &mut Object<'_>, key: &'static str, diagnostics: &mut Diagno
     duration
 }
 
-fn one_of<'n>(node: &'n Node, key: &str, known: &[&str], diagnostics: &mut Diagnostics) -> Option<&'n str> {
-    let text = text_of(node, key, diagnostics)?;
+fn parse_one_of<'n>(
+    node: &'n TreeNode,
+    key: &str,
+    known: &[&str],
+    diagnostics: &mut Diagnostics,
+) -> Option<&'n str> {
+    let text = node_text(node, key, diagnostics)?;
     if known.contains(&text) {
         return Some(text);
     }
-    let help = match closest(text, known) {
+    let help = match closest_word(text, known) {
         Some(meant) => format!("did you mean \"{meant}\"?"),
         None => format!("one of: {}", known.join(", ")),
     };
-    diagnostics.error_help("unknown-value", node.span, format!("\"{key}\" cannot be {text:?}"), help);
+    diagnostics.error_with_help("unknown-value", node.span, format!("\"{key}\" cannot be {text:?}"), help);
     None
 }

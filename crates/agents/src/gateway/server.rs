@@ -18,31 +18,32 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::count::Counter;
-use super::scope::{Halt, Open, Registry, TrialScope};
+use super::scope::{GatewayHalt, OpenRequest, ScopeAccount, ScopeRegistry};
+use super::token_counter::TokenCounter;
 use super::{
-    Aside, BYTES_PER_TOKEN, Call, Delivery, Denied, Outcome, Passed, Refusal, Setup, kind_of_status,
+    AuxiliaryCall, BYTES_PER_TOKEN, Delivery, GatewayAnswer, GatewayCall, GatewayOptions, GatewayRefusal,
+    PassedResponse, SpendingDenial, error_kind_for_status,
 };
-use crate::llm::{Api, Counted, Reply, SseEvent};
-use practicum_core::model::Usage;
+use crate::llm::{ModelApi, ModelReply, ReplyCounts, SseEvent};
+use practicum_core::model::TokenUsage;
 
 /// Conversations with images come near it, nothing else does.
 const LARGEST_BODY: usize = 64 * 1024 * 1024;
 
 /// Lets what was sent reach the client before the connection drops.
-const BEFORE_CUT: Duration = Duration::from_millis(20);
+const DELAY_BEFORE_DROP: Duration = Duration::from_millis(20);
 
 /// Real models are silent for minutes, but not for this long.
 const LONGEST_SILENCE: Duration = Duration::from_secs(900);
 
 pub async fn serve(
     listener: TcpListener,
-    registry: Arc<Registry>,
-    setup: Setup,
+    registry: Arc<ScopeRegistry>,
+    setup: GatewayOptions,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let shared = Shared { registry, setup: Arc::new(setup) };
-    let app = Router::new().fallback(handle).with_state(shared);
+    let shared = ServerState { registry, options: Arc::new(setup) };
+    let app = Router::new().fallback(handle_request).with_state(shared);
     // Events are small, and each is waited for.
     let listener = listener.tap_io(|stream| {
         let _ = stream.set_nodelay(true);
@@ -55,74 +56,78 @@ pub async fn serve(
 }
 
 #[derive(Clone)]
-struct Shared {
-    registry: Arc<Registry>,
-    setup: Arc<Setup>,
+struct ServerState {
+    registry: Arc<ScopeRegistry>,
+    options: Arc<GatewayOptions>,
 }
 
 /// What is asked for, once the scope's prefix is taken off.
-enum Route {
-    Alive,
+enum RequestTarget {
+    HealthCheck,
     Models,
     CountTokens,
-    Model(Api),
+    Model(ModelApi),
 }
 
-fn route(method: &Method, path: &str) -> Option<Route> {
+fn parse_target(method: &Method, path: &str) -> Option<RequestTarget> {
     let path = path.trim_matches('/');
     let path = path.strip_prefix("v1/").unwrap_or(path);
     let get = method == Method::GET || method == Method::HEAD;
     let post = method == Method::POST;
     match path {
-        "" if get => Some(Route::Alive),
-        "models" if get => Some(Route::Models),
-        "messages/count_tokens" if post => Some(Route::CountTokens),
-        "messages" if post => Some(Route::Model(Api::AnthropicMessages)),
-        "responses" if post => Some(Route::Model(Api::OpenAiResponses)),
-        "chat/completions" if post => Some(Route::Model(Api::OpenAiChat)),
+        "" if get => Some(RequestTarget::HealthCheck),
+        "models" if get => Some(RequestTarget::Models),
+        "messages/count_tokens" if post => Some(RequestTarget::CountTokens),
+        "messages" if post => Some(RequestTarget::Model(ModelApi::AnthropicMessages)),
+        "responses" if post => Some(RequestTarget::Model(ModelApi::OpenAiResponses)),
+        "chat/completions" if post => Some(RequestTarget::Model(ModelApi::OpenAiChat)),
         _ => None,
     }
 }
 
-async fn handle(State(shared): State<Shared>, request: HttpRequest) -> Response {
+async fn handle_request(State(shared): State<ServerState>, request: HttpRequest) -> Response {
     let (parts, body) = request.into_parts();
     let found = parts.uri.path().strip_prefix("/t/").and_then(|rest| {
         let (token, path) = rest.split_once('/').unwrap_or((rest, ""));
         Some((shared.registry.find(token)?, path))
     });
     let Some((scope, path)) = found else {
-        return failure(Api::AnthropicMessages, 404, "no trial has this address");
+        return error_response(ModelApi::AnthropicMessages, 404, "no trial has this address");
     };
-    let Some(route) = route(&parts.method, path) else {
-        scope.note(format!("asked for {} /{path}, which the gateway does not have", parts.method));
-        return failure(Api::AnthropicMessages, 404, "the gateway has no such endpoint");
+    let Some(route) = parse_target(&parts.method, path) else {
+        scope.add_note(format!("asked for {} /{path}, which the gateway does not have", parts.method));
+        return error_response(ModelApi::AnthropicMessages, 404, "the gateway has no such endpoint");
     };
     let api = match route {
-        Route::Alive => return json_response(200, &json!({"ok": true})),
-        Route::Models => return aside(&shared, &scope, &parts, "models", None, &models()).await,
-        Route::CountTokens => Api::AnthropicMessages,
-        Route::Model(api) => api,
+        RequestTarget::HealthCheck => return json_response(200, &json!({"ok": true})),
+        RequestTarget::Models => {
+            return answer_auxiliary(&shared, &scope, &parts, "models", None, &model_list()).await;
+        }
+        RequestTarget::CountTokens => ModelApi::AnthropicMessages,
+        RequestTarget::Model(api) => api,
     };
     let raw = match read_body(&parts.headers, body).await {
         Ok(raw) => raw,
         Err((status, message)) => {
-            scope.note(message);
-            return failure(api, status, message);
+            scope.add_note(message);
+            return error_response(api, status, message);
         }
     };
     match route {
-        Route::CountTokens => {
+        RequestTarget::CountTokens => {
             let estimate = json!({"input_tokens": raw.len() / BYTES_PER_TOKEN});
-            aside(&shared, &scope, &parts, "messages/count_tokens", Some(&raw), &estimate).await
+            answer_auxiliary(&shared, &scope, &parts, "messages/count_tokens", Some(&raw), &estimate).await
         }
-        Route::Alive | Route::Models | Route::Model(_) => ask(&shared, &scope, api, &parts, &raw).await,
+        RequestTarget::HealthCheck | RequestTarget::Models | RequestTarget::Model(_) => {
+            answer_model_request(&shared, &scope, api, &parts, &raw).await
+        }
     }
 }
 
 /// What needs no model: from upstream where there is one, else what we make of it.
-async fn aside(
-    shared: &Shared,
-    scope: &Arc<TrialScope>,
+async fn answer_auxiliary(
+    shared: &ServerState,
+    scope: &Arc<ScopeAccount>,
     parts: &Parts,
     path: &str,
     body: Option<&[u8]>,
@@ -130,16 +135,18 @@ async fn aside(
 ) -> Response {
     // Both vendors have a list of models at the same place.
     let anthropic = body.is_some() || parts.headers.contains_key("anthropic-version");
-    let api = if anthropic { Api::AnthropicMessages } else { Api::OpenAiResponses };
-    let asked = Aside { api, path, query: parts.uri.query(), headers: &parts.headers, body };
+    let api = if anthropic { ModelApi::AnthropicMessages } else { ModelApi::OpenAiResponses };
+    let asked = AuxiliaryCall { api, path, query: parts.uri.query(), headers: &parts.headers, body };
     let found = tokio::select! {
-        found = shared.setup.answer.aside(asked) => found,
-        () = scope.until_closed() => None,
+        found = shared.options.responder.answer_auxiliary(asked) => found,
+        () = scope.wait_until_closed() => None,
     };
     match found {
         None => json_response(200, ours),
-        Some(Err(refusal)) => refused(api, &refusal),
-        Some(Ok(passed)) => passed_response(passed, Metering::nothing(shared, Open::new(scope), api)),
+        Some(Err(refusal)) => refusal_response(api, &refusal),
+        Some(Ok(passed)) => {
+            passed_response(passed, RequestMeter::for_free_request(shared, OpenRequest::new(scope), api))
+        }
     }
 }
 
@@ -151,131 +158,137 @@ async fn read_body(headers: &HeaderMap, body: Body) -> Result<Bytes, (u16, &'sta
     to_bytes(body, LARGEST_BODY).await.map_err(|_| (413, "the request is too large or broke off"))
 }
 
-async fn ask(shared: &Shared, scope: &Arc<TrialScope>, api: Api, parts: &Parts, raw: &[u8]) -> Response {
-    let open = Open::new(scope);
+async fn answer_model_request(
+    shared: &ServerState,
+    scope: &Arc<ScopeAccount>,
+    api: ModelApi,
+    parts: &Parts,
+    raw: &[u8],
+) -> Response {
+    let open = OpenRequest::new(scope);
     let number = scope.count_request();
-    scope.keep(raw);
+    scope.keep_probe_request(raw);
     let parsed = serde_json::from_slice::<Value>(raw)
         .map_err(|error| error.to_string())
-        .and_then(|json| api.wire().request_from_json(&json).map_err(|problem| problem.0));
+        .and_then(|json| api.wire_format().request_from_json(&json).map_err(|problem| problem.0));
     let request = match parsed {
         Ok(request) => request,
         Err(problem) => {
-            scope.note(format!("sent a request that cannot be read: {problem}"));
-            return failure(api, 400, &problem);
+            scope.add_note(format!("sent a request that cannot be read: {problem}"));
+            return error_response(api, 400, &problem);
         }
     };
-    let metering = Metering {
-        shared: shared.clone(),
-        open,
-        counter: Counter::new(api, request.stream),
+    let metering = RequestMeter {
+        state: shared.clone(),
+        open_request: open,
+        counter: TokenCounter::new(api, request.stream),
         number,
         model: request.model.clone(),
-        asked: raw.len(),
+        request_bytes: raw.len(),
         status: 0,
         api,
-        counts: true,
-        real: false,
+        counts_tokens: true,
+        from_upstream: false,
     };
-    if let Err(denied) = shared.setup.ledger.may_ask(&request.model) {
+    if let Err(denied) = shared.options.ledger.check_request_allowed(&request.model) {
         return metering.deny(denied);
     }
     let (query, headers) = (parts.uri.query(), &parts.headers);
-    let call = Call { scope, api, request: &request, raw, query, headers, number };
+    let call = GatewayCall { scope, api, request: &request, raw_body: raw, query, headers, number };
     let decided = async {
-        let Outcome { wait, delivery } = shared.setup.answer.answer(call).await;
+        let GatewayAnswer { wait, delivery } = shared.options.responder.answer(call).await;
         tokio::time::sleep(wait).await;
         delivery
     };
     // If the client leaves, the server drops this future; if the scope closes, we do.
     let delivery = tokio::select! {
         delivery = decided => delivery,
-        () = scope.until_closed() => Delivery::Dropped,
+        () = scope.wait_until_closed() => Delivery::Dropped,
     };
     deliver(delivery, api, request.stream, metering)
 }
 
 /// One request's account. It is settled when the last byte has gone, or the client has.
-struct Metering {
-    shared: Shared,
-    open: Open,
-    counter: Counter,
+struct RequestMeter {
+    state: ServerState,
+    open_request: OpenRequest,
+    counter: TokenCounter,
     number: u64,
     model: String,
     /// Bytes of the request.
-    asked: usize,
+    request_bytes: usize,
     status: u16,
-    api: Api,
-    counts: bool,
+    api: ModelApi,
+    counts_tokens: bool,
     /// Another server answers, so that nothing told does not mean nothing used.
-    real: bool,
+    from_upstream: bool,
 }
 
-impl Metering {
+impl RequestMeter {
     /// For what costs nothing.
-    fn nothing(shared: &Shared, open: Open, api: Api) -> Self {
-        let (shared, counter) = (shared.clone(), Counter::new(api, false));
+    fn for_free_request(shared: &ServerState, open: OpenRequest, api: ModelApi) -> Self {
+        let (shared, counter) = (shared.clone(), TokenCounter::new(api, false));
         Self {
-            shared,
-            open,
+            state: shared,
+            open_request: open,
             counter,
             number: 0,
             model: String::new(),
-            asked: 0,
+            request_bytes: 0,
             status: 0,
             api,
-            counts: false,
-            real: false,
+            counts_tokens: false,
+            from_upstream: false,
         }
     }
 
-    fn deny(mut self, denied: Denied) -> Response {
+    fn deny(mut self, denied: SpendingDenial) -> Response {
         self.status = 402;
-        let scope = self.open.scope();
-        let (Denied::UsedUp(why) | Denied::NoPrice(why)) = &denied;
-        let refusal = Refusal::with_status(402, why).for_good();
-        scope.halt(match denied {
-            Denied::UsedUp(why) => Halt::OverBudget(why),
-            Denied::NoPrice(why) => Halt::Unanswered(why),
+        let scope = self.open_request.account();
+        let (SpendingDenial::BudgetUsedUp(why) | SpendingDenial::UnknownPrice(why)) = &denied;
+        let refusal = GatewayRefusal::with_status(402, why).without_retry();
+        scope.record_halt(match denied {
+            SpendingDenial::BudgetUsedUp(why) => GatewayHalt::OverBudget(why),
+            SpendingDenial::UnknownPrice(why) => GatewayHalt::Unanswered(why),
         });
-        refused(self.api, &refusal)
+        refusal_response(self.api, &refusal)
     }
 
-    fn spend(&self, model: &str, usage: Usage) {
-        let ledger = &self.shared.setup.ledger;
+    fn record_spending(&self, model: &str, usage: TokenUsage) {
+        let ledger = &self.state.options.ledger;
         let cost = ledger.prices().cost(model, usage);
-        self.open.scope().add_usage(usage, cost);
-        ledger.spend(usage, cost);
+        self.open_request.account().add_usage(usage, cost);
+        ledger.record_spending(usage, cost);
     }
 
     /// A reply that says nothing of its tokens has an unknown cost; a budget still has to hold, so
     /// for it they are estimated.
-    fn spend_unknown(&self) {
+    fn record_unknown_spending(&self) {
         let tokens = |bytes: u64| bytes.div_ceil(BYTES_PER_TOKEN as u64);
         let output = tokens(self.counter.bytes);
-        let usage = Usage { input: tokens(self.asked as u64), output, ..Usage::default() };
-        let ledger = &self.shared.setup.ledger;
-        ledger.spend(usage, ledger.prices().cost(&self.model, usage));
-        self.open.scope().add_usage(Usage::default(), None);
-        self.open
-            .scope()
-            .note(format!("the reply to request {} does not say how many tokens it took", self.number));
+        let usage = TokenUsage { input: tokens(self.request_bytes as u64), output, ..TokenUsage::default() };
+        let ledger = &self.state.options.ledger;
+        ledger.record_spending(usage, ledger.prices().cost(&self.model, usage));
+        self.open_request.account().add_usage(TokenUsage::default(), None);
+        self.open_request
+            .account()
+            .add_note(format!("the reply to request {} does not say how many tokens it took", self.number));
     }
 }
 
-impl Drop for Metering {
+impl Drop for RequestMeter {
     fn drop(&mut self) {
-        if !self.counts {
+        if !self.counts_tokens {
             return;
         }
-        let Counted { model, usage } = self.counter.finish();
+        let ReplyCounts { model, usage } = self.counter.finish();
         let model = model.unwrap_or_else(|| self.model.clone());
         match usage {
-            Some(usage) => self.spend(&model, usage),
-            None if self.real && (200..300).contains(&self.status) => self.spend_unknown(),
+            Some(usage) => self.record_spending(&model, usage),
+            None if self.from_upstream && (200..300).contains(&self.status) => self.record_unknown_spending(),
             None => {}
         }
-        let Some(log) = &self.shared.setup.log else { return };
+        let Some(log) = &self.state.options.log else { return };
         let tokens = usage.map_or_else(
             || "tokens unknown".to_owned(),
             |usage| {
@@ -283,62 +296,66 @@ impl Drop for Metering {
             },
         );
         let cost = usage
-            .and_then(|usage| self.shared.setup.ledger.prices().cost(&model, usage))
+            .and_then(|usage| self.state.options.ledger.prices().cost(&model, usage))
             .map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.6}"));
         let (name, status) = (self.api.name(), self.status);
         log(&format!("{} {name} {model} {status} {tokens} {cost}", self.number));
     }
 }
 
-fn deliver(delivery: Delivery, api: Api, streaming: bool, mut metering: Metering) -> Response {
-    let wire = api.wire();
+fn deliver(delivery: Delivery, api: ModelApi, streaming: bool, mut metering: RequestMeter) -> Response {
+    let wire = api.wire_format();
     metering.status = match &delivery {
         Delivery::Refused(refusal) => refusal.status,
         Delivery::BrokenOff { .. } if !streaming => 500,
-        Delivery::Passed(passed) => passed.status,
+        Delivery::PassedThrough(passed) => passed.status,
         Delivery::Dropped => 0,
         Delivery::Whole(_) | Delivery::Truncated(_) | Delivery::Stalled(_) | Delivery::BrokenOff { .. } => {
             200
         }
     };
     match delivery {
-        Delivery::Whole(reply) => body_response(streaming, whole(api, streaming, &reply), metering),
-        Delivery::Passed(passed) => passed_response(passed, metering),
+        Delivery::Whole(reply) => {
+            body_response(streaming, whole_reply_pieces(api, streaming, &reply), metering)
+        }
+        Delivery::PassedThrough(passed) => passed_response(passed, metering),
         Delivery::Truncated(reply) => {
-            let mut pieces = whole(api, streaming, &reply);
+            let mut pieces = whole_reply_pieces(api, streaming, &reply);
             pieces.truncate(pieces.len().div_ceil(2));
-            if let ([Piece::Bytes(only)], false) = (pieces.as_mut_slice(), streaming) {
+            if let ([BodyPiece::Bytes(only)], false) = (pieces.as_mut_slice(), streaming) {
                 let half = (0..=only.len() / 2).rev().find(|at| only.is_char_boundary(*at));
                 only.truncate(half.unwrap_or(0));
             }
-            pieces.extend([Piece::Wait(BEFORE_CUT), Piece::Cut]);
+            pieces.extend([BodyPiece::Wait(DELAY_BEFORE_DROP), BodyPiece::DropConnection]);
             body_response(streaming, pieces, metering)
         }
-        Delivery::Stalled(wait) => body_response(streaming, vec![Piece::Wait(wait), Piece::Cut], metering),
+        Delivery::Stalled(wait) => {
+            body_response(streaming, vec![BodyPiece::Wait(wait), BodyPiece::DropConnection], metering)
+        }
         Delivery::BrokenOff { reply, kind, message } if streaming => {
             let opening = wire.reply_to_events(&reply).into_iter().take(1);
             let events = opening.chain([wire.error_to_event(&reply, &kind, &message)]);
-            let pieces = events.map(|event| Piece::Bytes(event.render())).collect();
+            let pieces = events.map(|event| BodyPiece::Bytes(event.render())).collect();
             body_response(streaming, pieces, metering)
         }
         Delivery::BrokenOff { kind, message, .. } => json_response(500, &wire.error_to_json(&kind, &message)),
-        Delivery::Refused(refusal) => refused(api, &refusal),
+        Delivery::Refused(refusal) => refusal_response(api, &refusal),
         // A body that fails at once keeps the server from sending even the headers.
-        Delivery::Dropped => body_response(streaming, vec![Piece::Cut], metering),
+        Delivery::Dropped => body_response(streaming, vec![BodyPiece::DropConnection], metering),
     }
 }
 
 /// Chunk by chunk, as it comes, and each looked at on its way.
-fn passed_response(passed: Passed, mut metering: Metering) -> Response {
+fn passed_response(passed: PassedResponse, mut metering: RequestMeter) -> Response {
     let status = StatusCode::from_u16(passed.status).unwrap_or(StatusCode::BAD_GATEWAY);
-    metering.counter = Counter::new(metering.api, passed.is_stream());
-    metering.real = true;
+    metering.counter = TokenCounter::new(metering.api, passed.is_stream());
+    metering.from_upstream = true;
     let state = Some((passed.body, metering));
     let body = Body::from_stream(stream::unfold(state, |state| async move {
         let (mut body, mut metering) = state?;
         let next = tokio::select! {
             next = tokio::time::timeout(LONGEST_SILENCE, body.next()) => next,
-            () = metering.open.scope().until_closed() => Ok(Some(Err(io::ErrorKind::ConnectionAborted.into()))),
+            () = metering.open_request.account().wait_until_closed() => Ok(Some(Err(io::ErrorKind::ConnectionAborted.into()))),
         };
         match next {
             Ok(None) => None,
@@ -353,36 +370,36 @@ fn passed_response(passed: Passed, mut metering: Metering) -> Response {
     (status, passed.headers, body).into_response()
 }
 
-fn whole(api: Api, streaming: bool, reply: &Reply) -> Vec<Piece> {
+fn whole_reply_pieces(api: ModelApi, streaming: bool, reply: &ModelReply) -> Vec<BodyPiece> {
     if streaming {
-        api.wire().reply_to_events(reply).iter().map(SseEvent::render).map(Piece::Bytes).collect()
+        api.wire_format().reply_to_events(reply).iter().map(SseEvent::render).map(BodyPiece::Bytes).collect()
     } else {
-        vec![Piece::Bytes(api.wire().reply_to_json(reply).to_string())]
+        vec![BodyPiece::Bytes(api.wire_format().reply_to_json(reply).to_string())]
     }
 }
 
 /// What a body is made of, in time.
-enum Piece {
+enum BodyPiece {
     Bytes(String),
     Wait(Duration),
-    Cut,
+    DropConnection,
 }
 
-fn body_response(streaming: bool, pieces: Vec<Piece>, metering: Metering) -> Response {
+fn body_response(streaming: bool, pieces: Vec<BodyPiece>, metering: RequestMeter) -> Response {
     // The account travels with the body: it is open until the last byte or the disconnect.
     let state = (VecDeque::from(pieces), metering);
     let body = Body::from_stream(stream::unfold(state, |(mut pieces, mut metering)| async move {
         loop {
             match pieces.pop_front()? {
-                Piece::Bytes(text) => {
+                BodyPiece::Bytes(text) => {
                     metering.counter.feed(text.as_bytes());
                     return Some((Ok(Bytes::from(text)), (pieces, metering)));
                 }
-                Piece::Wait(wait) => tokio::select! {
+                BodyPiece::Wait(wait) => tokio::select! {
                     () = tokio::time::sleep(wait) => {}
-                    () = metering.open.scope().until_closed() => pieces = VecDeque::from([Piece::Cut]),
+                    () = metering.open_request.account().wait_until_closed() => pieces = VecDeque::from([BodyPiece::DropConnection]),
                 },
-                Piece::Cut => {
+                BodyPiece::DropConnection => {
                     let cut = io::Error::new(io::ErrorKind::ConnectionAborted, "dropped on purpose");
                     return Some((Err(cut), (VecDeque::new(), metering)));
                 }
@@ -393,9 +410,9 @@ fn body_response(streaming: bool, pieces: Vec<Piece>, metering: Metering) -> Res
     ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-cache")], body).into_response()
 }
 
-fn refused(api: Api, refusal: &Refusal) -> Response {
+fn refusal_response(api: ModelApi, refusal: &GatewayRefusal) -> Response {
     let mut response =
-        json_response(refusal.status, &api.wire().error_to_json(&refusal.kind, &refusal.message));
+        json_response(refusal.status, &api.wire_format().error_to_json(&refusal.kind, &refusal.message));
     for (name, value) in &refusal.headers {
         // Names were checked when the script was read; a variable can still spoil a value.
         if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
@@ -405,8 +422,8 @@ fn refused(api: Api, refusal: &Refusal) -> Response {
     response
 }
 
-fn failure(api: Api, status: u16, message: &str) -> Response {
-    json_response(status, &api.wire().error_to_json(kind_of_status(status), message))
+fn error_response(api: ModelApi, status: u16, message: &str) -> Response {
+    json_response(status, &api.wire_format().error_to_json(error_kind_for_status(status), message))
 }
 
 fn json_response(status: u16, json: &Value) -> Response {
@@ -415,7 +432,7 @@ fn json_response(status: u16, json: &Value) -> Response {
 }
 
 /// One model, in the words of both vendors.
-fn models() -> Value {
+fn model_list() -> Value {
     let id = "practicum";
     json!({
         "object": "list",

@@ -8,19 +8,20 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::llm::{Client, Endpoint, Message, Retry};
-use practicum_core::model::{Diagnostics, Usage};
-use practicum_core::tree::{Source, Syntax};
+use crate::llm::{ApiRetryPolicy, ChatMessage, Endpoint, ModelClient};
+use practicum_core::model::{Diagnostics, TokenUsage};
+use practicum_core::tree::{SourceFile, SourceSyntax};
 
-fn read(text: &str) -> Result<Script, Vec<(&'static str, Option<String>)>> {
+fn read(text: &str) -> Result<ModelScript, Vec<(&'static str, Option<String>)>> {
     let mut diagnostics = Diagnostics::default();
-    let source = Source::parse(Path::new("s.yaml"), text.to_owned(), Syntax::Yaml, &mut diagnostics);
+    let source =
+        SourceFile::parse(Path::new("s.yaml"), text.to_owned(), SourceSyntax::Yaml, &mut diagnostics);
     source
-        .and_then(|source| Script::from_source(&source, &mut diagnostics))
+        .and_then(|source| ModelScript::from_source(&source, &mut diagnostics))
         .ok_or_else(|| diagnostics.iter().map(|found| (found.code, found.help.clone())).collect())
 }
 
-pub(super) fn script(text: &str) -> Script {
+pub(super) fn script(text: &str) -> ModelScript {
     read(text).expect("a valid script")
 }
 
@@ -95,7 +96,7 @@ scenarios:
   - { when: broken, steps: [{ sse_error: overloaded_error, message: busy }] }
 "#;
 
-async fn start() -> (Gateway, Scope) {
+async fn start() -> (Gateway, GatewayScope) {
     let gateway = Gateway::start(Arc::new(script(SCRIPT))).await.expect("a gateway");
     let vars = BTreeMap::from([("place".to_owned(), "/here".to_owned())]);
     let scope = gateway.register("trial-1", ScopeKind::Agent, vars);
@@ -106,7 +107,7 @@ fn http() -> reqwest::Client {
     reqwest::Client::builder().no_proxy().tls_certs_only([]).build().expect("a client")
 }
 
-fn post(scope: &Scope, text: &str, stream: bool) -> reqwest::RequestBuilder {
+fn post(scope: &GatewayScope, text: &str, stream: bool) -> reqwest::RequestBuilder {
     let body = json!({"model": "m", "stream": stream, "messages": [{"role": "user", "content": text}]});
     http().post(format!("{}/v1/messages?beta=true", scope.base_url())).body(body.to_string())
 }
@@ -155,20 +156,20 @@ async fn a_stream_tells_the_whole_reply() {
     assert_eq!(input, json!({"file_path": "/here/x", "content": "a\nb"}));
     let (_, last) = events.iter().find(|(name, _)| name == "message_delta").expect("a delta");
     assert_eq!(last["delta"]["stop_reason"], "tool_use");
-    assert_eq!(scope.usage(), Usage { input: 10, output: 20, cache_read: 3, cache_write: 4 });
+    assert_eq!(scope.usage(), TokenUsage { input: 10, output: 20, cache_read: 3, cache_write: 4 });
     assert_eq!(scope.requests(), 1);
 }
 
 #[tokio::test]
 async fn every_api_is_answered() {
     let (_gateway, scope) = start().await;
-    for api in Api::ALL {
+    for api in ModelApi::ALL {
         let endpoint = Endpoint { api, base_url: scope.base_url_for(api), credential: None };
-        let client = Client::new(endpoint).expect("a client");
-        let mut request = Request {
+        let client = ModelClient::new(endpoint).expect("a client");
+        let mut request = ModelRequest {
             model: "m".to_owned(),
             system: None,
-            messages: vec![Message::user("hello")],
+            messages: vec![ChatMessage::user("hello")],
             tools: Vec::new(),
             tool_choice: None,
             max_tokens: Some(9),
@@ -179,8 +180,8 @@ async fn every_api_is_answered() {
         assert!(reply.text().starts_with("Hello from /here"), "{api:?}: {reply:?}");
         assert_eq!(reply.blocks.len(), 3, "{api:?}: {reply:?}");
         assert_eq!(reply.usage.output, 20, "{api:?}");
-        request.messages.push(Message { role: crate::llm::Role::Assistant, blocks: reply.blocks });
-        request.messages.push(Message::user("and now?"));
+        request.messages.push(ChatMessage { role: crate::llm::Role::Assistant, blocks: reply.blocks });
+        request.messages.push(ChatMessage::user("and now?"));
         assert_eq!(client.send(&request).await.expect("a reply").text(), "Goodbye.", "{api:?}");
     }
     assert_eq!(scope.requests(), 6);
@@ -289,13 +290,14 @@ async fn hangs_end_with_the_client_the_scope_or_the_gateway() {
 async fn the_client_tries_again_until_the_script_gives_way() {
     let (_gateway, scope) = start().await;
     let base_url = scope.base_url().to_owned();
-    let endpoint = Endpoint { api: Api::AnthropicMessages, base_url, credential: None };
-    let retry = Retry { tries: 3, first_wait: Duration::from_millis(1), ..Retry::default() };
-    let client = Client::new(endpoint).expect("a client").with_retry(retry);
-    let request = Request {
+    let endpoint = Endpoint { api: ModelApi::AnthropicMessages, base_url, credential: None };
+    let retry =
+        ApiRetryPolicy { max_attempts: 3, first_wait: Duration::from_millis(1), ..ApiRetryPolicy::default() };
+    let client = ModelClient::new(endpoint).expect("a client").with_retry_policy(retry);
+    let request = ModelRequest {
         model: "m".to_owned(),
         system: None,
-        messages: vec![Message::user("nested")],
+        messages: vec![ChatMessage::user("nested")],
         tools: Vec::new(),
         tool_choice: None,
         max_tokens: None,

@@ -7,11 +7,11 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use futures_util::{StreamExt, stream};
 
-use super::{Aside, Call, Passed, Refusal};
-use crate::llm::{Api, Endpoint, in_words};
+use super::{AuxiliaryCall, GatewayCall, GatewayRefusal, PassedResponse};
+use crate::llm::{Endpoint, ModelApi, describe_error};
 
 /// Between two hosts only, or not right any more once a request has passed through us.
-const NOT_PASSED_ON: [&str; 15] = [
+const HEADERS_NOT_FORWARDED: [&str; 15] = [
     "connection",
     "keep-alive",
     "proxy-authenticate",
@@ -31,7 +31,7 @@ const NOT_PASSED_ON: [&str; 15] = [
 ];
 
 /// The agent's own ways to log in, which hold only a placeholder.
-const LOGINS: [&str; 2] = ["authorization", "x-api-key"];
+const LOGIN_HEADERS: [&str; 2] = ["authorization", "x-api-key"];
 
 /// Failures are short; longer ones are cut.
 const LONGEST_FAILURE: usize = 1024 * 1024;
@@ -40,10 +40,10 @@ const LONGEST_FAILURE: usize = 1024 * 1024;
 const OAUTH_BETA: &str = "oauth-2025-04-20";
 
 pub struct Upstream {
-    hosts: Vec<(Api, Result<Host, String>)>,
+    hosts: Vec<(ModelApi, Result<UpstreamHost, String>)>,
 }
 
-struct Host {
+struct UpstreamHost {
     endpoint: Endpoint,
     http: reqwest::Client,
     oauth: bool,
@@ -52,12 +52,12 @@ struct Host {
 impl Upstream {
     /// Where the vendors' own variables point, with the credential that they hold.
     pub fn from_env(env: &BTreeMap<String, String>) -> Self {
-        let host = |api: Api| (api, Host::from_env(api, env));
-        Self { hosts: Api::ALL.into_iter().map(host).collect() }
+        let host = |api: ModelApi| (api, UpstreamHost::from_env(api, env));
+        Self { hosts: ModelApi::ALL.into_iter().map(host).collect() }
     }
 
     /// One address for all APIs, with or without `/v1` at its end.
-    pub fn at(url: &str, env: &BTreeMap<String, String>) -> Self {
+    pub fn for_url(url: &str, env: &BTreeMap<String, String>) -> Self {
         let root = url.trim_end_matches('/');
         let root = root.strip_suffix("/v1").unwrap_or(root);
         let mut env = env.clone();
@@ -73,34 +73,38 @@ impl Upstream {
         secrets.map(|credential| credential.secret().reveal().to_owned()).collect()
     }
 
-    fn host(&self, api: Api) -> Result<&Host, Refusal> {
+    fn host(&self, api: ModelApi) -> Result<&UpstreamHost, GatewayRefusal> {
         let found = self.hosts.iter().find(|(of, _)| *of == api).map(|(_, host)| host);
         match found {
             Some(Ok(host)) => Ok(host),
-            Some(Err(why)) => Err(Refusal::with_status(401, why)),
-            None => Err(Refusal::with_status(502, "the gateway has no upstream for this API")),
+            Some(Err(why)) => Err(GatewayRefusal::with_status(401, why)),
+            None => Err(GatewayRefusal::with_status(502, "the gateway has no upstream for this API")),
         }
     }
 
     /// Sends a request on. What comes back is passed through as it comes.
-    pub async fn forward(&self, call: &Call<'_>) -> Result<Passed, Refusal> {
+    pub async fn forward(&self, call: &GatewayCall<'_>) -> Result<PassedResponse, GatewayRefusal> {
         let host = self.host(call.api)?;
-        let mut url = host.endpoint.url().map_err(|error| Refusal::with_status(502, error.to_string()))?;
+        let mut url =
+            host.endpoint.url().map_err(|error| GatewayRefusal::with_status(502, error.to_string()))?;
         url.set_query(call.query);
-        let passed = host.send(host.http.post(url).body(call.raw.to_vec()), call.headers).await;
-        passed.inspect_err(|refusal| call.scope.note(&refusal.message))
+        let passed = host.send(host.http.post(url).body(call.raw_body.to_vec()), call.headers).await;
+        passed.inspect_err(|refusal| call.scope.add_note(&refusal.message))
     }
 
     /// The same for what is not the model's business.
-    pub async fn forward_aside(&self, aside: &Aside<'_>) -> Result<Passed, Refusal> {
+    pub async fn forward_auxiliary(
+        &self,
+        aside: &AuxiliaryCall<'_>,
+    ) -> Result<PassedResponse, GatewayRefusal> {
         let host = self.host(aside.api)?;
         let base = host.endpoint.base_url.trim_end_matches('/');
         let path = match aside.api {
-            Api::AnthropicMessages => format!("/v1/{}", aside.path),
-            Api::OpenAiResponses | Api::OpenAiChat => format!("/{}", aside.path),
+            ModelApi::AnthropicMessages => format!("/v1/{}", aside.path),
+            ModelApi::OpenAiResponses | ModelApi::OpenAiChat => format!("/{}", aside.path),
         };
         let mut url = reqwest::Url::parse(&format!("{base}{path}"))
-            .map_err(|error| Refusal::with_status(502, error.to_string()))?;
+            .map_err(|error| GatewayRefusal::with_status(502, error.to_string()))?;
         url.set_query(aside.query);
         let request = match aside.body {
             Some(body) => host.http.post(url).body(body.to_vec()),
@@ -110,11 +114,11 @@ impl Upstream {
     }
 }
 
-impl Host {
-    fn from_env(api: Api, env: &BTreeMap<String, String>) -> Result<Self, String> {
+impl UpstreamHost {
+    fn from_env(api: ModelApi, env: &BTreeMap<String, String>) -> Result<Self, String> {
         let set = |name: &str| env.get(name).filter(|value| !value.trim().is_empty());
         let token = set("CLAUDE_CODE_OAUTH_TOKEN").filter(|_| {
-            api == Api::AnthropicMessages
+            api == ModelApi::AnthropicMessages
                 && set("ANTHROPIC_API_KEY").is_none()
                 && set("ANTHROPIC_AUTH_TOKEN").is_none()
         });
@@ -123,14 +127,18 @@ impl Host {
             env.insert("ANTHROPIC_AUTH_TOKEN".to_owned(), token.clone());
         }
         let endpoint = Endpoint::from_env(api, &env).map_err(|error| error.to_string())?;
-        let http = endpoint.http().map_err(|error| error.to_string())?;
+        let http = endpoint.http_client().map_err(|error| error.to_string())?;
         Ok(Self { endpoint, http, oauth: token.is_some() })
     }
 
-    async fn send(&self, request: reqwest::RequestBuilder, sent: &HeaderMap) -> Result<Passed, Refusal> {
-        let failed = |status: u16, what: String| Refusal::with_status(status, what);
-        let mut headers = passed_on(sent);
-        self.endpoint.log_in(&mut headers).map_err(|error| failed(401, error.to_string()))?;
+    async fn send(
+        &self,
+        request: reqwest::RequestBuilder,
+        sent: &HeaderMap,
+    ) -> Result<PassedResponse, GatewayRefusal> {
+        let failed = |status: u16, what: String| GatewayRefusal::with_status(status, what);
+        let mut headers = forwarded_headers(sent);
+        self.endpoint.add_credential(&mut headers).map_err(|error| failed(401, error.to_string()))?;
         if self.oauth {
             let beta = sent.get("anthropic-beta").and_then(|value| value.to_str().ok()).unwrap_or_default();
             let both = if beta.is_empty() { OAUTH_BETA.to_owned() } else { format!("{beta},{OAUTH_BETA}") };
@@ -139,23 +147,23 @@ impl Host {
             }
         }
         let response = request.headers(headers).send().await.map_err(|error| {
-            failed(502, format!("the model API cannot be reached: {}", in_words(&error.without_url())))
+            failed(502, format!("the model API cannot be reached: {}", describe_error(&error.without_url())))
         })?;
         let status = response.status().as_u16();
-        let headers = passed_on(response.headers());
+        let headers = forwarded_headers(response.headers());
         if !(200..300).contains(&status) {
-            let body = self.failure(response).await;
+            let body = self.read_failure_body(response).await;
             let body = Box::pin(stream::iter([Ok(body)]));
-            return Ok(Passed { status, headers, body });
+            return Ok(PassedResponse { status, headers, body });
         }
         let body = response.bytes_stream().map(|chunk| {
             chunk.map_err(|error| io::Error::new(io::ErrorKind::ConnectionAborted, error.without_url()))
         });
-        Ok(Passed { status, headers, body: Box::pin(body) })
+        Ok(PassedResponse { status, headers, body: Box::pin(body) })
     }
 
     /// Some servers repeat the key they refuse, and the agent is not to see it.
-    async fn failure(&self, mut response: reqwest::Response) -> Bytes {
+    async fn read_failure_body(&self, mut response: reqwest::Response) -> Bytes {
         let mut body = Vec::new();
         while let Ok(Some(chunk)) = response.chunk().await {
             body.extend_from_slice(&chunk);
@@ -173,7 +181,7 @@ impl Host {
     }
 }
 
-fn passed_on(headers: &HeaderMap) -> HeaderMap {
+fn forwarded_headers(headers: &HeaderMap) -> HeaderMap {
     // What `connection` names is for the next host only, too.
     let named: Vec<String> = headers
         .get_all("connection")
@@ -186,7 +194,9 @@ fn passed_on(headers: &HeaderMap) -> HeaderMap {
         .iter()
         .filter(|(name, _)| {
             let name = name.as_str();
-            !NOT_PASSED_ON.contains(&name) && !LOGINS.contains(&name) && !named.iter().any(|one| one == name)
+            !HEADERS_NOT_FORWARDED.contains(&name)
+                && !LOGIN_HEADERS.contains(&name)
+                && !named.iter().any(|one| one == name)
         })
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()

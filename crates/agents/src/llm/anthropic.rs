@@ -3,22 +3,23 @@
 use serde_json::{Value, json};
 
 use super::{
-    Block, Malformed, Message, Reply, Request, Role, SseEvent, Stop, Tool, Wire, count, items, limit, pieces,
-    recount, text, texts_of,
+    ChatMessage, ContentBlock, MalformedMessage, ModelReply, ModelRequest, Role, SseEvent, StopReason,
+    ToolDefinition, WireFormat, content_texts, count_field, limit_field, list_field, stream_pieces,
+    text_field, update_count,
 };
-use practicum_core::model::Usage;
+use practicum_core::model::TokenUsage;
 
 pub struct AnthropicMessages;
 
 /// The API insists on a limit.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
 
-impl Wire for AnthropicMessages {
+impl WireFormat for AnthropicMessages {
     fn path(&self) -> &'static str {
         "/v1/messages"
     }
 
-    fn request_to_json(&self, request: &Request) -> Value {
+    fn request_to_json(&self, request: &ModelRequest) -> Value {
         let mut body = json!({
             "model": request.model,
             "max_tokens": request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
@@ -52,43 +53,43 @@ impl Wire for AnthropicMessages {
         body
     }
 
-    fn request_from_json(&self, json: &Value) -> Result<Request, Malformed> {
+    fn request_from_json(&self, json: &Value) -> Result<ModelRequest, MalformedMessage> {
         if !json.get("messages").is_some_and(Value::is_array) {
-            return Err(Malformed("messages: a list of messages is required".to_owned()));
+            return Err(MalformedMessage("messages: a list of messages is required".to_owned()));
         }
-        let mut request = Request {
-            model: text(json, "model").to_owned(),
+        let mut request = ModelRequest {
+            model: text_field(json, "model").to_owned(),
             system: None,
             messages: Vec::new(),
-            tools: items(json, "tools").iter().filter_map(tool_from_json).collect(),
+            tools: list_field(json, "tools").iter().filter_map(tool_from_json).collect(),
             tool_choice: json
                 .get("tool_choice")
-                .filter(|choice| text(choice, "type") == "tool")
-                .map(|choice| text(choice, "name").to_owned()),
-            max_tokens: limit(json, "max_tokens"),
+                .filter(|choice| text_field(choice, "type") == "tool")
+                .map(|choice| text_field(choice, "name").to_owned()),
+            max_tokens: limit_field(json, "max_tokens"),
             temperature: json.get("temperature").and_then(Value::as_f64),
             stream: json.get("stream").and_then(Value::as_bool).unwrap_or(false),
         };
-        for part in json.get("system").map(texts_of).unwrap_or_default() {
+        for part in json.get("system").map(content_texts).unwrap_or_default() {
             request.add_system(part);
         }
-        for message in items(json, "messages") {
-            match text(message, "role") {
+        for message in list_field(json, "messages") {
+            match text_field(message, "role") {
                 "user" => request.messages.push(message_from_json(Role::User, message)),
                 "assistant" => request.messages.push(message_from_json(Role::Assistant, message)),
                 // Claude Code puts its environment into messages of their own role.
                 "system" => {
-                    for part in message.get("content").map(texts_of).unwrap_or_default() {
+                    for part in message.get("content").map(content_texts).unwrap_or_default() {
                         request.add_system(part);
                     }
                 }
-                role => return Err(Malformed(format!("messages: unknown role {role:?}"))),
+                role => return Err(MalformedMessage(format!("messages: unknown role {role:?}"))),
             }
         }
         Ok(request)
     }
 
-    fn reply_to_json(&self, reply: &Reply) -> Value {
+    fn reply_to_json(&self, reply: &ModelReply) -> Value {
         json!({
             "id": reply.id,
             "type": "message",
@@ -101,70 +102,72 @@ impl Wire for AnthropicMessages {
         })
     }
 
-    fn reply_from_json(&self, json: &Value) -> Result<Reply, Malformed> {
+    fn reply_from_json(&self, json: &Value) -> Result<ModelReply, MalformedMessage> {
         if !json.get("content").is_some_and(Value::is_array) {
-            return Err(Malformed("the reply has no content".to_owned()));
+            return Err(MalformedMessage("the reply has no content".to_owned()));
         }
         let usage = json.get("usage").unwrap_or(&Value::Null);
-        Ok(Reply {
-            id: text(json, "id").to_owned(),
-            model: text(json, "model").to_owned(),
-            blocks: items(json, "content").iter().filter_map(block_from_json).collect(),
-            stop: Stop::from_name(text(json, "stop_reason")),
-            usage: Usage {
-                input: count(usage, "input_tokens"),
-                output: count(usage, "output_tokens"),
-                cache_read: count(usage, "cache_read_input_tokens"),
-                cache_write: count(usage, "cache_creation_input_tokens"),
+        Ok(ModelReply {
+            id: text_field(json, "id").to_owned(),
+            model: text_field(json, "model").to_owned(),
+            blocks: list_field(json, "content").iter().filter_map(block_from_json).collect(),
+            stop: StopReason::from_name(text_field(json, "stop_reason")),
+            usage: TokenUsage {
+                input: count_field(usage, "input_tokens"),
+                output: count_field(usage, "output_tokens"),
+                cache_read: count_field(usage, "cache_read_input_tokens"),
+                cache_write: count_field(usage, "cache_creation_input_tokens"),
             },
         })
     }
 
-    fn reply_to_events(&self, reply: &Reply) -> Vec<SseEvent> {
+    fn reply_to_events(&self, reply: &ModelReply) -> Vec<SseEvent> {
         let mut opening = self.reply_to_json(reply);
         opening["content"] = json!([]);
         opening["stop_reason"] = Value::Null;
         opening["usage"]["output_tokens"] = json!(reply.usage.output.min(1));
         let mut events = vec![
-            SseEvent::named(json!({"type": "message_start", "message": opening})),
-            SseEvent::named(json!({"type": "ping"})),
+            SseEvent::named_by_type(json!({"type": "message_start", "message": opening})),
+            SseEvent::named_by_type(json!({"type": "ping"})),
         ];
         for (index, block) in reply.blocks.iter().enumerate() {
             let (start, deltas) = block_to_stream(block);
-            events.push(SseEvent::named(
+            events.push(SseEvent::named_by_type(
                 json!({"type": "content_block_start", "index": index, "content_block": start}),
             ));
             events.extend(deltas.into_iter().map(|delta| {
-                SseEvent::named(json!({"type": "content_block_delta", "index": index, "delta": delta}))
+                SseEvent::named_by_type(
+                    json!({"type": "content_block_delta", "index": index, "delta": delta}),
+                )
             }));
-            events.push(SseEvent::named(json!({"type": "content_block_stop", "index": index})));
+            events.push(SseEvent::named_by_type(json!({"type": "content_block_stop", "index": index})));
         }
-        events.push(SseEvent::named(json!({
+        events.push(SseEvent::named_by_type(json!({
             "type": "message_delta",
             "delta": {"stop_reason": reply.stop.name(), "stop_sequence": null},
             "usage": usage_to_json(reply.usage),
         })));
-        events.push(SseEvent::named(json!({"type": "message_stop"})));
+        events.push(SseEvent::named_by_type(json!({"type": "message_stop"})));
         events
     }
 
-    fn add_counts(&self, usage: &Value, so_far: &mut Usage) {
-        recount(usage, "input_tokens", &mut so_far.input);
-        recount(usage, "output_tokens", &mut so_far.output);
-        recount(usage, "cache_read_input_tokens", &mut so_far.cache_read);
-        recount(usage, "cache_creation_input_tokens", &mut so_far.cache_write);
+    fn add_counts(&self, usage: &Value, so_far: &mut TokenUsage) {
+        update_count(usage, "input_tokens", &mut so_far.input);
+        update_count(usage, "output_tokens", &mut so_far.output);
+        update_count(usage, "cache_read_input_tokens", &mut so_far.cache_read);
+        update_count(usage, "cache_creation_input_tokens", &mut so_far.cache_write);
     }
 
     fn error_to_json(&self, kind: &str, message: &str) -> Value {
         json!({"type": "error", "error": {"type": kind, "message": message}})
     }
 
-    fn error_to_event(&self, _reply: &Reply, kind: &str, message: &str) -> SseEvent {
-        SseEvent::named(self.error_to_json(kind, message))
+    fn error_to_event(&self, _reply: &ModelReply, kind: &str, message: &str) -> SseEvent {
+        SseEvent::named_by_type(self.error_to_json(kind, message))
     }
 }
 
-fn message_to_json(message: &Message) -> Value {
+fn message_to_json(message: &ChatMessage) -> Value {
     let role = match message.role {
         Role::User => "user",
         Role::Assistant => "assistant",
@@ -175,31 +178,31 @@ fn message_to_json(message: &Message) -> Value {
 }
 
 /// The API refuses thoughts that it did not sign.
-fn can_be_sent(block: &Block) -> bool {
+fn can_be_sent(block: &ContentBlock) -> bool {
     match block {
-        Block::Thinking { signature, .. } => signature.is_some(),
-        Block::Text { .. } | Block::ToolUse { .. } | Block::ToolResult { .. } => true,
+        ContentBlock::Thinking { signature, .. } => signature.is_some(),
+        ContentBlock::Text { .. } | ContentBlock::ToolUse { .. } | ContentBlock::ToolResult { .. } => true,
     }
 }
 
-fn message_from_json(role: Role, message: &Value) -> Message {
+fn message_from_json(role: Role, message: &Value) -> ChatMessage {
     let blocks = match message.get("content") {
-        Some(Value::String(text)) => vec![Block::Text { text: text.clone() }],
-        _ => items(message, "content").iter().filter_map(block_from_json).collect(),
+        Some(Value::String(text)) => vec![ContentBlock::Text { text: text.clone() }],
+        _ => list_field(message, "content").iter().filter_map(block_from_json).collect(),
     };
-    Message { role, blocks }
+    ChatMessage { role, blocks }
 }
 
-fn block_to_json(block: &Block) -> Value {
+fn block_to_json(block: &ContentBlock) -> Value {
     match block {
-        Block::Text { text } => json!({"type": "text", "text": text}),
-        Block::Thinking { text, signature } => {
+        ContentBlock::Text { text } => json!({"type": "text", "text": text}),
+        ContentBlock::Thinking { text, signature } => {
             json!({"type": "thinking", "thinking": text, "signature": signature.as_deref().unwrap_or("")})
         }
-        Block::ToolUse { id, name, input } => {
+        ContentBlock::ToolUse { id, name, input } => {
             json!({"type": "tool_use", "id": id, "name": name, "input": input})
         }
-        Block::ToolResult { tool_use_id, content, is_error } => {
+        ContentBlock::ToolResult { tool_use_id, content, is_error } => {
             json!({
                 "type": "tool_result",
                 "tool_use_id": tool_use_id,
@@ -210,37 +213,37 @@ fn block_to_json(block: &Block) -> Value {
     }
 }
 
-fn block_from_json(json: &Value) -> Option<Block> {
-    match text(json, "type") {
-        "text" => Some(Block::Text { text: text(json, "text").to_owned() }),
-        "thinking" => Some(Block::Thinking {
-            text: text(json, "thinking").to_owned(),
-            signature: Some(text(json, "signature")).filter(|s| !s.is_empty()).map(str::to_owned),
+fn block_from_json(json: &Value) -> Option<ContentBlock> {
+    match text_field(json, "type") {
+        "text" => Some(ContentBlock::Text { text: text_field(json, "text").to_owned() }),
+        "thinking" => Some(ContentBlock::Thinking {
+            text: text_field(json, "thinking").to_owned(),
+            signature: Some(text_field(json, "signature")).filter(|s| !s.is_empty()).map(str::to_owned),
         }),
-        "tool_use" => Some(Block::ToolUse {
-            id: text(json, "id").to_owned(),
-            name: text(json, "name").to_owned(),
+        "tool_use" => Some(ContentBlock::ToolUse {
+            id: text_field(json, "id").to_owned(),
+            name: text_field(json, "name").to_owned(),
             input: json.get("input").cloned().unwrap_or_else(|| json!({})),
         }),
-        "tool_result" => Some(Block::ToolResult {
-            tool_use_id: text(json, "tool_use_id").to_owned(),
-            content: json.get("content").map(texts_of).unwrap_or_default().join("\n"),
+        "tool_result" => Some(ContentBlock::ToolResult {
+            tool_use_id: text_field(json, "tool_use_id").to_owned(),
+            content: json.get("content").map(content_texts).unwrap_or_default().join("\n"),
             is_error: json.get("is_error").and_then(Value::as_bool).unwrap_or(false),
         }),
         _ => None,
     }
 }
 
-fn tool_from_json(json: &Value) -> Option<Tool> {
-    let name = text(json, "name");
-    (!name.is_empty()).then(|| Tool {
+fn tool_from_json(json: &Value) -> Option<ToolDefinition> {
+    let name = text_field(json, "name");
+    (!name.is_empty()).then(|| ToolDefinition {
         name: name.to_owned(),
-        description: text(json, "description").to_owned(),
+        description: text_field(json, "description").to_owned(),
         input_schema: json.get("input_schema").cloned().unwrap_or_else(|| json!({"type": "object"})),
     })
 }
 
-fn usage_to_json(usage: Usage) -> Value {
+fn usage_to_json(usage: TokenUsage) -> Value {
     json!({
         "input_tokens": usage.input,
         "cache_creation_input_tokens": usage.cache_write,
@@ -250,14 +253,17 @@ fn usage_to_json(usage: Usage) -> Value {
 }
 
 /// A block as it is opened, and the deltas that fill it.
-fn block_to_stream(block: &Block) -> (Value, Vec<Value>) {
+fn block_to_stream(block: &ContentBlock) -> (Value, Vec<Value>) {
     match block {
-        Block::Text { text } => (
+        ContentBlock::Text { text } => (
             json!({"type": "text", "text": ""}),
-            pieces(text).into_iter().map(|piece| json!({"type": "text_delta", "text": piece})).collect(),
+            stream_pieces(text)
+                .into_iter()
+                .map(|piece| json!({"type": "text_delta", "text": piece}))
+                .collect(),
         ),
-        Block::Thinking { text, signature } => {
-            let mut deltas: Vec<Value> = pieces(text)
+        ContentBlock::Thinking { text, signature } => {
+            let mut deltas: Vec<Value> = stream_pieces(text)
                 .into_iter()
                 .map(|piece| json!({"type": "thinking_delta", "thinking": piece}))
                 .collect();
@@ -266,53 +272,53 @@ fn block_to_stream(block: &Block) -> (Value, Vec<Value>) {
             );
             (json!({"type": "thinking", "thinking": "", "signature": ""}), deltas)
         }
-        Block::ToolUse { id, name, input } => (
+        ContentBlock::ToolUse { id, name, input } => (
             json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
-            pieces(&input.to_string())
+            stream_pieces(&input.to_string())
                 .into_iter()
                 .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}))
                 .collect(),
         ),
         // A model gives no results; whoever put one into a reply sees it as it is.
-        Block::ToolResult { .. } => (block_to_json(block), Vec::new()),
+        ContentBlock::ToolResult { .. } => (block_to_json(block), Vec::new()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Api, samples};
+    use super::super::{ModelApi, samples};
     use super::*;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
-        fn requests_survive(request in samples::request(samples::Shape::Blocks)) {
-            samples::check_request(Api::AnthropicMessages, request)?;
+        fn requests_survive(request in samples::request(samples::ConversationShape::Blocks)) {
+            samples::check_request(ModelApi::AnthropicMessages, request)?;
         }
 
         #[test]
-        fn replies_survive(reply in samples::reply(samples::Shape::Blocks)) {
-            samples::check_reply(Api::AnthropicMessages, reply)?;
+        fn replies_survive(reply in samples::reply(samples::ConversationShape::Blocks)) {
+            samples::check_reply(ModelApi::AnthropicMessages, reply)?;
         }
 
         #[test]
-        fn a_stream_adds_up_to_its_reply(reply in samples::reply(samples::Shape::Blocks)) {
+        fn a_stream_adds_up_to_its_reply(reply in samples::reply(samples::ConversationShape::Blocks)) {
             let mut content: Vec<Value> = Vec::new();
             for event in AnthropicMessages.reply_to_events(&reply) {
-                let super::super::Data::Json(data) = event.data else { panic!("only JSON") };
+                let super::super::SseData::Json(data) = event.data else { panic!("only JSON") };
                 let index = data["index"].as_u64().unwrap_or(0) as usize;
                 let delta = &data["delta"];
-                match text(&data, "type") {
+                match text_field(&data, "type") {
                     "content_block_start" => content.push(data["content_block"].clone()),
                     "content_block_delta" => {
-                        let (from, to) = match text(delta, "type") {
+                        let (from, to) = match text_field(delta, "type") {
                             "text_delta" => ("text", "text"),
                             "thinking_delta" => ("thinking", "thinking"),
                             "signature_delta" => ("signature", "signature"),
                             "input_json_delta" => ("partial_json", "json"),
                             other => panic!("{other}"),
                         };
-                        let so_far = text(&content[index], to).to_owned() + text(delta, from);
+                        let so_far = text_field(&content[index], to).to_owned() + text_field(delta, from);
                         content[index][to] = json!(so_far);
                     }
                     "content_block_stop" => {
@@ -324,7 +330,7 @@ mod tests {
                     _ => {}
                 }
             }
-            let blocks: Vec<Block> = content.iter().filter_map(block_from_json).collect();
+            let blocks: Vec<ContentBlock> = content.iter().filter_map(block_from_json).collect();
             prop_assert_eq!(blocks, reply.blocks);
         }
     }
@@ -369,9 +375,9 @@ mod tests {
         assert_eq!(request.messages[0].blocks.len(), 2);
         assert_eq!(
             request.messages[2].blocks[0],
-            Block::ToolResult { tool_use_id: "t1".into(), content: "a\nb".into(), is_error: false }
+            ContentBlock::ToolResult { tool_use_id: "t1".into(), content: "a\nb".into(), is_error: false }
         );
-        assert_eq!(request.messages[3], Message::user("plain"));
+        assert_eq!(request.messages[3], ChatMessage::user("plain"));
         assert_eq!(request.tools.len(), 2);
         assert!(request.stream);
     }

@@ -3,19 +3,20 @@
 use serde_json::{Value, json};
 
 use super::{
-    Block, Data, Malformed, Message, Reply, Request, Role, SseEvent, Stop, Tool, Wire, count,
-    input_from_text, input_to_text, items, limit, pieces, text, texts_of,
+    ChatMessage, ContentBlock, MalformedMessage, ModelReply, ModelRequest, Role, SseData, SseEvent,
+    StopReason, ToolDefinition, WireFormat, content_texts, count_field, input_from_text, input_to_text,
+    limit_field, list_field, stream_pieces, text_field,
 };
-use practicum_core::model::Usage;
+use practicum_core::model::TokenUsage;
 
 pub struct OpenAiChat;
 
-impl Wire for OpenAiChat {
+impl WireFormat for OpenAiChat {
     fn path(&self) -> &'static str {
         "/chat/completions"
     }
 
-    fn request_to_json(&self, request: &Request) -> Value {
+    fn request_to_json(&self, request: &ModelRequest) -> Value {
         let mut messages = Vec::new();
         if let Some(system) = &request.system {
             messages.push(json!({"role": "system", "content": system}));
@@ -56,30 +57,31 @@ impl Wire for OpenAiChat {
         body
     }
 
-    fn request_from_json(&self, json: &Value) -> Result<Request, Malformed> {
+    fn request_from_json(&self, json: &Value) -> Result<ModelRequest, MalformedMessage> {
         if !json.get("messages").is_some_and(Value::is_array) {
-            return Err(Malformed("messages: a list of messages is required".to_owned()));
+            return Err(MalformedMessage("messages: a list of messages is required".to_owned()));
         }
-        let mut request = Request {
-            model: text(json, "model").to_owned(),
+        let mut request = ModelRequest {
+            model: text_field(json, "model").to_owned(),
             system: None,
             messages: Vec::new(),
-            tools: items(json, "tools").iter().filter_map(tool_from_json).collect(),
+            tools: list_field(json, "tools").iter().filter_map(tool_from_json).collect(),
             tool_choice: json
                 .get("tool_choice")
                 .and_then(|choice| choice.get("function"))
-                .map(|function| text(function, "name").to_owned()),
-            max_tokens: limit(json, "max_completion_tokens").or_else(|| limit(json, "max_tokens")),
+                .map(|function| text_field(function, "name").to_owned()),
+            max_tokens: limit_field(json, "max_completion_tokens")
+                .or_else(|| limit_field(json, "max_tokens")),
             temperature: json.get("temperature").and_then(Value::as_f64),
             stream: json.get("stream").and_then(Value::as_bool).unwrap_or(false),
         };
-        for message in items(json, "messages") {
+        for message in list_field(json, "messages") {
             read_message(message, &mut request)?;
         }
         Ok(request)
     }
 
-    fn reply_to_json(&self, reply: &Reply) -> Value {
+    fn reply_to_json(&self, reply: &ModelReply) -> Value {
         let message = assistant_message(&reply.blocks, true);
         json!({
             "id": reply.id,
@@ -91,55 +93,57 @@ impl Wire for OpenAiChat {
         })
     }
 
-    fn reply_from_json(&self, json: &Value) -> Result<Reply, Malformed> {
-        let choice = items(json, "choices").first();
+    fn reply_from_json(&self, json: &Value) -> Result<ModelReply, MalformedMessage> {
+        let choice = list_field(json, "choices").first();
         let Some(message) = choice.and_then(|choice| choice.get("message")) else {
-            return Err(Malformed("the reply has no choices".to_owned()));
+            return Err(MalformedMessage("the reply has no choices".to_owned()));
         };
         let mut blocks = assistant_blocks(message);
         let refusal = message.get("refusal").and_then(Value::as_str);
         if let Some(refusal) = refusal {
-            blocks.push(Block::Text { text: refusal.to_owned() });
+            blocks.push(ContentBlock::Text { text: refusal.to_owned() });
         }
-        let stop = match choice.map(|choice| text(choice, "finish_reason")).unwrap_or_default() {
-            "stop" | "" if refusal.is_some() => Stop::Refusal,
-            "stop" | "" => Stop::EndTurn,
-            "tool_calls" | "function_call" => Stop::ToolUse,
-            "length" => Stop::MaxTokens,
-            "content_filter" => Stop::Refusal,
-            other => Stop::Other(other.to_owned()),
+        let stop = match choice.map(|choice| text_field(choice, "finish_reason")).unwrap_or_default() {
+            "stop" | "" if refusal.is_some() => StopReason::Refusal,
+            "stop" | "" => StopReason::EndTurn,
+            "tool_calls" | "function_call" => StopReason::ToolUse,
+            "length" => StopReason::MaxTokens,
+            "content_filter" => StopReason::Refusal,
+            other => StopReason::Other(other.to_owned()),
         };
-        Ok(Reply {
-            id: text(json, "id").to_owned(),
-            model: text(json, "model").to_owned(),
+        Ok(ModelReply {
+            id: text_field(json, "id").to_owned(),
+            model: text_field(json, "model").to_owned(),
             blocks,
             stop,
             usage: json.get("usage").map(usage_from_json).unwrap_or_default(),
         })
     }
 
-    fn reply_to_events(&self, reply: &Reply) -> Vec<SseEvent> {
+    fn reply_to_events(&self, reply: &ModelReply) -> Vec<SseEvent> {
         let mut deltas = vec![json!({"role": "assistant", "content": ""})];
         let mut calls = 0;
         for block in &reply.blocks {
             match block {
-                Block::Text { text } => {
-                    deltas.extend(pieces(text).into_iter().map(|piece| json!({"content": piece})));
+                ContentBlock::Text { text } => {
+                    deltas.extend(stream_pieces(text).into_iter().map(|piece| json!({"content": piece})));
                 }
-                Block::Thinking { text, .. } => {
-                    deltas.extend(pieces(text).into_iter().map(|piece| json!({"reasoning_content": piece})));
+                ContentBlock::Thinking { text, .. } => {
+                    deltas.extend(
+                        stream_pieces(text).into_iter().map(|piece| json!({"reasoning_content": piece})),
+                    );
                 }
-                Block::ToolUse { id, name, input } => {
+                ContentBlock::ToolUse { id, name, input } => {
                     let function = json!({"name": name, "arguments": ""});
                     deltas.push(json!({"tool_calls": [
                         {"index": calls, "id": id, "type": "function", "function": function}
                     ]}));
-                    deltas.extend(pieces(&input_to_text(input)).into_iter().map(
+                    deltas.extend(stream_pieces(&input_to_text(input)).into_iter().map(
                         |piece| json!({"tool_calls": [{"index": calls, "function": {"arguments": piece}}]}),
                     ));
                     calls += 1;
                 }
-                Block::ToolResult { .. } => {}
+                ContentBlock::ToolResult { .. } => {}
             }
         }
         let chunk = |delta: Value, finish: Value| {
@@ -152,15 +156,15 @@ impl Wire for OpenAiChat {
             })
         };
         let mut events: Vec<SseEvent> =
-            deltas.into_iter().map(|delta| unnamed(chunk(delta, Value::Null))).collect();
+            deltas.into_iter().map(|delta| unnamed_event(chunk(delta, Value::Null))).collect();
         let mut last = chunk(json!({}), json!(finish_reason(&reply.stop)));
         last["usage"] = usage_to_json(reply.usage);
-        events.push(unnamed(last));
-        events.push(SseEvent { name: None, data: Data::Word("[DONE]") });
+        events.push(unnamed_event(last));
+        events.push(SseEvent { name: None, data: SseData::PlainText("[DONE]") });
         events
     }
 
-    fn add_counts(&self, usage: &Value, so_far: &mut Usage) {
+    fn add_counts(&self, usage: &Value, so_far: &mut TokenUsage) {
         *so_far = usage_from_json(usage);
     }
 
@@ -168,64 +172,64 @@ impl Wire for OpenAiChat {
         json!({"error": {"message": message, "type": kind, "param": null, "code": kind}})
     }
 
-    fn error_to_event(&self, _reply: &Reply, kind: &str, message: &str) -> SseEvent {
-        unnamed(self.error_to_json(kind, message))
+    fn error_to_event(&self, _reply: &ModelReply, kind: &str, message: &str) -> SseEvent {
+        unnamed_event(self.error_to_json(kind, message))
     }
 }
 
-fn unnamed(data: Value) -> SseEvent {
-    SseEvent { name: None, data: Data::Json(data) }
+fn unnamed_event(data: Value) -> SseEvent {
+    SseEvent { name: None, data: SseData::Json(data) }
 }
 
-fn finish_reason(stop: &Stop) -> &str {
+fn finish_reason(stop: &StopReason) -> &str {
     match stop {
-        Stop::EndTurn => "stop",
-        Stop::ToolUse => "tool_calls",
-        Stop::MaxTokens => "length",
-        Stop::Refusal => "content_filter",
-        Stop::Other(reason) => reason,
+        StopReason::EndTurn => "stop",
+        StopReason::ToolUse => "tool_calls",
+        StopReason::MaxTokens => "length",
+        StopReason::Refusal => "content_filter",
+        StopReason::Other(reason) => reason,
     }
 }
 
 /// One of our messages may become several: each tool result stands alone here.
-fn write_message(message: &Message, messages: &mut Vec<Value>) {
+fn write_message(message: &ChatMessage, messages: &mut Vec<Value>) {
     match message.role {
         Role::Assistant => messages.push(assistant_message(&message.blocks, false)),
         Role::User => {
             let mut texts = Vec::new();
             for block in &message.blocks {
                 match block {
-                    Block::ToolResult { tool_use_id, content, is_error: _ } => messages
+                    ContentBlock::ToolResult { tool_use_id, content, is_error: _ } => messages
                         .push(json!({"role": "tool", "tool_call_id": tool_use_id, "content": content})),
-                    Block::Text { text } => texts.push(text.as_str()),
-                    Block::Thinking { .. } | Block::ToolUse { .. } => {}
+                    ContentBlock::Text { text } => texts.push(text.as_str()),
+                    ContentBlock::Thinking { .. } | ContentBlock::ToolUse { .. } => {}
                 }
             }
             if !texts.is_empty() {
-                messages.push(json!({"role": "user", "content": content_of(&texts)}));
+                messages.push(json!({"role": "user", "content": texts_to_content(&texts)}));
             }
         }
     }
 }
 
 /// Thoughts are not part of the API's requests, and only of some servers' replies.
-fn assistant_message(blocks: &[Block], with_thoughts: bool) -> Value {
+fn assistant_message(blocks: &[ContentBlock], with_thoughts: bool) -> Value {
     let mut texts = Vec::new();
     let mut thoughts = String::new();
     let mut calls = Vec::new();
     for block in blocks {
         match block {
-            Block::Text { text } => texts.push(text.as_str()),
-            Block::Thinking { text, .. } => thoughts.push_str(text),
-            Block::ToolUse { id, name, input } => calls.push(json!({
+            ContentBlock::Text { text } => texts.push(text.as_str()),
+            ContentBlock::Thinking { text, .. } => thoughts.push_str(text),
+            ContentBlock::ToolUse { id, name, input } => calls.push(json!({
                 "id": id,
                 "type": "function",
                 "function": {"name": name, "arguments": input_to_text(input)},
             })),
-            Block::ToolResult { .. } => {}
+            ContentBlock::ToolResult { .. } => {}
         }
     }
-    let mut message = json!({"role": "assistant", "content": content_of(&texts)});
+    let mut message = json!({"role": "assistant", "content": texts_to_content(&texts)});
     if with_thoughts && !thoughts.is_empty() {
         message["reasoning_content"] = json!(thoughts);
     }
@@ -235,7 +239,7 @@ fn assistant_message(blocks: &[Block], with_thoughts: bool) -> Value {
     message
 }
 
-fn content_of(texts: &[&str]) -> Value {
+fn texts_to_content(texts: &[&str]) -> Value {
     match texts {
         [] => Value::Null,
         [one] => json!(one),
@@ -243,11 +247,11 @@ fn content_of(texts: &[&str]) -> Value {
     }
 }
 
-fn read_message(message: &Value, request: &mut Request) -> Result<(), Malformed> {
-    let texts = message.get("content").map(texts_of).unwrap_or_default();
-    match text(message, "role") {
+fn read_message(message: &Value, request: &mut ModelRequest) -> Result<(), MalformedMessage> {
+    let texts = message.get("content").map(content_texts).unwrap_or_default();
+    match text_field(message, "role") {
         "system" | "developer" => texts.into_iter().for_each(|part| request.add_system(part)),
-        "user" => texts.into_iter().for_each(|text| request.push(Role::User, Block::Text { text })),
+        "user" => texts.into_iter().for_each(|text| request.push(Role::User, ContentBlock::Text { text })),
         "assistant" => {
             for block in assistant_blocks(message) {
                 request.push(Role::Assistant, block);
@@ -255,47 +259,47 @@ fn read_message(message: &Value, request: &mut Request) -> Result<(), Malformed>
         }
         "tool" => request.push(
             Role::User,
-            Block::ToolResult {
-                tool_use_id: text(message, "tool_call_id").to_owned(),
+            ContentBlock::ToolResult {
+                tool_use_id: text_field(message, "tool_call_id").to_owned(),
                 content: texts.join("\n"),
                 is_error: false,
             },
         ),
-        role => return Err(Malformed(format!("messages: unknown role {role:?}"))),
+        role => return Err(MalformedMessage(format!("messages: unknown role {role:?}"))),
     }
     Ok(())
 }
 
-fn assistant_blocks(message: &Value) -> Vec<Block> {
+fn assistant_blocks(message: &Value) -> Vec<ContentBlock> {
     let mut blocks = Vec::new();
-    let thoughts = ["reasoning_content", "reasoning"].into_iter().map(|key| text(message, key));
+    let thoughts = ["reasoning_content", "reasoning"].into_iter().map(|key| text_field(message, key));
     if let Some(thought) = thoughts.into_iter().find(|thought| !thought.is_empty()) {
-        blocks.push(Block::Thinking { text: thought.to_owned(), signature: None });
+        blocks.push(ContentBlock::Thinking { text: thought.to_owned(), signature: None });
     }
-    let texts = message.get("content").map(texts_of).unwrap_or_default();
-    blocks.extend(texts.into_iter().filter(|text| !text.is_empty()).map(|text| Block::Text { text }));
-    for call in items(message, "tool_calls") {
+    let texts = message.get("content").map(content_texts).unwrap_or_default();
+    blocks.extend(texts.into_iter().filter(|text| !text.is_empty()).map(|text| ContentBlock::Text { text }));
+    for call in list_field(message, "tool_calls") {
         let function = call.get("function").unwrap_or(&Value::Null);
-        blocks.push(Block::ToolUse {
-            id: text(call, "id").to_owned(),
-            name: text(function, "name").to_owned(),
-            input: input_from_text(text(function, "arguments")),
+        blocks.push(ContentBlock::ToolUse {
+            id: text_field(call, "id").to_owned(),
+            name: text_field(function, "name").to_owned(),
+            input: input_from_text(text_field(function, "arguments")),
         });
     }
     blocks
 }
 
-fn tool_from_json(json: &Value) -> Option<Tool> {
+fn tool_from_json(json: &Value) -> Option<ToolDefinition> {
     let function = json.get("function")?;
-    Some(Tool {
-        name: text(function, "name").to_owned(),
-        description: text(function, "description").to_owned(),
+    Some(ToolDefinition {
+        name: text_field(function, "name").to_owned(),
+        description: text_field(function, "description").to_owned(),
         input_schema: function.get("parameters").cloned().unwrap_or_else(|| json!({"type": "object"})),
     })
 }
 
 /// The API counts what came from a cache as input, we do not.
-fn usage_to_json(usage: Usage) -> Value {
+fn usage_to_json(usage: TokenUsage) -> Value {
     let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
     json!({
         "prompt_tokens": input,
@@ -305,11 +309,11 @@ fn usage_to_json(usage: Usage) -> Value {
     })
 }
 
-fn usage_from_json(json: &Value) -> Usage {
-    let cached = json.get("prompt_tokens_details").map_or(0, |details| count(details, "cached_tokens"));
-    Usage {
-        input: count(json, "prompt_tokens").saturating_sub(cached),
-        output: count(json, "completion_tokens"),
+fn usage_from_json(json: &Value) -> TokenUsage {
+    let cached = json.get("prompt_tokens_details").map_or(0, |details| count_field(details, "cached_tokens"));
+    TokenUsage {
+        input: count_field(json, "prompt_tokens").saturating_sub(cached),
+        output: count_field(json, "completion_tokens"),
         cache_read: cached,
         cache_write: 0,
     }
@@ -317,19 +321,19 @@ fn usage_from_json(json: &Value) -> Usage {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Api, samples};
+    use super::super::{ModelApi, samples};
     use super::*;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
-        fn requests_survive(request in samples::request(samples::Shape::Chat)) {
-            samples::check_request(Api::OpenAiChat, request)?;
+        fn requests_survive(request in samples::request(samples::ConversationShape::Chat)) {
+            samples::check_request(ModelApi::OpenAiChat, request)?;
         }
 
         #[test]
-        fn replies_survive(reply in samples::reply(samples::Shape::Chat)) {
-            samples::check_reply(Api::OpenAiChat, reply)?;
+        fn replies_survive(reply in samples::reply(samples::ConversationShape::Chat)) {
+            samples::check_reply(ModelApi::OpenAiChat, reply)?;
         }
     }
 
@@ -356,8 +360,8 @@ mod tests {
         assert_eq!(
             request.messages[1].blocks,
             [
-                Block::ToolUse { id: "c".into(), name: "f".into(), input: json!("not json") },
-                Block::ToolUse { id: "d".into(), name: "g".into(), input: json!({}) },
+                ContentBlock::ToolUse { id: "c".into(), name: "f".into(), input: json!("not json") },
+                ContentBlock::ToolUse { id: "d".into(), name: "g".into(), input: json!({}) },
             ]
         );
         assert_eq!(request.messages[2].blocks.len(), 3);
@@ -365,12 +369,12 @@ mod tests {
 
     #[test]
     fn a_stream_ends_with_the_word() {
-        let reply = Reply {
+        let reply = ModelReply {
             id: "r".into(),
             model: "m".into(),
-            blocks: vec![Block::Text { text: "hi".into() }],
-            stop: Stop::EndTurn,
-            usage: Usage::default(),
+            blocks: vec![ContentBlock::Text { text: "hi".into() }],
+            stop: StopReason::EndTurn,
+            usage: TokenUsage::default(),
         };
         let stream: String = OpenAiChat.reply_to_events(&reply).iter().map(SseEvent::render).collect();
         assert!(stream.ends_with("data: [DONE]\n\n"), "{stream}");

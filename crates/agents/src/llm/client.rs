@@ -6,8 +6,8 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
 
-use super::patience::{Again, Failed, Gate, Patience, Retry};
-use super::{Api, Endpoint, Reply, Request};
+use super::retry::{ApiRetries, ApiRetryPolicy, FailedAttempt, RateLimitGate, RetryAdvice};
+use super::{Endpoint, ModelApi, ModelReply, ModelRequest};
 
 /// No model writes that much; a server that does is broken.
 const LARGEST_REPLY: usize = 32 * 1024 * 1024;
@@ -17,7 +17,7 @@ const LONGEST_MESSAGE: usize = 500;
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LlmError {
-    #[error("rate limited by the model API{}", after(.retry_after))]
+    #[error("rate limited by the model API{}", describe_retry_after(.retry_after))]
     RateLimited { retry_after: Option<Duration> },
     #[error("not let in by the model API: {0}")]
     Auth(String),
@@ -29,35 +29,35 @@ pub enum LlmError {
     Malformed(String),
 }
 
-fn after(retry_after: &Option<Duration>) -> String {
+fn describe_retry_after(retry_after: &Option<Duration>) -> String {
     retry_after.map(|wait| format!("; try again in {} s", wait.as_secs())).unwrap_or_default()
 }
 
 /// Asks one endpoint, without streaming.
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct ModelClient {
     endpoint: Endpoint,
     http: reqwest::Client,
-    patience: Patience,
+    retries: ApiRetries,
     timeout: Duration,
 }
 
-impl Client {
+impl ModelClient {
     pub fn new(endpoint: Endpoint) -> Result<Self, LlmError> {
-        let http = endpoint.http()?;
-        Ok(Self { endpoint, http, patience: Patience::default(), timeout: Duration::from_secs(600) })
+        let http = endpoint.http_client()?;
+        Ok(Self { endpoint, http, retries: ApiRetries::default(), timeout: Duration::from_secs(600) })
     }
 
     #[must_use]
-    pub fn with_retry(mut self, retry: Retry) -> Self {
-        self.patience.retry = retry;
+    pub fn with_retry_policy(mut self, retry: ApiRetryPolicy) -> Self {
+        self.retries.policy = retry;
         self
     }
 
     /// Waits with everyone who shares the gate when one of them is rate limited.
     #[must_use]
-    pub fn with_gate(mut self, gate: Arc<Gate>) -> Self {
-        self.patience.gate = gate;
+    pub fn with_gate(mut self, gate: Arc<RateLimitGate>) -> Self {
+        self.retries.gate = gate;
         self
     }
 
@@ -71,87 +71,95 @@ impl Client {
         &self.endpoint
     }
 
-    pub async fn send(&self, request: &Request) -> Result<Reply, LlmError> {
-        let mut json = self.endpoint.api.wire().request_to_json(request);
+    pub async fn send(&self, request: &ModelRequest) -> Result<ModelReply, LlmError> {
+        let mut json = self.endpoint.api.wire_format().request_to_json(request);
         if let Some(fields) = json.as_object_mut() {
             fields.retain(|key, _| key != "stream" && key != "stream_options");
         }
         let body = json.to_string();
-        let mut tries = self.patience.tries();
+        let mut tries = self.retries.start_attempts();
         loop {
-            tries.turn().await;
-            match self.try_once(&body).await {
+            tries.wait_for_next().await;
+            match self.send_once(&body).await {
                 Ok(reply) => return Ok(reply),
-                Err(failed) => tries.failed(failed)?,
+                Err(failed) => tries.record_failure(failed)?,
             }
         }
     }
 
-    async fn try_once(&self, body: &str) -> Result<Reply, Failed> {
-        let url = self.endpoint.url().map_err(Failed::for_good)?;
-        let headers = self.headers().map_err(Failed::for_good)?;
+    async fn send_once(&self, body: &str) -> Result<ModelReply, FailedAttempt> {
+        let url = self.endpoint.url().map_err(FailedAttempt::permanent)?;
+        let headers = self.headers().map_err(FailedAttempt::permanent)?;
         let sent =
             self.http.post(url).headers(headers).body(body.to_owned()).timeout(self.timeout).send().await;
-        let mut response = sent.map_err(|error| self.lost(error))?;
+        let mut response = sent.map_err(|error| self.connection_failure(error))?;
         let status = response.status().as_u16();
-        let asked = asked_wait(response.headers());
+        let asked = requested_wait(response.headers());
         let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.lost(error))? {
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.connection_failure(error))? {
             if bytes.len() + chunk.len() > LARGEST_REPLY {
-                return Err(Failed::for_good(LlmError::Malformed("the reply is too large".to_owned())));
+                return Err(FailedAttempt::permanent(LlmError::Malformed(
+                    "the reply is too large".to_owned(),
+                )));
             }
             bytes.extend_from_slice(&chunk);
         }
         if !(200..300).contains(&status) {
-            return Err(self.refused(status, asked, &bytes));
+            return Err(self.status_failure(status, asked, &bytes));
         }
-        let malformed = |what: String| Failed::for_good(LlmError::Malformed(what));
+        let malformed = |what: String| FailedAttempt::permanent(LlmError::Malformed(what));
         let json: Value = serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
-        self.endpoint.api.wire().reply_from_json(&json).map_err(|problem| malformed(problem.0))
+        self.endpoint.api.wire_format().reply_from_json(&json).map_err(|problem| malformed(problem.0))
     }
 
     fn headers(&self) -> Result<HeaderMap, LlmError> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         match self.endpoint.api {
-            Api::AnthropicMessages => {
+            ModelApi::AnthropicMessages => {
                 headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
             }
-            Api::OpenAiResponses | Api::OpenAiChat => {}
+            ModelApi::OpenAiResponses | ModelApi::OpenAiChat => {}
         }
-        self.endpoint.log_in(&mut headers)?;
+        self.endpoint.add_credential(&mut headers)?;
         Ok(headers)
     }
 
     /// The same client at another address.
-    pub fn at(&self, base_url: String) -> Self {
+    pub fn with_base_url(&self, base_url: String) -> Self {
         let endpoint = Endpoint { base_url, ..self.endpoint.clone() };
         Self { endpoint, ..self.clone() }
     }
 
-    fn lost(&self, error: reqwest::Error) -> Failed {
-        let again = if error.is_timeout() || error.is_builder() { Again::Never } else { Again::Soon };
+    fn connection_failure(&self, error: reqwest::Error) -> FailedAttempt {
+        let again = if error.is_timeout() || error.is_builder() {
+            RetryAdvice::Never
+        } else {
+            RetryAdvice::WithBackoff
+        };
         let what = if error.is_timeout() {
             format!("no answer within {} s", self.timeout.as_secs())
         } else {
-            in_words(&error.without_url())
+            describe_error(&error.without_url())
         };
-        Failed { error: LlmError::Network(what), again }
+        FailedAttempt { error: LlmError::Network(what), retry: again }
     }
 
-    fn refused(&self, status: u16, asked: Option<Duration>, body: &[u8]) -> Failed {
-        let message = self.scrubbed(message_of(body));
-        let soon = asked.map_or(Again::Soon, Again::After);
+    fn status_failure(&self, status: u16, asked: Option<Duration>, body: &[u8]) -> FailedAttempt {
+        let message = self.remove_key(error_message(body));
+        let soon = asked.map_or(RetryAdvice::WithBackoff, RetryAdvice::After);
         match status {
-            429 => Failed { error: LlmError::RateLimited { retry_after: asked }, again: soon },
-            401 | 403 => Failed::for_good(LlmError::Auth(message)),
-            500 | 502 | 503 | 504 | 529 => Failed { error: LlmError::Api { status, message }, again: soon },
-            _ => Failed::for_good(LlmError::Api { status, message }),
+            429 => FailedAttempt { error: LlmError::RateLimited { retry_after: asked }, retry: soon },
+            401 | 403 => FailedAttempt::permanent(LlmError::Auth(message)),
+            500 | 502 | 503 | 504 | 529 => {
+                FailedAttempt { error: LlmError::Api { status, message }, retry: soon }
+            }
+            _ => FailedAttempt::permanent(LlmError::Api { status, message }),
         }
     }
 
     /// Some servers repeat the key they refuse.
-    fn scrubbed(&self, message: String) -> String {
+    fn remove_key(&self, message: String) -> String {
         match &self.endpoint.credential {
             Some(credential) if !credential.secret().reveal().is_empty() => {
                 message.replace(credential.secret().reveal(), "***")
@@ -162,7 +170,7 @@ impl Client {
 }
 
 /// The cause is what a person can act on, and stands last in the chain.
-pub fn in_words(error: &dyn std::error::Error) -> String {
+pub fn describe_error(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
@@ -172,7 +180,7 @@ pub fn in_words(error: &dyn std::error::Error) -> String {
     words
 }
 
-fn message_of(body: &[u8]) -> String {
+fn error_message(body: &[u8]) -> String {
     let said = serde_json::from_slice::<Value>(body).ok().and_then(|json| {
         let error = json.get("error")?;
         error.get("message").unwrap_or(error).as_str().map(str::to_owned)
@@ -182,7 +190,7 @@ fn message_of(body: &[u8]) -> String {
 }
 
 /// `retry-after` is seconds or a date; `retry-after-ms` is more exact where it is sent.
-fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
+fn requested_wait(headers: &HeaderMap) -> Option<Duration> {
     let get = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let number = |text: &str| text.parse::<f64>().ok();
     if let Some(ms) = get("retry-after-ms").and_then(number) {
@@ -200,7 +208,7 @@ fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Credential, Message, Secret};
+    use super::super::{ChatMessage, Credential, Secret};
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
@@ -235,11 +243,11 @@ mod tests {
         format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n{body}")
     }
 
-    fn request() -> Request {
-        Request {
+    fn request() -> ModelRequest {
+        ModelRequest {
             model: "m".to_owned(),
             system: None,
-            messages: vec![Message::user("hello")],
+            messages: vec![ChatMessage::user("hello")],
             tools: Vec::new(),
             tool_choice: None,
             max_tokens: None,
@@ -248,19 +256,19 @@ mod tests {
         }
     }
 
-    async fn ask(answers: Vec<String>) -> (Result<Reply, LlmError>, Vec<String>) {
+    async fn ask(answers: Vec<String>) -> (Result<ModelReply, LlmError>, Vec<String>) {
         let (base_url, server) = serve(answers).await;
         let endpoint = Endpoint {
-            api: Api::AnthropicMessages,
+            api: ModelApi::AnthropicMessages,
             base_url,
             credential: Some(Credential::ApiKey(Secret::new("sk-secret"))),
         };
-        let retry = Retry {
-            tries: 3,
+        let retry = ApiRetryPolicy {
+            max_attempts: 3,
             first_wait: Duration::from_millis(5),
             longest_wait: Duration::from_millis(200),
         };
-        let client = Client::new(endpoint).expect("a client").with_retry(retry);
+        let client = ModelClient::new(endpoint).expect("a client").with_retry_policy(retry);
         let result = client.send(&request()).await;
         let seen = tokio::time::timeout(Duration::from_secs(5), server).await;
         (result, seen.expect("every answer was fetched").expect("no panic"))
@@ -305,11 +313,15 @@ mod tests {
     async fn nobody_there_and_nobody_answering() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let base_url = format!("http://{}", listener.local_addr().expect("an address"));
-        let endpoint = Endpoint { api: Api::OpenAiChat, base_url, credential: None };
-        let retry = Retry { tries: 2, first_wait: Duration::from_millis(1), ..Retry::default() };
-        let client = Client::new(endpoint)
+        let endpoint = Endpoint { api: ModelApi::OpenAiChat, base_url, credential: None };
+        let retry = ApiRetryPolicy {
+            max_attempts: 2,
+            first_wait: Duration::from_millis(1),
+            ..ApiRetryPolicy::default()
+        };
+        let client = ModelClient::new(endpoint)
             .expect("a client")
-            .with_retry(retry)
+            .with_retry_policy(retry)
             .with_timeout(Duration::from_millis(100));
         // The listener never accepts: the request times out, and that is not tried again.
         let error = client.send(&request()).await.expect_err("no answer");
@@ -333,7 +345,7 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(name, HeaderValue::from_static(value));
-            let found = asked_wait(&headers).map(|wait| wait.as_millis());
+            let found = requested_wait(&headers).map(|wait| wait.as_millis());
             assert_eq!(found, expected, "{name}: {value}");
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Url, redirect};
 
-use super::{Api, LlmError, in_words};
+use super::{LlmError, ModelApi, describe_error};
 
 /// Text that must not be seen: it is printed as stars.
 #[derive(Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Credential {
 /// Where a model answers, and with what right we ask it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    pub api: Api,
+    pub api: ModelApi,
     /// As in the vendors' variables: without `/v1` for Anthropic, with it for OpenAI.
     pub base_url: String,
     pub credential: Option<Credential>,
@@ -58,23 +58,23 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// Reads the variables that the vendors' own programs read. A server on this machine needs no key.
-    pub fn from_env(api: Api, env: &BTreeMap<String, String>) -> Result<Self, LlmError> {
+    pub fn from_env(api: ModelApi, env: &BTreeMap<String, String>) -> Result<Self, LlmError> {
         let get = |name: &str| env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
         let (url_variable, default_url, key_variables) = match api {
-            Api::AnthropicMessages => (
+            ModelApi::AnthropicMessages => (
                 "ANTHROPIC_BASE_URL",
                 "https://api.anthropic.com",
                 "ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN",
             ),
-            Api::OpenAiResponses | Api::OpenAiChat => {
+            ModelApi::OpenAiResponses | ModelApi::OpenAiChat => {
                 ("OPENAI_BASE_URL", "https://api.openai.com/v1", "OPENAI_API_KEY")
             }
         };
         let credential = match api {
-            Api::AnthropicMessages => get("ANTHROPIC_API_KEY")
+            ModelApi::AnthropicMessages => get("ANTHROPIC_API_KEY")
                 .map(|key| Credential::ApiKey(Secret::new(key)))
                 .or_else(|| get("ANTHROPIC_AUTH_TOKEN").map(|token| Credential::Bearer(Secret::new(token)))),
-            Api::OpenAiResponses | Api::OpenAiChat => {
+            ModelApi::OpenAiResponses | ModelApi::OpenAiChat => {
                 get("OPENAI_API_KEY").map(|key| Credential::Bearer(Secret::new(key)))
             }
         };
@@ -89,7 +89,7 @@ impl Endpoint {
 
     /// The full address requests go to.
     pub fn url(&self) -> Result<Url, LlmError> {
-        let address = format!("{}{}", self.base_url.trim_end_matches('/'), self.api.wire().path());
+        let address = format!("{}{}", self.base_url.trim_end_matches('/'), self.api.wire_format().path());
         match Url::parse(&address) {
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
             Ok(_) | Err(_) => Err(LlmError::Network(format!("{:?} is not a web address", self.base_url))),
@@ -99,7 +99,7 @@ impl Endpoint {
 
 impl Endpoint {
     /// A connection to it and to nowhere else.
-    pub fn http(&self) -> Result<reqwest::Client, LlmError> {
+    pub fn http_client(&self) -> Result<reqwest::Client, LlmError> {
         let url = self.url()?;
         // A redirect would carry the key and the conversation to another host.
         let mut builder = reqwest::Client::builder()
@@ -113,18 +113,18 @@ impl Endpoint {
         if is_loopback(&url) {
             builder = builder.no_proxy();
         }
-        builder.build().map_err(|error| LlmError::Network(in_words(&error)))
+        builder.build().map_err(|error| LlmError::Network(describe_error(&error)))
     }
 
     /// Adds the credential in the way the API wants it.
-    pub fn log_in(&self, headers: &mut HeaderMap) -> Result<(), LlmError> {
+    pub fn add_credential(&self, headers: &mut HeaderMap) -> Result<(), LlmError> {
         match (&self.credential, self.api) {
-            (Some(Credential::ApiKey(key)), Api::AnthropicMessages) => {
-                headers.insert("x-api-key", sensitive(key.reveal())?);
+            (Some(Credential::ApiKey(key)), ModelApi::AnthropicMessages) => {
+                headers.insert("x-api-key", sensitive_header(key.reveal())?);
             }
-            (Some(Credential::ApiKey(secret)), Api::OpenAiResponses | Api::OpenAiChat)
+            (Some(Credential::ApiKey(secret)), ModelApi::OpenAiResponses | ModelApi::OpenAiChat)
             | (Some(Credential::Bearer(secret)), _) => {
-                headers.insert(AUTHORIZATION, sensitive(&format!("Bearer {}", secret.reveal()))?);
+                headers.insert(AUTHORIZATION, sensitive_header(&format!("Bearer {}", secret.reveal()))?);
             }
             (None, _) => {}
         }
@@ -132,7 +132,7 @@ impl Endpoint {
     }
 }
 
-fn sensitive(text: &str) -> Result<HeaderValue, LlmError> {
+fn sensitive_header(text: &str) -> Result<HeaderValue, LlmError> {
     let mut value = HeaderValue::from_str(text)
         .map_err(|_| LlmError::Auth("the API key holds characters that no key has".to_owned()))?;
     value.set_sensitive(true);
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn secrets_are_not_printed() {
         let endpoint = Endpoint {
-            api: Api::AnthropicMessages,
+            api: ModelApi::AnthropicMessages,
             base_url: "http://localhost".to_owned(),
             credential: Some(Credential::ApiKey(Secret::new("sk-very-secret"))),
         };
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_environment_says_where() {
-        use Api::{AnthropicMessages, OpenAiChat, OpenAiResponses};
+        use ModelApi::{AnthropicMessages, OpenAiChat, OpenAiResponses};
         let key = |text: &str| Some(Credential::ApiKey(Secret::new(text)));
         let bearer = |text: &str| Some(Credential::Bearer(Secret::new(text)));
         for (api, env, expected) in [

@@ -7,26 +7,26 @@ mod anthropic;
 mod chat;
 mod client;
 mod endpoint;
-mod patience;
 mod responses;
+mod retry;
 #[cfg(test)]
 mod samples;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use client::{Client, LlmError, in_words};
+pub use client::{LlmError, ModelClient, describe_error};
 pub use endpoint::{Credential, Endpoint, Secret};
-pub use patience::{Again, Failed, Gate, Patience, Retry};
+pub use retry::{ApiRetries, ApiRetryPolicy, FailedAttempt, RateLimitGate, RetryAdvice};
 
-use practicum_core::model::Usage;
+use practicum_core::model::TokenUsage;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct ModelRequest {
     pub model: String,
     pub system: Option<String>,
-    pub messages: Vec<Message>,
-    pub tools: Vec<Tool>,
+    pub messages: Vec<ChatMessage>,
+    pub tools: Vec<ToolDefinition>,
     /// The tool that must be called.
     pub tool_choice: Option<String>,
     /// `None` leaves it to the API, or to our default where the API insists.
@@ -36,9 +36,9 @@ pub struct Request {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Message {
+pub struct ChatMessage {
     pub role: Role,
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<ContentBlock>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub enum Role {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Block {
+pub enum ContentBlock {
     Text {
         text: String,
     },
@@ -73,24 +73,24 @@ pub enum Block {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tool {
+pub struct ToolDefinition {
     pub name: String,
     pub description: String,
     pub input_schema: Value,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
+pub struct ModelReply {
     pub id: String,
     pub model: String,
-    pub blocks: Vec<Block>,
-    pub stop: Stop,
+    pub blocks: Vec<ContentBlock>,
+    pub stop: StopReason,
     /// `input` is without what was read from or written to a cache.
-    pub usage: Usage,
+    pub usage: TokenUsage,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     EndTurn,
     ToolUse,
     MaxTokens,
@@ -100,20 +100,21 @@ pub enum Stop {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Api {
+pub enum ModelApi {
     AnthropicMessages,
     OpenAiResponses,
     OpenAiChat,
 }
 
-impl Api {
-    pub const ALL: [Api; 3] = [Api::AnthropicMessages, Api::OpenAiResponses, Api::OpenAiChat];
+impl ModelApi {
+    pub const ALL: [ModelApi; 3] =
+        [ModelApi::AnthropicMessages, ModelApi::OpenAiResponses, ModelApi::OpenAiChat];
 
     pub fn name(self) -> &'static str {
         match self {
-            Api::AnthropicMessages => "anthropic-messages",
-            Api::OpenAiResponses => "openai-responses",
-            Api::OpenAiChat => "openai-chat",
+            ModelApi::AnthropicMessages => "anthropic-messages",
+            ModelApi::OpenAiResponses => "openai-responses",
+            ModelApi::OpenAiChat => "openai-chat",
         }
     }
 
@@ -121,38 +122,38 @@ impl Api {
         Self::ALL.into_iter().find(|api| api.name() == name)
     }
 
-    pub fn wire(self) -> &'static dyn Wire {
+    pub fn wire_format(self) -> &'static dyn WireFormat {
         match self {
-            Api::AnthropicMessages => &anthropic::AnthropicMessages,
-            Api::OpenAiResponses => &responses::OpenAiResponses,
-            Api::OpenAiChat => &chat::OpenAiChat,
+            ModelApi::AnthropicMessages => &anthropic::AnthropicMessages,
+            ModelApi::OpenAiResponses => &responses::OpenAiResponses,
+            ModelApi::OpenAiChat => &chat::OpenAiChat,
         }
     }
 }
 
 /// Both sides of one API. Reading is tolerant: what is unknown is left out, because the real
 /// programs send new fields with every version.
-pub trait Wire: Sync {
+pub trait WireFormat: Sync {
     /// What is appended to the base URL.
     fn path(&self) -> &'static str;
 
-    fn request_to_json(&self, request: &Request) -> Value;
-    fn request_from_json(&self, json: &Value) -> Result<Request, Malformed>;
+    fn request_to_json(&self, request: &ModelRequest) -> Value;
+    fn request_from_json(&self, json: &Value) -> Result<ModelRequest, MalformedMessage>;
 
-    fn reply_to_json(&self, reply: &Reply) -> Value;
-    fn reply_from_json(&self, json: &Value) -> Result<Reply, Malformed>;
+    fn reply_to_json(&self, reply: &ModelReply) -> Value;
+    fn reply_from_json(&self, json: &Value) -> Result<ModelReply, MalformedMessage>;
 
     /// The reply as a stream, from its opening event to its end.
-    fn reply_to_events(&self, reply: &Reply) -> Vec<SseEvent>;
+    fn reply_to_events(&self, reply: &ModelReply) -> Vec<SseEvent>;
 
     /// The tokens in a `usage` field of this API. What it leaves out stays as it was: streams
     /// tell the counts of one reply in several pieces.
-    fn add_counts(&self, usage: &Value, so_far: &mut Usage);
+    fn add_counts(&self, usage: &Value, so_far: &mut TokenUsage);
 
     /// The body of a failed request.
     fn error_to_json(&self, kind: &str, message: &str) -> Value;
     /// A failure after the stream began.
-    fn error_to_event(&self, reply: &Reply, kind: &str, message: &str) -> SseEvent;
+    fn error_to_event(&self, reply: &ModelReply, kind: &str, message: &str) -> SseEvent;
 }
 
 /// One server-sent event. Chat Completions does not name its events, and ends with a word that
@@ -160,48 +161,48 @@ pub trait Wire: Sync {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SseEvent {
     pub name: Option<String>,
-    pub data: Data,
+    pub data: SseData,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Data {
+pub enum SseData {
     Json(Value),
-    Word(&'static str),
+    PlainText(&'static str),
 }
 
 impl SseEvent {
-    fn named(data: Value) -> Self {
-        Self { name: Some(text(&data, "type").to_owned()), data: Data::Json(data) }
+    fn named_by_type(data: Value) -> Self {
+        Self { name: Some(text_field(&data, "type").to_owned()), data: SseData::Json(data) }
     }
 
     /// As it goes over the wire. JSON on one line never holds a line break.
     pub fn render(&self) -> String {
         let name = self.name.as_ref().map(|name| format!("event: {name}\n")).unwrap_or_default();
         match &self.data {
-            Data::Json(json) => format!("{name}data: {json}\n\n"),
-            Data::Word(word) => format!("{name}data: {word}\n\n"),
+            SseData::Json(json) => format!("{name}data: {json}\n\n"),
+            SseData::PlainText(word) => format!("{name}data: {word}\n\n"),
         }
     }
 }
 
 /// What one reply says about itself: who answered, and how much it took.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct ReplyCounts {
     pub model: Option<String>,
     /// `None` until the API says anything about it.
-    pub usage: Option<Usage>,
+    pub usage: Option<TokenUsage>,
 }
 
-impl Counted {
+impl ReplyCounts {
     /// Takes in a whole reply, or one event of a stream. The APIs put the reply's own fields at
     /// the top, or below `message` or `response`.
-    pub fn take_in(&mut self, api: Api, json: &Value) {
+    pub fn add_json(&mut self, api: ModelApi, json: &Value) {
         for part in [Some(json), json.get("message"), json.get("response")].into_iter().flatten() {
             if let Some(model) = part.get("model").and_then(Value::as_str).filter(|model| !model.is_empty()) {
                 self.model = Some(model.to_owned());
             }
             if let Some(usage) = part.get("usage").filter(|usage| usage.is_object()) {
-                api.wire().add_counts(usage, self.usage.get_or_insert_default());
+                api.wire_format().add_counts(usage, self.usage.get_or_insert_default());
             }
         }
     }
@@ -210,20 +211,20 @@ impl Counted {
 /// What could not be understood, in words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Malformed(pub String);
+pub struct MalformedMessage(pub String);
 
-impl Message {
+impl ChatMessage {
     pub fn user(text: impl Into<String>) -> Self {
-        Self { role: Role::User, blocks: vec![Block::Text { text: text.into() }] }
+        Self { role: Role::User, blocks: vec![ContentBlock::Text { text: text.into() }] }
     }
 }
 
-impl Request {
+impl ModelRequest {
     /// Adds to the last message if it is of the same role. OpenAI's APIs send a turn in pieces.
-    fn push(&mut self, role: Role, block: Block) {
+    fn push(&mut self, role: Role, block: ContentBlock) {
         match self.messages.last_mut() {
             Some(last) if last.role == role => last.blocks.push(block),
-            Some(_) | None => self.messages.push(Message { role, blocks: vec![block] }),
+            Some(_) | None => self.messages.push(ChatMessage { role, blocks: vec![block] }),
         }
     }
 
@@ -235,75 +236,77 @@ impl Request {
     }
 }
 
-impl Reply {
+impl ModelReply {
     /// All text blocks, a line break between them.
     pub fn text(&self) -> String {
         let texts: Vec<&str> = self
             .blocks
             .iter()
             .filter_map(|block| match block {
-                Block::Text { text } => Some(text.as_str()),
-                Block::Thinking { .. } | Block::ToolUse { .. } | Block::ToolResult { .. } => None,
+                ContentBlock::Text { text } => Some(text.as_str()),
+                ContentBlock::Thinking { .. }
+                | ContentBlock::ToolUse { .. }
+                | ContentBlock::ToolResult { .. } => None,
             })
             .collect();
         texts.join("\n")
     }
 
     fn calls_tools(&self) -> bool {
-        self.blocks.iter().any(|block| matches!(block, Block::ToolUse { .. }))
+        self.blocks.iter().any(|block| matches!(block, ContentBlock::ToolUse { .. }))
     }
 }
 
-impl Stop {
+impl StopReason {
     /// The name in the Anthropic API, which is also ours.
     pub fn name(&self) -> &str {
         match self {
-            Stop::EndTurn => "end_turn",
-            Stop::ToolUse => "tool_use",
-            Stop::MaxTokens => "max_tokens",
-            Stop::Refusal => "refusal",
-            Stop::Other(name) => name,
+            StopReason::EndTurn => "end_turn",
+            StopReason::ToolUse => "tool_use",
+            StopReason::MaxTokens => "max_tokens",
+            StopReason::Refusal => "refusal",
+            StopReason::Other(name) => name,
         }
     }
 
     pub fn from_name(name: &str) -> Self {
         match name {
-            "end_turn" => Stop::EndTurn,
-            "tool_use" => Stop::ToolUse,
-            "max_tokens" => Stop::MaxTokens,
-            "refusal" => Stop::Refusal,
-            other => Stop::Other(other.to_owned()),
+            "end_turn" => StopReason::EndTurn,
+            "tool_use" => StopReason::ToolUse,
+            "max_tokens" => StopReason::MaxTokens,
+            "refusal" => StopReason::Refusal,
+            other => StopReason::Other(other.to_owned()),
         }
     }
 }
 
 /// A field's text, empty if it has none.
-fn text<'v>(json: &'v Value, key: &str) -> &'v str {
+fn text_field<'v>(json: &'v Value, key: &str) -> &'v str {
     json.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// A field's items, none if it is no list.
-fn items<'v>(json: &'v Value, key: &str) -> &'v [Value] {
+fn list_field<'v>(json: &'v Value, key: &str) -> &'v [Value] {
     json.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-fn count(json: &Value, key: &str) -> u64 {
+fn count_field(json: &Value, key: &str) -> u64 {
     json.get(key).and_then(Value::as_u64).unwrap_or_default()
 }
 
 /// Overwrites a count where the field has one.
-fn recount(json: &Value, key: &str, count: &mut u64) {
+fn update_count(json: &Value, key: &str, count: &mut u64) {
     if let Some(counted) = json.get(key).and_then(Value::as_u64) {
         *count = counted;
     }
 }
 
-fn limit(json: &Value, key: &str) -> Option<u32> {
+fn limit_field(json: &Value, key: &str) -> Option<u32> {
     json.get(key).and_then(Value::as_u64).map(|limit| u32::try_from(limit).unwrap_or(u32::MAX))
 }
 
 /// Content is plain text, or parts of which some have text.
-fn texts_of(content: &Value) -> Vec<String> {
+fn content_texts(content: &Value) -> Vec<String> {
     match content {
         Value::String(text) => vec![text.clone()],
         Value::Array(parts) => {
@@ -331,12 +334,12 @@ fn input_to_text(input: &Value) -> String {
 }
 
 /// Text in pieces as a model would stream it.
-fn pieces(text: &str) -> Vec<&str> {
-    const LONGEST: usize = 48;
+fn stream_pieces(text: &str) -> Vec<&str> {
+    const LONGEST_PIECE: usize = 48;
     let mut rest = text;
     let mut pieces = Vec::new();
     while !rest.is_empty() {
-        let end = rest.char_indices().nth(LONGEST).map_or(rest.len(), |(at, _)| at);
+        let end = rest.char_indices().nth(LONGEST_PIECE).map_or(rest.len(), |(at, _)| at);
         let (piece, after) = rest.split_at(end);
         pieces.push(piece);
         rest = after;

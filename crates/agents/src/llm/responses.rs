@@ -3,23 +3,24 @@
 use serde_json::{Value, json};
 
 use super::{
-    Block, Malformed, Reply, Request, Role, SseEvent, Stop, Tool, Wire, count, input_from_text,
-    input_to_text, items, limit, pieces, text, texts_of,
+    ContentBlock, MalformedMessage, ModelReply, ModelRequest, Role, SseEvent, StopReason, ToolDefinition,
+    WireFormat, content_texts, count_field, input_from_text, input_to_text, limit_field, list_field,
+    stream_pieces, text_field,
 };
-use practicum_core::model::Usage;
+use practicum_core::model::TokenUsage;
 
 pub struct OpenAiResponses;
 
-impl Wire for OpenAiResponses {
+impl WireFormat for OpenAiResponses {
     fn path(&self) -> &'static str {
         "/responses"
     }
 
-    fn request_to_json(&self, request: &Request) -> Value {
+    fn request_to_json(&self, request: &ModelRequest) -> Value {
         let input: Vec<Value> = request
             .messages
             .iter()
-            .flat_map(|message| message.blocks.iter().filter_map(|block| item_of(message.role, block)))
+            .flat_map(|message| message.blocks.iter().filter_map(|block| block_to_item(message.role, block)))
             .collect();
         let mut body = json!({"model": request.model, "input": input, "store": false});
         if let Some(system) = &request.system {
@@ -55,44 +56,46 @@ impl Wire for OpenAiResponses {
         body
     }
 
-    fn request_from_json(&self, json: &Value) -> Result<Request, Malformed> {
-        let mut request = Request {
-            model: text(json, "model").to_owned(),
+    fn request_from_json(&self, json: &Value) -> Result<ModelRequest, MalformedMessage> {
+        let mut request = ModelRequest {
+            model: text_field(json, "model").to_owned(),
             system: None,
             messages: Vec::new(),
             tools: Vec::new(),
             tool_choice: json
                 .get("tool_choice")
-                .filter(|choice| text(choice, "type") == "function")
-                .map(|choice| text(choice, "name").to_owned()),
-            max_tokens: limit(json, "max_output_tokens"),
+                .filter(|choice| text_field(choice, "type") == "function")
+                .map(|choice| text_field(choice, "name").to_owned()),
+            max_tokens: limit_field(json, "max_output_tokens"),
             temperature: json.get("temperature").and_then(Value::as_f64),
             stream: json.get("stream").and_then(Value::as_bool).unwrap_or(false),
         };
         if let Some(instructions) = json.get("instructions").and_then(Value::as_str) {
             request.add_system(instructions.to_owned());
         }
-        collect_tools(items(json, "tools"), &mut request.tools);
+        collect_tools(list_field(json, "tools"), &mut request.tools);
         match json.get("input") {
-            Some(Value::String(prompt)) => request.push(Role::User, Block::Text { text: prompt.clone() }),
+            Some(Value::String(prompt)) => {
+                request.push(Role::User, ContentBlock::Text { text: prompt.clone() })
+            }
             Some(Value::Array(input)) => {
                 for item in input {
                     read_item(item, &mut request);
                 }
             }
-            _ => return Err(Malformed("input: text or a list of items is required".to_owned())),
+            _ => return Err(MalformedMessage("input: text or a list of items is required".to_owned())),
         }
         Ok(request)
     }
 
-    fn reply_to_json(&self, reply: &Reply) -> Value {
+    fn reply_to_json(&self, reply: &ModelReply) -> Value {
         let output: Vec<Value> =
             reply.blocks.iter().enumerate().filter_map(|(at, block)| output_item(reply, at, block)).collect();
         let (status, details) = match &reply.stop {
-            Stop::EndTurn | Stop::ToolUse => ("completed", Value::Null),
-            Stop::MaxTokens => ("incomplete", json!({"reason": "max_output_tokens"})),
-            Stop::Refusal => ("incomplete", json!({"reason": "content_filter"})),
-            Stop::Other(reason) => ("incomplete", json!({"reason": reason})),
+            StopReason::EndTurn | StopReason::ToolUse => ("completed", Value::Null),
+            StopReason::MaxTokens => ("incomplete", json!({"reason": "max_output_tokens"})),
+            StopReason::Refusal => ("incomplete", json!({"reason": "content_filter"})),
+            StopReason::Other(reason) => ("incomplete", json!({"reason": reason})),
         };
         json!({
             "id": reply.id,
@@ -106,42 +109,45 @@ impl Wire for OpenAiResponses {
         })
     }
 
-    fn reply_from_json(&self, json: &Value) -> Result<Reply, Malformed> {
-        if text(json, "status") == "failed" {
-            let why = json.get("error").map(|error| text(error, "message")).unwrap_or_default();
-            return Err(Malformed(format!("the response failed: {why}")));
+    fn reply_from_json(&self, json: &Value) -> Result<ModelReply, MalformedMessage> {
+        if text_field(json, "status") == "failed" {
+            let why = json.get("error").map(|error| text_field(error, "message")).unwrap_or_default();
+            return Err(MalformedMessage(format!("the response failed: {why}")));
         }
         if !json.get("output").is_some_and(Value::is_array) {
-            return Err(Malformed("the reply has no output".to_owned()));
+            return Err(MalformedMessage("the reply has no output".to_owned()));
         }
-        let mut reply = Reply {
-            id: text(json, "id").to_owned(),
-            model: text(json, "model").to_owned(),
+        let mut reply = ModelReply {
+            id: text_field(json, "id").to_owned(),
+            model: text_field(json, "model").to_owned(),
             blocks: Vec::new(),
-            stop: Stop::EndTurn,
+            stop: StopReason::EndTurn,
             usage: json.get("usage").map(usage_from_json).unwrap_or_default(),
         };
         let mut refused = false;
-        for item in items(json, "output") {
-            for part in items(item, "content").iter().filter(|part| text(part, "type") == "refusal") {
+        for item in list_field(json, "output") {
+            for part in
+                list_field(item, "content").iter().filter(|part| text_field(part, "type") == "refusal")
+            {
                 refused = true;
-                reply.blocks.push(Block::Text { text: text(part, "refusal").to_owned() });
+                reply.blocks.push(ContentBlock::Text { text: text_field(part, "refusal").to_owned() });
             }
-            reply.blocks.extend(blocks_of(item).into_iter().map(|(_, block)| block));
+            reply.blocks.extend(item_to_blocks(item).into_iter().map(|(_, block)| block));
         }
-        let incomplete = json.get("incomplete_details").map(|details| text(details, "reason")).unwrap_or("");
+        let incomplete =
+            json.get("incomplete_details").map(|details| text_field(details, "reason")).unwrap_or("");
         reply.stop = match incomplete {
-            "max_output_tokens" => Stop::MaxTokens,
-            "content_filter" => Stop::Refusal,
-            "" if refused => Stop::Refusal,
-            "" if reply.calls_tools() => Stop::ToolUse,
-            "" => Stop::EndTurn,
-            other => Stop::Other(other.to_owned()),
+            "max_output_tokens" => StopReason::MaxTokens,
+            "content_filter" => StopReason::Refusal,
+            "" if refused => StopReason::Refusal,
+            "" if reply.calls_tools() => StopReason::ToolUse,
+            "" => StopReason::EndTurn,
+            other => StopReason::Other(other.to_owned()),
         };
         Ok(reply)
     }
 
-    fn reply_to_events(&self, reply: &Reply) -> Vec<SseEvent> {
+    fn reply_to_events(&self, reply: &ModelReply) -> Vec<SseEvent> {
         let complete = self.reply_to_json(reply);
         let mut begun = complete.clone();
         begun["status"] = json!("in_progress");
@@ -152,10 +158,10 @@ impl Wire for OpenAiResponses {
             json!({"type": "response.created", "response": begun}),
             json!({"type": "response.in_progress", "response": begun}),
         ];
-        for (index, item) in items(&complete, "output").iter().enumerate() {
-            stream_item(index, item, &mut data);
+        for (index, item) in list_field(&complete, "output").iter().enumerate() {
+            add_item_events(index, item, &mut data);
         }
-        let last = match text(&complete, "status") {
+        let last = match text_field(&complete, "status") {
             "incomplete" => "response.incomplete",
             _ => "response.completed",
         };
@@ -164,12 +170,12 @@ impl Wire for OpenAiResponses {
             .enumerate()
             .map(|(number, mut event)| {
                 event["sequence_number"] = json!(number);
-                SseEvent::named(event)
+                SseEvent::named_by_type(event)
             })
             .collect()
     }
 
-    fn add_counts(&self, usage: &Value, so_far: &mut Usage) {
+    fn add_counts(&self, usage: &Value, so_far: &mut TokenUsage) {
         *so_far = usage_from_json(usage);
     }
 
@@ -177,18 +183,18 @@ impl Wire for OpenAiResponses {
         json!({"error": {"message": message, "type": kind, "param": null, "code": kind}})
     }
 
-    fn error_to_event(&self, reply: &Reply, kind: &str, message: &str) -> SseEvent {
+    fn error_to_event(&self, reply: &ModelReply, kind: &str, message: &str) -> SseEvent {
         let mut failed = self.reply_to_json(reply);
         failed["status"] = json!("failed");
         failed["output"] = json!([]);
         failed["error"] = json!({"code": kind, "message": message});
-        SseEvent::named(json!({"type": "response.failed", "response": failed}))
+        SseEvent::named_by_type(json!({"type": "response.failed", "response": failed}))
     }
 }
 
-fn item_of(role: Role, block: &Block) -> Option<Value> {
+fn block_to_item(role: Role, block: &ContentBlock) -> Option<Value> {
     match block {
-        Block::Text { text } => {
+        ContentBlock::Text { text } => {
             let (role, kind) = match role {
                 Role::User => ("user", "input_text"),
                 Role::Assistant => ("assistant", "output_text"),
@@ -196,15 +202,15 @@ fn item_of(role: Role, block: &Block) -> Option<Value> {
             Some(json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}))
         }
         // The API refuses thoughts that it did not encrypt itself.
-        Block::Thinking { text, signature } => signature.as_ref().map(|signature| {
+        ContentBlock::Thinking { text, signature } => signature.as_ref().map(|signature| {
             json!({
                 "type": "reasoning",
                 "summary": [{"type": "summary_text", "text": text}],
                 "encrypted_content": signature,
             })
         }),
-        Block::ToolUse { id, name, input } => Some(call_item(id, name, input)),
-        Block::ToolResult { tool_use_id, content, is_error: _ } => {
+        ContentBlock::ToolUse { id, name, input } => Some(call_item(id, name, input)),
+        ContentBlock::ToolResult { tool_use_id, content, is_error: _ } => {
             Some(json!({"type": "function_call_output", "call_id": tool_use_id, "output": content}))
         }
     }
@@ -231,72 +237,74 @@ fn call_item(id: &str, name: &str, input: &Value) -> Value {
     item
 }
 
-fn output_item(reply: &Reply, at: usize, block: &Block) -> Option<Value> {
+fn output_item(reply: &ModelReply, at: usize, block: &ContentBlock) -> Option<Value> {
     let mut item = match block {
-        Block::Text { text } => json!({
+        ContentBlock::Text { text } => json!({
             "type": "message",
             "role": "assistant",
             "content": [{"type": "output_text", "text": text, "annotations": []}],
         }),
-        Block::Thinking { text, signature } => json!({
+        ContentBlock::Thinking { text, signature } => json!({
             "type": "reasoning",
             "summary": [{"type": "summary_text", "text": text}],
             "encrypted_content": signature,
         }),
-        Block::ToolUse { id, name, input } => call_item(id, name, input),
-        Block::ToolResult { .. } => return None,
+        ContentBlock::ToolUse { id, name, input } => call_item(id, name, input),
+        ContentBlock::ToolResult { .. } => return None,
     };
     item["id"] = json!(format!("item_{}_{at}", reply.id));
     item["status"] = json!("completed");
     Some(item)
 }
 
-fn read_item(item: &Value, request: &mut Request) {
+fn read_item(item: &Value, request: &mut ModelRequest) {
     // An item without a type is a message in its short form.
-    let is_message = matches!(text(item, "type"), "message" | "");
-    if is_message && matches!(text(item, "role"), "system" | "developer") {
-        for part in item.get("content").map(texts_of).unwrap_or_default() {
+    let is_message = matches!(text_field(item, "type"), "message" | "");
+    if is_message && matches!(text_field(item, "role"), "system" | "developer") {
+        for part in item.get("content").map(content_texts).unwrap_or_default() {
             request.add_system(part);
         }
         return;
     }
     // Codex hands its tools over in the conversation.
-    if text(item, "type") == "additional_tools" {
-        collect_tools(items(item, "tools"), &mut request.tools);
+    if text_field(item, "type") == "additional_tools" {
+        collect_tools(list_field(item, "tools"), &mut request.tools);
         return;
     }
-    for (role, block) in blocks_of(item) {
+    for (role, block) in item_to_blocks(item) {
         request.push(role, block);
     }
 }
 
-fn blocks_of(item: &Value) -> Vec<(Role, Block)> {
-    match text(item, "type") {
+fn item_to_blocks(item: &Value) -> Vec<(Role, ContentBlock)> {
+    match text_field(item, "type") {
         "message" | "" => {
-            let role = match text(item, "role") {
+            let role = match text_field(item, "role") {
                 "assistant" => Role::Assistant,
                 _ => Role::User,
             };
-            let texts = item.get("content").map(texts_of).unwrap_or_default();
-            texts.into_iter().map(|text| (role, Block::Text { text })).collect()
+            let texts = item.get("content").map(content_texts).unwrap_or_default();
+            texts.into_iter().map(|text| (role, ContentBlock::Text { text })).collect()
         }
         "reasoning" => {
-            let thought = item.get("summary").map(texts_of).unwrap_or_default().join("\n");
+            let thought = item.get("summary").map(content_texts).unwrap_or_default().join("\n");
             let signature = item.get("encrypted_content").and_then(Value::as_str).map(str::to_owned);
-            vec![(Role::Assistant, Block::Thinking { text: thought, signature })]
+            vec![(Role::Assistant, ContentBlock::Thinking { text: thought, signature })]
         }
         "agent_message" => {
-            vec![(Role::User, Block::Text { text: between_agents(items(item, "content")) })]
+            vec![(Role::User, ContentBlock::Text { text: agent_message_text(list_field(item, "content")) })]
         }
-        "function_call" => vec![(Role::Assistant, tool_use(item, input_from_text(text(item, "arguments"))))],
+        "function_call" => {
+            vec![(Role::Assistant, tool_use_block(item, input_from_text(text_field(item, "arguments"))))]
+        }
         "custom_tool_call" => {
-            vec![(Role::Assistant, tool_use(item, Value::String(text(item, "input").to_owned())))]
+            vec![(Role::Assistant, tool_use_block(item, Value::String(text_field(item, "input").to_owned())))]
         }
         "function_call_output" | "custom_tool_call_output" => vec![(
             Role::User,
-            Block::ToolResult {
-                tool_use_id: text(item, "call_id").to_owned(),
-                content: item.get("output").map(texts_of).unwrap_or_default().join("\n"),
+            ContentBlock::ToolResult {
+                tool_use_id: text_field(item, "call_id").to_owned(),
+                content: item.get("output").map(content_texts).unwrap_or_default().join("\n"),
                 is_error: false,
             },
         )],
@@ -306,31 +314,31 @@ fn blocks_of(item: &Value) -> Vec<(Role, Block)> {
 
 /// What one agent of Codex tells another. The message itself is called encrypted, and is so where the
 /// API wrote it; what a script wrote comes back as it was.
-fn between_agents(parts: &[Value]) -> String {
-    let texts = parts.iter().map(|part| match text(part, "type") {
-        "encrypted_content" => text(part, "encrypted_content"),
-        _ => text(part, "text"),
+fn agent_message_text(parts: &[Value]) -> String {
+    let texts = parts.iter().map(|part| match text_field(part, "type") {
+        "encrypted_content" => text_field(part, "encrypted_content"),
+        _ => text_field(part, "text"),
     });
     texts.collect()
 }
 
-fn tool_use(item: &Value, input: Value) -> Block {
-    let name = text(item, "name");
-    let name = match text(item, "namespace") {
+fn tool_use_block(item: &Value, input: Value) -> ContentBlock {
+    let name = text_field(item, "name");
+    let name = match text_field(item, "namespace") {
         "" => name.to_owned(),
         namespace => format!("{namespace}.{name}"),
     };
-    Block::ToolUse { id: text(item, "call_id").to_owned(), name, input }
+    ContentBlock::ToolUse { id: text_field(item, "call_id").to_owned(), name, input }
 }
 
 /// Tools stand in a list, and some in namespaces. JSON nests boundedly, so this does too.
-fn collect_tools(list: &[Value], tools: &mut Vec<Tool>) {
+fn collect_tools(list: &[Value], tools: &mut Vec<ToolDefinition>) {
     for tool in list {
-        match text(tool, "type") {
-            "namespace" => collect_tools(items(tool, "tools"), tools),
-            "function" | "custom" => tools.push(Tool {
-                name: text(tool, "name").to_owned(),
-                description: text(tool, "description").to_owned(),
+        match text_field(tool, "type") {
+            "namespace" => collect_tools(list_field(tool, "tools"), tools),
+            "function" | "custom" => tools.push(ToolDefinition {
+                name: text_field(tool, "name").to_owned(),
+                description: text_field(tool, "description").to_owned(),
                 input_schema: tool.get("parameters").cloned().unwrap_or_else(|| json!({"type": "string"})),
             }),
             _ => {}
@@ -339,7 +347,7 @@ fn collect_tools(list: &[Value], tools: &mut Vec<Tool>) {
 }
 
 /// The API counts what came from a cache as input, we do not.
-fn usage_to_json(usage: Usage) -> Value {
+fn usage_to_json(usage: TokenUsage) -> Value {
     let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
     json!({
         "input_tokens": input,
@@ -350,29 +358,29 @@ fn usage_to_json(usage: Usage) -> Value {
     })
 }
 
-fn usage_from_json(json: &Value) -> Usage {
-    let cached = json.get("input_tokens_details").map_or(0, |details| count(details, "cached_tokens"));
-    Usage {
-        input: count(json, "input_tokens").saturating_sub(cached),
-        output: count(json, "output_tokens"),
+fn usage_from_json(json: &Value) -> TokenUsage {
+    let cached = json.get("input_tokens_details").map_or(0, |details| count_field(details, "cached_tokens"));
+    TokenUsage {
+        input: count_field(json, "input_tokens").saturating_sub(cached),
+        output: count_field(json, "output_tokens"),
         cache_read: cached,
         cache_write: 0,
     }
 }
 
-fn stream_item(index: usize, item: &Value, data: &mut Vec<Value>) {
+fn add_item_events(index: usize, item: &Value, data: &mut Vec<Value>) {
     let id = &item["id"];
     let mut begun = item.clone();
     begun["status"] = json!("in_progress");
     let mut inside = Vec::new();
-    match text(item, "type") {
+    match text_field(item, "type") {
         "message" => {
             begun["content"] = json!([]);
-            let whole = texts_of(&item["content"]).concat();
+            let whole = content_texts(&item["content"]).concat();
             let part = json!({"type": "output_text", "text": whole, "annotations": []});
             let empty = json!({"type": "output_text", "text": "", "annotations": []});
             inside.push(json!({"type": "response.content_part.added", "content_index": 0, "part": empty}));
-            inside.extend(pieces(&whole).into_iter().map(
+            inside.extend(stream_pieces(&whole).into_iter().map(
                 |piece| json!({"type": "response.output_text.delta", "content_index": 0, "delta": piece}),
             ));
             inside.push(json!({"type": "response.output_text.done", "content_index": 0, "text": whole}));
@@ -380,13 +388,13 @@ fn stream_item(index: usize, item: &Value, data: &mut Vec<Value>) {
         }
         "reasoning" => {
             begun["summary"] = json!([]);
-            let whole = texts_of(&item["summary"]).concat();
+            let whole = content_texts(&item["summary"]).concat();
             let part = json!({"type": "summary_text", "text": whole});
             let empty = json!({"type": "summary_text", "text": ""});
             inside.push(
                 json!({"type": "response.reasoning_summary_part.added", "summary_index": 0, "part": empty}),
             );
-            inside.extend(pieces(&whole).into_iter().map(|piece| {
+            inside.extend(stream_pieces(&whole).into_iter().map(|piece| {
                 json!({"type": "response.reasoning_summary_text.delta", "summary_index": 0, "delta": piece})
             }));
             inside.push(
@@ -398,9 +406,9 @@ fn stream_item(index: usize, item: &Value, data: &mut Vec<Value>) {
         }
         "function_call" => {
             begun["arguments"] = json!("");
-            let whole = text(item, "arguments");
+            let whole = text_field(item, "arguments");
             inside.extend(
-                pieces(whole)
+                stream_pieces(whole)
                     .into_iter()
                     .map(|piece| json!({"type": "response.function_call_arguments.delta", "delta": piece})),
             );
@@ -408,9 +416,9 @@ fn stream_item(index: usize, item: &Value, data: &mut Vec<Value>) {
         }
         "custom_tool_call" => {
             begun["input"] = json!("");
-            let whole = text(item, "input");
+            let whole = text_field(item, "input");
             inside.extend(
-                pieces(whole)
+                stream_pieces(whole)
                     .into_iter()
                     .map(|piece| json!({"type": "response.custom_tool_call_input.delta", "delta": piece})),
             );
@@ -429,19 +437,19 @@ fn stream_item(index: usize, item: &Value, data: &mut Vec<Value>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Api, samples};
+    use super::super::{ModelApi, samples};
     use super::*;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
-        fn requests_survive(request in samples::request(samples::Shape::Items)) {
-            samples::check_request(Api::OpenAiResponses, request)?;
+        fn requests_survive(request in samples::request(samples::ConversationShape::Items)) {
+            samples::check_request(ModelApi::OpenAiResponses, request)?;
         }
 
         #[test]
-        fn replies_survive(reply in samples::reply(samples::Shape::Items)) {
-            samples::check_reply(Api::OpenAiResponses, reply)?;
+        fn replies_survive(reply in samples::reply(samples::ConversationShape::Items)) {
+            samples::check_reply(ModelApi::OpenAiResponses, reply)?;
         }
     }
 
@@ -474,7 +482,7 @@ mod tests {
         assert_eq!(request.messages[0].blocks.len(), 2);
         assert_eq!(
             request.messages[1].blocks[1],
-            Block::ToolUse { id: "c1".into(), name: "exec".into(), input: json!("text(1)") }
+            ContentBlock::ToolUse { id: "c1".into(), name: "exec".into(), input: json!("text(1)") }
         );
     }
 
@@ -483,10 +491,10 @@ mod tests {
         for (name, namespace, bare) in
             [("wait", None, "wait"), ("collaboration.spawn_agent", Some("collaboration"), "spawn_agent")]
         {
-            let block = Block::ToolUse { id: "c".into(), name: name.into(), input: json!({"a": 1}) };
+            let block = ContentBlock::ToolUse { id: "c".into(), name: name.into(), input: json!({"a": 1}) };
             let item = call_item("c", name, &json!({"a": 1}));
             assert_eq!((item["namespace"].as_str(), item["name"].as_str()), (namespace, Some(bare)));
-            assert_eq!(blocks_of(&item), [(Role::Assistant, block)]);
+            assert_eq!(item_to_blocks(&item), [(Role::Assistant, block)]);
         }
     }
 
@@ -497,7 +505,7 @@ mod tests {
             {"type": "encrypted_content", "encrypted_content": "count the lines"}
         ]});
         let text = "Payload:\ncount the lines".to_owned();
-        assert_eq!(blocks_of(&asked), [(Role::User, Block::Text { text })]);
+        assert_eq!(item_to_blocks(&asked), [(Role::User, ContentBlock::Text { text })]);
     }
 
     #[test]
@@ -506,7 +514,7 @@ mod tests {
             {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}
         ]});
         let reply = OpenAiResponses.reply_from_json(&refused).expect("a reply");
-        assert_eq!((reply.stop.clone(), reply.text().as_str()), (Stop::Refusal, "No."));
+        assert_eq!((reply.stop.clone(), reply.text().as_str()), (StopReason::Refusal, "No."));
         let failed = json!({"status": "failed", "output": [], "error": {"message": "broken"}});
         assert!(OpenAiResponses.reply_from_json(&failed).expect_err("failed").0.contains("broken"));
     }

@@ -3,11 +3,13 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Api, Block, Message, Reply, Request, Role, Stop, Tool};
-use practicum_core::model::Usage;
+use super::{
+    ChatMessage, ContentBlock, ModelApi, ModelReply, ModelRequest, Role, StopReason, ToolDefinition,
+};
+use practicum_core::model::TokenUsage;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum ConversationShape {
     /// Any block in any order, any number of messages of one role in a row.
     Blocks,
     /// Any block in any order, but roles take turns, and a result cannot be an error.
@@ -16,16 +18,17 @@ pub enum Shape {
     Chat,
 }
 
-pub fn check_request(api: Api, request: Request) -> Result<(), TestCaseError> {
-    let json = through_text(api.wire().request_to_json(&request));
-    prop_assert_eq!(api.wire().request_from_json(&json).expect("readable"), request);
+pub fn check_request(api: ModelApi, request: ModelRequest) -> Result<(), TestCaseError> {
+    let json = round_trip_text(api.wire_format().request_to_json(&request));
+    prop_assert_eq!(api.wire_format().request_from_json(&json).expect("readable"), request);
     Ok(())
 }
 
-pub fn check_reply(api: Api, reply: Reply) -> Result<(), TestCaseError> {
-    let json = through_text(api.wire().reply_to_json(&reply));
-    prop_assert_eq!(api.wire().reply_from_json(&json).expect("readable"), reply.clone());
-    let stream: String = api.wire().reply_to_events(&reply).iter().map(super::SseEvent::render).collect();
+pub fn check_reply(api: ModelApi, reply: ModelReply) -> Result<(), TestCaseError> {
+    let json = round_trip_text(api.wire_format().reply_to_json(&reply));
+    prop_assert_eq!(api.wire_format().reply_from_json(&json).expect("readable"), reply.clone());
+    let stream: String =
+        api.wire_format().reply_to_events(&reply).iter().map(super::SseEvent::render).collect();
     for line in stream.lines() {
         prop_assert!(
             line.is_empty() || line.starts_with("data: ") || line.starts_with("event: "),
@@ -36,7 +39,7 @@ pub fn check_reply(api: Api, reply: Reply) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn through_text(json: Value) -> Value {
+fn round_trip_text(json: Value) -> Value {
     serde_json::from_str(&json.to_string()).expect("JSON")
 }
 
@@ -65,68 +68,76 @@ fn input() -> impl Strategy<Value = Value> {
     prop::collection::btree_map(word(), inner, 0..4).prop_map(|map| Value::Object(map.into_iter().collect()))
 }
 
-fn call() -> impl Strategy<Value = Block> {
-    (word(), word(), input()).prop_map(|(id, name, input)| Block::ToolUse { id, name, input })
+fn any_tool_call() -> impl Strategy<Value = ContentBlock> {
+    (word(), word(), input()).prop_map(|(id, name, input)| ContentBlock::ToolUse { id, name, input })
 }
 
-fn said() -> impl Strategy<Value = Block> {
-    prose().prop_map(|text| Block::Text { text })
+fn any_text_block() -> impl Strategy<Value = ContentBlock> {
+    prose().prop_map(|text| ContentBlock::Text { text })
 }
 
-fn thought(signed: bool) -> impl Strategy<Value = Block> {
+fn any_thought(signed: bool) -> impl Strategy<Value = ContentBlock> {
     (prose(), word())
-        .prop_map(move |(text, mark)| Block::Thinking { text, signature: signed.then_some(mark) })
+        .prop_map(move |(text, mark)| ContentBlock::Thinking { text, signature: signed.then_some(mark) })
 }
 
-fn result(errors: bool) -> impl Strategy<Value = Block> {
-    (word(), prose(), any::<bool>()).prop_map(move |(tool_use_id, content, error)| Block::ToolResult {
+fn any_tool_result(errors: bool) -> impl Strategy<Value = ContentBlock> {
+    (word(), prose(), any::<bool>()).prop_map(move |(tool_use_id, content, error)| ContentBlock::ToolResult {
         tool_use_id,
         content,
         is_error: error && errors,
     })
 }
 
-fn assistant(shape: Shape, in_reply: bool) -> BoxedStrategy<Vec<Block>> {
+fn assistant(shape: ConversationShape, in_reply: bool) -> BoxedStrategy<Vec<ContentBlock>> {
     match shape {
-        Shape::Blocks | Shape::Items => {
-            prop::collection::vec(prop_oneof![said(), thought(true), call()], 1..5).boxed()
+        ConversationShape::Blocks | ConversationShape::Items => {
+            prop::collection::vec(prop_oneof![any_text_block(), any_thought(true), any_tool_call()], 1..5)
+                .boxed()
         }
-        Shape::Chat => (
-            prop::option::of(thought(false)),
-            prop::collection::vec(said(), 0..3),
-            prop::collection::vec(call(), 0..3),
+        ConversationShape::Chat => (
+            prop::option::of(any_thought(false)),
+            prop::collection::vec(any_text_block(), 0..3),
+            prop::collection::vec(any_tool_call(), 0..3),
         )
             .prop_map(move |(thought, said, calls)| {
                 thought.filter(|_| in_reply).into_iter().chain(said).chain(calls).collect()
             })
-            .prop_filter("a message has content", |blocks: &Vec<Block>| !blocks.is_empty())
+            .prop_filter("a message has content", |blocks: &Vec<ContentBlock>| !blocks.is_empty())
             .boxed(),
     }
 }
 
-fn user(shape: Shape) -> BoxedStrategy<Vec<Block>> {
+fn user(shape: ConversationShape) -> BoxedStrategy<Vec<ContentBlock>> {
     match shape {
-        Shape::Blocks => prop::collection::vec(prop_oneof![said(), result(true)], 1..5).boxed(),
-        Shape::Items => prop::collection::vec(prop_oneof![said(), result(false)], 1..5).boxed(),
-        Shape::Chat => (prop::collection::vec(result(false), 0..3), prop::collection::vec(said(), 1..3))
+        ConversationShape::Blocks => {
+            prop::collection::vec(prop_oneof![any_text_block(), any_tool_result(true)], 1..5).boxed()
+        }
+        ConversationShape::Items => {
+            prop::collection::vec(prop_oneof![any_text_block(), any_tool_result(false)], 1..5).boxed()
+        }
+        ConversationShape::Chat => (
+            prop::collection::vec(any_tool_result(false), 0..3),
+            prop::collection::vec(any_text_block(), 1..3),
+        )
             .prop_map(|(results, said)| results.into_iter().chain(said).collect())
             .boxed(),
     }
 }
 
-fn messages(shape: Shape) -> BoxedStrategy<Vec<Message>> {
-    let user = user(shape).prop_map(|blocks| Message { role: Role::User, blocks });
-    let assistant = assistant(shape, false).prop_map(|blocks| Message { role: Role::Assistant, blocks });
+fn messages(shape: ConversationShape) -> BoxedStrategy<Vec<ChatMessage>> {
+    let user = user(shape).prop_map(|blocks| ChatMessage { role: Role::User, blocks });
+    let assistant = assistant(shape, false).prop_map(|blocks| ChatMessage { role: Role::Assistant, blocks });
     match shape {
-        Shape::Blocks => prop::collection::vec(prop_oneof![user, assistant], 0..5).boxed(),
-        Shape::Items | Shape::Chat => prop::collection::vec((user, assistant), 0..3)
+        ConversationShape::Blocks => prop::collection::vec(prop_oneof![user, assistant], 0..5).boxed(),
+        ConversationShape::Items | ConversationShape::Chat => prop::collection::vec((user, assistant), 0..3)
             .prop_map(|pairs| pairs.into_iter().flat_map(|(user, assistant)| [user, assistant]).collect())
             .boxed(),
     }
 }
 
-pub fn request(shape: Shape) -> impl Strategy<Value = Request> {
-    let tool = (word(), prose(), input()).prop_map(|(name, description, input_schema)| Tool {
+pub fn request(shape: ConversationShape) -> impl Strategy<Value = ModelRequest> {
+    let tool = (word(), prose(), input()).prop_map(|(name, description, input_schema)| ToolDefinition {
         name,
         description,
         input_schema,
@@ -142,7 +153,7 @@ pub fn request(shape: Shape) -> impl Strategy<Value = Request> {
         any::<bool>(),
     )
         .prop_map(|(model, system, messages, tools, tool_choice, max_tokens, hundredths, stream)| {
-            Request {
+            ModelRequest {
                 model,
                 system,
                 messages,
@@ -155,22 +166,23 @@ pub fn request(shape: Shape) -> impl Strategy<Value = Request> {
         })
 }
 
-pub fn reply(shape: Shape) -> impl Strategy<Value = Reply> {
+pub fn reply(shape: ConversationShape) -> impl Strategy<Value = ModelReply> {
     let unusual = prop_oneof![
         Just(None),
-        Just(Some(Stop::MaxTokens)),
-        Just(Some(Stop::Refusal)),
-        Just(Some(Stop::Other("pause_turn".to_owned()))),
+        Just(Some(StopReason::MaxTokens)),
+        Just(Some(StopReason::Refusal)),
+        Just(Some(StopReason::Other("pause_turn".to_owned()))),
     ];
     let counts = [0u64..1000, 0..1000, 0..1000, 0..1000];
     (word(), word(), assistant(shape, true), unusual, counts).prop_map(
         move |(id, model, blocks, unusual, [input, output, cache_read, cache_write])| {
-            let mut reply = Reply { id, model, blocks, stop: Stop::EndTurn, usage: Usage::default() };
-            let usual = if reply.calls_tools() { Stop::ToolUse } else { Stop::EndTurn };
+            let mut reply =
+                ModelReply { id, model, blocks, stop: StopReason::EndTurn, usage: TokenUsage::default() };
+            let usual = if reply.calls_tools() { StopReason::ToolUse } else { StopReason::EndTurn };
             reply.stop = unusual.unwrap_or(usual);
             // Only one of the APIs tells what was written to its cache.
-            let cache_write = if shape == Shape::Blocks { cache_write } else { 0 };
-            reply.usage = Usage { input, output, cache_read, cache_write };
+            let cache_write = if shape == ConversationShape::Blocks { cache_write } else { 0 };
+            reply.usage = TokenUsage { input, output, cache_read, cache_write };
             reply
         },
     )
@@ -224,13 +236,13 @@ fn nonsense() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn nonsense_is_read_or_refused(json in nonsense()) {
-        for api in Api::ALL {
-            if let Ok(request) = api.wire().request_from_json(&json) {
-                api.wire().request_to_json(&request);
+        for api in ModelApi::ALL {
+            if let Ok(request) = api.wire_format().request_from_json(&json) {
+                api.wire_format().request_to_json(&request);
             }
-            if let Ok(reply) = api.wire().reply_from_json(&json) {
-                api.wire().reply_to_json(&reply);
-                api.wire().reply_to_events(&reply);
+            if let Ok(reply) = api.wire_format().reply_from_json(&json) {
+                api.wire_format().reply_to_json(&reply);
+                api.wire_format().reply_to_events(&reply);
             }
         }
     }
@@ -238,8 +250,8 @@ proptest! {
 
 #[test]
 fn every_api_names_an_error() {
-    for api in Api::ALL {
-        let error = api.wire().error_to_json("overloaded_error", "busy");
+    for api in ModelApi::ALL {
+        let error = api.wire_format().error_to_json("overloaded_error", "busy");
         assert_eq!(error["error"]["message"], json!("busy"), "{api:?}");
     }
 }

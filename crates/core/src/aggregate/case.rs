@@ -2,28 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use super::activation::Activity;
+use super::activation::CaseActivationTally;
 use super::{CaseKey, share};
 use crate::model::{
-    CaseSummary, ChangeNeeded, CheckResult, CheckSummary, Ended, Estimate, Expect, FireRate, FiredCount,
-    NoisyCase, PassRate, Ratio, Reliability, Scale, TrialRecord, Verdict, Why,
+    ActivatedCounts, ActivationExpectation, AgentEnding, CaseActivationRate, CaseSummary, ChangeNeeded,
+    CheckResult, CheckSummary, Estimate, NoisyCase, NotScoredReason, PassRate, Ratio, Reliability,
+    ScoreScale, TrialRecord, Verdict,
 };
-use crate::stats::{ALPHA, Cluster, Decision, Interval, Pair, Sprt, pass_at_k, pass_hat_k, wilson};
+use crate::stats::{ALPHA, CasePair, Cluster, Interval, Sprt, SprtDecision, pass_at_k, pass_hat_k, wilson};
 
 /// A case that passes by how often the skill fires.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FireRule {
-    pub expect: Expect,
+pub struct ActivationRateRule {
+    pub expect: ActivationExpectation,
     pub threshold: Ratio,
 }
 
-impl FireRule {
-    fn holds(self, fired: u64, told: u64) -> Option<bool> {
+impl ActivationRateRule {
+    fn is_met(self, fired: u64, told: u64) -> Option<bool> {
         let reached = share(fired, told)? >= self.threshold.get();
         Some(match self.expect {
-            Expect::Must => reached,
-            Expect::MustNot => !reached,
-            Expect::Either => true,
+            ActivationExpectation::Must => reached,
+            ActivationExpectation::MustNot => !reached,
+            ActivationExpectation::Either => true,
         })
     }
 }
@@ -36,7 +37,7 @@ pub struct CaseTally {
     /// How many trials were planned; 0 where nobody said.
     pub planned: u64,
     /// Planned trials that were left out because those before them told enough.
-    pub left_out: u64,
+    pub skipped_as_decided: u64,
     /// Why they have no verdict, each reason once.
     not_scored_because: Vec<String>,
     /// What is worth telling of its trials, each once.
@@ -45,74 +46,76 @@ pub struct CaseTally {
     changes_needed: Vec<ChangeNeeded>,
     need_a_change: u64,
     failed_teardowns: u64,
-    endings: BTreeMap<Ended, u64>,
-    fired: FiredCount,
+    endings: BTreeMap<AgentEnding, u64>,
+    activated: ActivatedCounts,
     checks: Vec<CheckTally>,
-    pub activity: Activity,
+    pub activation: CaseActivationTally,
     /// Whether the case says that a skill must, or must not, be activated. Known before any of its trials has run.
     pub is_about_activation: bool,
     /// What a model guessed of it.
-    pub predicted: Activity,
-    rule: Option<FireRule>,
+    pub predicted_activation: CaseActivationTally,
+    activation_rule: Option<ActivationRateRule>,
     /// What was seen of it when nothing was changed.
-    pub noise: Option<NoisyCase>,
+    pub known_noise: Option<NoisyCase>,
     /// What became of each attempt, to be paired with the other arm's.
-    pub attempts: BTreeMap<u32, Attempt>,
+    pub attempts: BTreeMap<u32, AttemptOutcome>,
 }
 
 /// One attempt, as the comparison of arms sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Attempt {
+pub enum AttemptOutcome {
     Passed,
-    Failed(Failure),
+    Failed(AttemptFailure),
     /// It says nothing about its arm.
-    Silent,
+    NoVerdict,
     /// It was not in its arm.
     Void(String),
 }
 
 /// Why an attempt failed, as far as the comparison of arms asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct AttemptFailure {
     /// The required checks that failed.
-    by: Vec<String>,
+    failed_checks: Vec<String>,
     /// What the attempt would be without those; `None` if nothing else decides it.
-    otherwise: Option<Verdict>,
+    verdict_without_them: Option<Verdict>,
 }
 
-impl Failure {
-    fn of(record: &TrialRecord) -> Self {
+impl AttemptFailure {
+    fn from_record(record: &TrialRecord) -> Self {
         let failed = |check: &&CheckResult| check.required && check.verdict == Verdict::Fail;
         let by = record.checks.iter().filter(failed).map(|check| check.check.clone()).collect();
         let others: Vec<CheckResult> = record.checks.iter().filter(|check| !failed(check)).cloned().collect();
-        Self { by, otherwise: TrialRecord::verdict_of_checks(&others) }
+        Self { failed_checks: by, verdict_without_them: TrialRecord::verdict_of_checks(&others) }
     }
 
     /// The verdict by the checks that the other arm has too: whether the skill was activated is asked in one
     /// arm only, and so says nothing about the difference between the two.
-    pub fn by_shared_checks(&self, other: &CaseTally) -> Verdict {
+    pub fn verdict_by_shared_checks(&self, other: &CaseTally) -> Verdict {
         let is_shared = |id: &String| other.checks.iter().any(|check| check.id == *id);
-        match &self.otherwise {
-            Some(verdict) if !self.by.is_empty() && !self.by.iter().any(is_shared) => verdict.clone(),
+        match &self.verdict_without_them {
+            Some(verdict) if !self.failed_checks.is_empty() && !self.failed_checks.iter().any(is_shared) => {
+                verdict.clone()
+            }
             Some(_) | None => Verdict::Fail,
         }
     }
 }
 
-impl Attempt {
-    fn of(record: &TrialRecord) -> Self {
+impl AttemptOutcome {
+    fn from_record(record: &TrialRecord) -> Self {
         match &record.verdict {
-            Verdict::Pass => Attempt::Passed,
-            Verdict::Fail => Attempt::Failed(Failure::of(record)),
-            Verdict::NotScored(Why::InvalidArm(why)) => Attempt::Void(why.clone()),
-            Verdict::NotScored(_) => Attempt::Silent,
+            Verdict::Pass => AttemptOutcome::Passed,
+            Verdict::Fail => AttemptOutcome::Failed(AttemptFailure::from_record(record)),
+            Verdict::NotScored(NotScoredReason::InvalidArm(why)) => AttemptOutcome::Void(why.clone()),
+            Verdict::NotScored(_) => AttemptOutcome::NoVerdict,
         }
     }
 }
 
 impl CaseTally {
-    pub fn new(rule: Option<FireRule>) -> Self {
-        Self { rule, ..Self::default() }
+    pub fn new(rule: Option<ActivationRateRule>) -> Self {
+        Self { activation_rule: rule, ..Self::default() }
     }
 
     pub fn add(&mut self, record: &TrialRecord) {
@@ -122,8 +125,8 @@ impl CaseTally {
             Verdict::NotScored(_) => self.not_scored += 1,
         }
         self.failed_teardowns += u64::from(record.failed_teardowns().next().is_some());
-        if let Some(why) = record.why_not_scored()
-            && self.not_scored_because.len() < MOST_REASONS
+        if let Some(why) = record.not_scored_reason()
+            && self.not_scored_because.len() < MAX_REASONS
             && !self.not_scored_because.contains(&why)
         {
             self.not_scored_because.push(why);
@@ -131,7 +134,7 @@ impl CaseTally {
         let teardowns: Vec<&String> = record.failed_teardowns().collect();
         let notes = record.notes.iter().filter(|note| !teardowns.contains(note)).cloned();
         for note in notes.chain(record.unanswered_note()) {
-            if self.notes.len() < MOST_REASONS && !self.notes.contains(&note) {
+            if self.notes.len() < MAX_REASONS && !self.notes.contains(&note) {
                 self.notes.push(note);
             }
         }
@@ -145,20 +148,20 @@ impl CaseTally {
         }
         *self.endings.entry(record.ended).or_default() += 1;
         self.is_about_activation |= record.is_about_activation();
-        self.activity.add(record);
-        self.predicted.add_predicted(record);
-        self.attempts.insert(record.attempt, Attempt::of(record));
-        match record.observed_firing() {
-            Some(true) => self.fired.yes += 1,
-            Some(false) => self.fired.no += 1,
-            None => self.fired.unknown += 1,
+        self.activation.add(record);
+        self.predicted_activation.add_predicted(record);
+        self.attempts.insert(record.attempt, AttemptOutcome::from_record(record));
+        match record.was_activated() {
+            Some(true) => self.activated.yes += 1,
+            Some(false) => self.activated.no += 1,
+            None => self.activated.unknown += 1,
         }
         for result in &record.checks {
-            self.check(result).add(result);
+            self.check_tally(result).add(result);
         }
     }
 
-    fn check(&mut self, result: &CheckResult) -> &mut CheckTally {
+    fn check_tally(&mut self, result: &CheckResult) -> &mut CheckTally {
         let at = match self.checks.iter().position(|check| check.id == result.check) {
             Some(at) => at,
             None => {
@@ -182,61 +185,61 @@ impl CaseTally {
 
     /// Planned trials that were not run, though those before them did not tell enough.
     pub fn not_run(&self) -> u64 {
-        self.planned.saturating_sub(self.trials() + self.left_out)
+        self.planned.saturating_sub(self.trials() + self.skipped_as_decided)
     }
 
     /// Runs that should have a verdict and have none.
-    pub fn unscored(&self) -> u64 {
+    pub fn unscored_runs(&self) -> u64 {
         self.not_scored
     }
 
-    pub fn judged(&self) -> impl Iterator<Item = &CheckTally> {
+    pub fn judged_checks(&self) -> impl Iterator<Item = &CheckTally> {
         self.checks.iter().filter(|check| check.judged)
     }
 
     /// What it does when nothing is changed and what it does now, if it is known to fail now and again
     /// for no reason and is not clearly worse than that.
-    pub fn as_flaky_as_ever(&self) -> Option<Pair> {
-        let noise = self.noise.as_ref().filter(|noise| noise.is_flaky())?;
-        let pair = Pair { before: Cluster::new(noise.passed, noise.runs), after: self.cluster() };
+    pub fn usual_flakiness(&self) -> Option<CasePair> {
+        let noise = self.known_noise.as_ref().filter(|noise| noise.is_flaky())?;
+        let pair = CasePair { before: Cluster::new(noise.passed, noise.runs), after: self.cluster() };
         let is_worse = pair.difference()? < 0.0 && pair.chance() <= ALPHA;
         (!is_worse).then_some(pair)
     }
 
     /// Whether it has failed, and only as it does anyway.
     pub fn is_only_flaky(&self) -> bool {
-        self.failed > 0 && self.as_flaky_as_ever().is_some()
+        self.failed > 0 && self.usual_flakiness().is_some()
     }
 
     /// Whether its runs tell whether it mostly passes or mostly fails.
     pub fn is_decided(&self) -> bool {
-        let test = Sprt::new(MOSTLY_FAILS, MOSTLY_PASSES, ALPHA, MISSED);
-        let decision = test.map_or(Decision::Undecided, |test| test.decide(self.passed, self.failed));
+        let test = Sprt::new(LOW_PASS_RATE, HIGH_PASS_RATE, ALPHA, ERROR_CHANCE);
+        let decision = test.map_or(SprtDecision::Undecided, |test| test.decide(self.passed, self.failed));
         match decision {
-            Decision::Accept | Decision::Reject => true,
-            Decision::Undecided => false,
+            SprtDecision::Accept | SprtDecision::Reject => true,
+            SprtDecision::Undecided => false,
         }
     }
 
     /// Whether the case passes; `None` if no run of it could tell.
     pub fn passes(&self) -> Option<bool> {
-        match self.rule {
-            Some(rule) => rule.holds(self.activity.fired(), self.activity.told()),
+        match self.activation_rule {
+            Some(rule) => rule.is_met(self.activation.activated_runs(), self.activation.conclusive_runs()),
             None => (self.passed + self.failed > 0).then_some(self.failed == 0),
         }
     }
 
     /// The same if every run without an answer had gone wrong. `None` if there were none at all.
     pub fn passes_at_worst(&self) -> Option<bool> {
-        let missing = self.unscored();
+        let missing = self.unscored_runs();
         if self.cluster().runs + missing == 0 {
             return None;
         }
-        let Some(rule) = self.rule else { return Some(self.failed + missing == 0) };
-        let (fired, told) = (self.activity.fired(), self.activity.told() + missing);
+        let Some(rule) = self.activation_rule else { return Some(self.failed + missing == 0) };
+        let (fired, told) = (self.activation.activated_runs(), self.activation.conclusive_runs() + missing);
         match rule.expect {
-            Expect::MustNot => rule.holds(fired + missing, told),
-            Expect::Must | Expect::Either => rule.holds(fired, told),
+            ActivationExpectation::MustNot => rule.is_met(fired + missing, told),
+            ActivationExpectation::Must | ActivationExpectation::Either => rule.is_met(fired, told),
         }
     }
 
@@ -252,7 +255,7 @@ impl CaseTally {
                 pass_hat_k: pass_hat_k(passed, runs, k)?,
             })
         };
-        (1..=runs.min(MOST_K)).filter_map(of).collect()
+        (1..=runs.min(MAX_K)).filter_map(of).collect()
     }
 
     pub fn summary(&self, key: &CaseKey) -> CaseSummary {
@@ -275,37 +278,40 @@ impl CaseTally {
             need_a_change: self.need_a_change,
             failed_teardowns: self.failed_teardowns,
             endings: self.endings.iter().map(|(ended, count)| (ended.name().to_owned(), *count)).collect(),
-            pass_rate: pass_rate(share(passed, runs).zip(interval), passed, runs, self.unscored()),
+            pass_rate: pass_rate(share(passed, runs).zip(interval), passed, runs, self.unscored_runs()),
             reliability: self.reliability(),
-            fired: self.fired,
-            fire_rate: self.fire_rate(),
+            fired: self.activated,
+            fire_rate: self.activation_rate(),
             checks: self.checks.iter().map(CheckTally::summary).collect(),
         }
     }
 
-    fn fire_rate(&self) -> Option<FireRate> {
-        let expect = self.activity.expect?;
-        let (fired, told) = (self.activity.fired(), self.activity.told());
+    fn activation_rate(&self) -> Option<CaseActivationRate> {
+        let expect = self.activation.expect?;
+        let (fired, told) = (self.activation.activated_runs(), self.activation.conclusive_runs());
         let interval = wilson(fired, told, ALPHA).map(|at| (at.low, at.high));
-        Some(FireRate {
+        Some(CaseActivationRate {
             rate: Estimate::new(share(fired, told), interval, told),
             expect,
-            threshold: self.rule.map(|rule| rule.threshold.get()),
-            passes: self.rule.filter(|_| expect != Expect::Either).and_then(|_| self.passes()),
+            threshold: self.activation_rule.map(|rule| rule.threshold.get()),
+            passes: self
+                .activation_rule
+                .filter(|_| expect != ActivationExpectation::Either)
+                .and_then(|_| self.passes()),
         })
     }
 }
 
 /// What a sequential test tells apart, and how often it may call a good case bad.
-const MOSTLY_FAILS: f64 = 0.6;
-const MOSTLY_PASSES: f64 = 0.9;
-const MISSED: f64 = 0.2;
+const LOW_PASS_RATE: f64 = 0.6;
+const HIGH_PASS_RATE: f64 = 0.9;
+const ERROR_CHANCE: f64 = 0.2;
 
 /// How many different reasons a case keeps.
-const MOST_REASONS: usize = 5;
+const MAX_REASONS: usize = 5;
 
 /// Nobody runs a thing more often than this in the hope that it passes once.
-const MOST_K: u64 = 10;
+const MAX_K: u64 = 10;
 
 /// A pass rate with what is not in it.
 pub fn pass_rate(rate: Option<(f64, Interval)>, passed: u64, runs: u64, not_scored: u64) -> PassRate {
@@ -328,7 +334,7 @@ pub struct CheckTally {
     score_sum: f64,
     /// The lowest and the highest score.
     score_range: Option<(f64, f64)>,
-    scale: Option<Scale>,
+    scale: Option<ScoreScale>,
     /// Why the first trial without an answer has none.
     not_scored_because: Option<String>,
     judged: bool,
@@ -348,7 +354,7 @@ impl CheckTally {
             }
         }
         self.scale = self.scale.or(result.scale);
-        if let Some(share) = result.share() {
+        if let Some(share) = result.normalised_score() {
             self.shares += 1;
             self.share_sum += share;
         }

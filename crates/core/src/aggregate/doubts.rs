@@ -2,43 +2,43 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{Doubts, EvalFinding, TrialRecord};
+use crate::model::{EvalFinding, GradingDoubts, TrialRecord};
 
 #[derive(Debug, Default)]
 pub struct DoubtTally {
-    counted: Doubts,
+    counts: GradingDoubts,
     /// Suite, case and check: each counts once, however often its case was run.
-    weak: BTreeSet<(String, String, String)>,
+    weak_checks: BTreeSet<(String, String, String)>,
     /// The first of what was said of the evals, in words.
     findings: Vec<EvalFinding>,
 }
 
 /// What judges write has no end. What is not told is still counted.
-const MOST_FINDINGS: usize = 200;
-const MOST_UNCOVERED: usize = 5;
-const LONGEST_TEXT: usize = 600;
+const MAX_FINDINGS: usize = 200;
+const MAX_UNCOVERED: usize = 5;
+const MAX_TEXT_LENGTH: usize = 600;
 
 impl DoubtTally {
     pub fn add(&mut self, record: &TrialRecord) {
         let unverified = record.remarks.claims.iter().filter(|claim| !claim.verified).count();
-        self.counted.unverified_claims += unverified as u64;
-        self.counted.shortened_evidence += u64::from(record.shortened_evidence.is_some());
-        self.counted.uncovered += record.remarks.uncovered.len() as u64;
+        self.counts.unverified_claims += unverified as u64;
+        self.counts.shortened_evidence += u64::from(record.shortened_evidence.is_some());
+        self.counts.uncovered += record.remarks.uncovered.len() as u64;
         for check in &record.checks {
-            self.counted.unsupported_marks += u64::from(!check.flags.is_empty());
+            self.counts.unsupported_marks += u64::from(!check.flags.is_empty());
             if let Some(why) = &check.weak {
-                self.weak.insert((record.suite.clone(), record.case.clone(), check.check.clone()));
-                self.find(record, Some(&check.check), why);
+                self.weak_checks.insert((record.suite.clone(), record.case.clone(), check.check.clone()));
+                self.add_finding(record, Some(&check.check), why);
             }
         }
         for behaviour in &record.remarks.uncovered {
-            self.find(record, None, behaviour);
+            self.add_finding(record, None, behaviour);
         }
     }
 
     /// Judges put one doubt about a check in many words, so the first of them stand for it.
-    fn find(&mut self, record: &TrialRecord, check: Option<&str>, said: &str) {
-        let text = bounded(said);
+    fn add_finding(&mut self, record: &TrialRecord, check: Option<&str>, said: &str) {
+        let text = truncate_text(said);
         let of_case = |known: &&mut EvalFinding| (&known.suite, &known.case) == (&record.suite, &record.case);
         let mut of_kind: Vec<&mut EvalFinding> = self
             .findings
@@ -51,8 +51,8 @@ impl DoubtTally {
             same.trials += 1;
             return;
         }
-        let many = check.is_none() && of_kind.len() >= MOST_UNCOVERED;
-        if !many && self.findings.len() < MOST_FINDINGS {
+        let many = check.is_none() && of_kind.len() >= MAX_UNCOVERED;
+        if !many && self.findings.len() < MAX_FINDINGS {
             self.findings.push(EvalFinding {
                 suite: record.suite.clone(),
                 case: record.case.clone(),
@@ -63,8 +63,8 @@ impl DoubtTally {
         }
     }
 
-    pub fn summary(&self) -> Doubts {
-        Doubts { weak_checks: self.weak.len() as u64, ..self.counted }
+    pub fn summary(&self) -> GradingDoubts {
+        GradingDoubts { weak_checks: self.weak_checks.len() as u64, ..self.counts }
     }
 
     pub fn findings(&self) -> Vec<EvalFinding> {
@@ -72,9 +72,9 @@ impl DoubtTally {
     }
 }
 
-fn bounded(text: &str) -> String {
+fn truncate_text(text: &str) -> String {
     let mut chars = text.chars();
-    let mut out: String = chars.by_ref().take(LONGEST_TEXT).collect();
+    let mut out: String = chars.by_ref().take(MAX_TEXT_LENGTH).collect();
     if chars.next().is_some() {
         out.push('…');
     }

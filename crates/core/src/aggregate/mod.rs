@@ -12,40 +12,40 @@ mod sequential;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub use case::FireRule;
+pub use case::ActivationRateRule;
 pub use gates::SuiteGate;
 
 use self::case::CaseTally;
 use self::doubts::DoubtTally;
 use crate::model::{
-    Arm, Case, CaseSummary, Condition, EvalFinding, GateName, GateResult, Judging, JudgingSummary, Noise,
-    PassRate, ProbeRecord, Ratio, Reliability, Rivals, Sample, SkillJudged, Summary, Totals, TrialRecord,
-    Usage, Verdict,
+    Arm, Case, CaseSample, CaseSummary, Condition, EvalFinding, GateName, GateResult, JudgeUsage,
+    JudgingSummary, Noise, PassRate, ProbeRecord, Ratio, Reliability, RivalSkills, SkillJudgement, Summary,
+    TokenUsage, TrialRecord, TrialTotals, Verdict,
 };
 use crate::stats::{ALPHA, Cluster, clustered_rate};
 
 /// Folds records into counts. Its size depends on the number of cases, and hardly on that of trials.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct RunTally {
     cases: BTreeMap<CaseKey, CaseTally>,
     /// In the order they were expected, which is the order of the plan.
     order: Vec<CaseKey>,
-    totals: Totals,
-    tokens: Usage,
+    totals: TrialTotals,
+    tokens: TokenUsage,
     judging: Option<JudgingSummary>,
-    cost: Cost,
+    cost: TotalCost,
     doubts: DoubtTally,
     probes: Vec<ProbeRecord>,
-    rivals: Vec<Rivals>,
-    skills_judged: Vec<SkillJudged>,
+    rivals: Vec<RivalSkills>,
+    skills_judged: Vec<SkillJudgement>,
     /// The share of trials that may stay unscored.
     allowed_unscored: f64,
     /// Trials that were not run because those before them told enough. `None` if nobody looked.
-    left_out: Option<u64>,
+    skipped_as_decided: Option<u64>,
     /// The part of the cases that is run, where it is not all of them.
-    sample: Option<Sample>,
+    sample: Option<CaseSample>,
     /// Files that were found and not read as evals.
-    skipped: Vec<PathBuf>,
+    skipped_files: Vec<PathBuf>,
 }
 
 /// A case under a condition.
@@ -72,28 +72,34 @@ impl CaseKey {
     }
 
     /// The arm without the skill is what the other is compared with; it has nothing to pass.
-    fn is_examined(&self) -> bool {
+    fn is_under_test(&self) -> bool {
         self.arm != Arm::WithoutSkill
     }
 }
 
 /// Money adds up only while every part of it is known.
 #[derive(Debug, Clone, Copy)]
-enum Cost {
+enum TotalCost {
     Known(f64),
     Unknown,
 }
 
-impl Default for Cost {
+impl Default for TotalCost {
     fn default() -> Self {
-        Cost::Known(0.0)
+        TotalCost::Known(0.0)
     }
 }
 
-impl Tally {
+impl RunTally {
     /// Makes room for a case before any of its trials is done, so that a summary has the plan's
     /// order whatever finished first.
-    pub fn expect(&mut self, suite: &str, case: &str, condition: &Condition, rule: Option<FireRule>) {
+    pub fn expect_case(
+        &mut self,
+        suite: &str,
+        case: &str,
+        condition: &Condition,
+        rule: Option<ActivationRateRule>,
+    ) {
         let key = CaseKey::new(suite, case, condition);
         if !self.cases.contains_key(&key) {
             self.order.push(key.clone());
@@ -102,16 +108,22 @@ impl Tally {
     }
 
     /// Counts a trial as planned. If no record of it is added, it was not run, and the run is incomplete.
-    pub fn plan_trial(&mut self, suite: &str, case: &Case, condition: &Condition, rule: Option<FireRule>) {
-        self.expect(suite, &case.id, condition, rule);
+    pub fn plan_trial(
+        &mut self,
+        suite: &str,
+        case: &Case,
+        condition: &Condition,
+        rule: Option<ActivationRateRule>,
+    ) {
+        self.expect_case(suite, &case.id, condition, rule);
         let tally = self.cases.entry(CaseKey::new(suite, &case.id, condition)).or_default();
         tally.planned += 1;
         tally.is_about_activation =
-            condition.arm.has_skill() && GateName::ActivationCasesPass.is_about([case]);
+            condition.arm.has_skill() && GateName::ActivationCasesPass.applies_to([case]);
     }
 
     pub fn add(&mut self, record: &TrialRecord) {
-        self.expect(&record.suite, &record.case, &record.condition, None);
+        self.expect_case(&record.suite, &record.case, &record.condition, None);
         let key = CaseKey::new(&record.suite, &record.case, &record.condition);
         self.cases.entry(key).or_default().add(record);
         self.doubts.add(record);
@@ -121,52 +133,52 @@ impl Tally {
             Verdict::Fail => self.totals.failed += 1,
             Verdict::NotScored(_) => self.totals.not_scored += 1,
         }
-        self.spend(record.usage, record.cost_usd);
-        self.bill(record.judging.as_ref());
+        self.add_spending(record.usage, record.cost_usd);
+        self.add_judge_usage(record.judging.as_ref());
     }
 
     /// What was said of a skill's text, and what that took. Of several answers the last one counts.
-    pub fn add_skill(&mut self, judged: &SkillJudged) {
-        self.bill(judged.judging.as_ref());
-        let is_same = |known: &SkillJudged| (&known.suite, &known.skill) == (&judged.suite, &judged.skill);
+    pub fn add_skill_judgement(&mut self, judged: &SkillJudgement) {
+        self.add_judge_usage(judged.judging.as_ref());
+        let is_same = |known: &SkillJudgement| (&known.suite, &known.skill) == (&judged.suite, &judged.skill);
         self.skills_judged.retain(|known| !is_same(known));
         self.skills_judged.push(judged.clone());
     }
 
-    fn bill(&mut self, judging: Option<&Judging>) {
+    fn add_judge_usage(&mut self, judging: Option<&JudgeUsage>) {
         let Some(judging) = judging else { return };
-        let free = JudgingSummary { tokens: Usage::default(), cost_usd: Some(0.0) };
+        let free = JudgingSummary { tokens: TokenUsage::default(), cost_usd: Some(0.0) };
         let all = self.judging.get_or_insert(free);
         all.tokens.add(judging.usage);
         all.cost_usd = all.cost_usd.zip(judging.cost_usd).map(|(sum, more)| sum + more);
     }
 
     /// Says which skills are beside those under test.
-    pub fn beside(&mut self, rivals: Rivals) {
+    pub fn add_rival_skills(&mut self, rivals: RivalSkills) {
         self.rivals.push(rivals);
     }
 
     /// Says that only a part of the cases is run.
-    pub fn set_sample(&mut self, sample: Option<Sample>) {
+    pub fn set_sample(&mut self, sample: Option<CaseSample>) {
         self.sample = sample;
     }
 
     /// Says which files were found and not read as evals.
-    pub fn set_skipped(&mut self, skipped: Vec<PathBuf>) {
-        self.skipped = skipped;
+    pub fn set_skipped_files(&mut self, skipped: Vec<PathBuf>) {
+        self.skipped_files = skipped;
     }
 
     /// A probe is no trial, and costs what it costs.
     pub fn add_probe(&mut self, probe: &ProbeRecord) {
         self.probes.push(probe.clone());
-        self.spend(probe.usage, probe.cost_usd);
+        self.add_spending(probe.usage, probe.cost_usd);
     }
 
-    fn spend(&mut self, usage: Usage, cost_usd: Option<f64>) {
+    fn add_spending(&mut self, usage: TokenUsage, cost_usd: Option<f64>) {
         self.tokens.add(usage);
         self.cost = match (self.cost, cost_usd) {
-            (Cost::Known(total), Some(more)) => Cost::Known(total + more),
-            _ => Cost::Unknown,
+            (TotalCost::Known(total), Some(more)) => TotalCost::Known(total + more),
+            _ => TotalCost::Unknown,
         };
     }
 
@@ -175,38 +187,38 @@ impl Tally {
     }
 
     /// Tells the cases what was seen of them when nothing was changed.
-    pub fn know(&mut self, noise: &Noise) {
+    pub fn set_known_noise(&mut self, noise: &Noise) {
         for (key, case) in &mut self.cases {
             let known = noise.cases.iter().find(|known| {
                 (&known.suite, &known.id, &known.agent) == (&key.suite, &key.case, &key.agent)
                     && (&known.model, &known.mode, &known.arm) == (&key.model, &key.mode, &key.arm.name())
             });
-            case.noise = known.cloned();
+            case.known_noise = known.cloned();
         }
     }
 
     /// Whether the runs of a case tell whether it mostly passes, and so one more is left out. Looking
     /// after each run is what this test is made for, and what intervals are not: they are given up.
-    pub fn leave_out_if_decided(&mut self, suite: &str, case: &str, condition: &Condition) -> bool {
-        let left_out = self.left_out.get_or_insert_default();
+    pub fn skip_if_decided(&mut self, suite: &str, case: &str, condition: &Condition) -> bool {
+        let left_out = self.skipped_as_decided.get_or_insert_default();
         let case = self.cases.get_mut(&CaseKey::new(suite, case, condition));
         let Some(case) = case.filter(|case| case.is_decided()) else { return false };
-        case.left_out += 1;
+        case.skipped_as_decided += 1;
         *left_out += 1;
         true
     }
 
-    pub fn totals(&self) -> Totals {
-        Totals { not_run: self.cases.values().map(CaseTally::not_run).sum(), ..self.totals }
+    pub fn totals(&self) -> TrialTotals {
+        TrialTotals { not_run: self.cases.values().map(CaseTally::not_run).sum(), ..self.totals }
     }
 
     /// The end of a run: every gate with its value, and the exit code that follows.
-    pub fn summary(self, run: &str, gates: &[SuiteGate], seconds: f64, outcome: Outcome) -> Summary {
-        let results: Vec<GateResult> = gates.iter().flat_map(|gate| self.gate(gate, gates)).collect();
-        let exit = self.exit(&results, outcome);
+    pub fn summary(self, run: &str, gates: &[SuiteGate], seconds: f64, outcome: RunCompletion) -> Summary {
+        let results: Vec<GateResult> = gates.iter().flat_map(|gate| self.gate_results(gate, gates)).collect();
+        let exit = self.exit_code(&results, outcome);
         let cost_usd = match self.cost {
-            Cost::Known(total) if self.totals.trials > 0 || !self.probes.is_empty() => Some(total),
-            Cost::Known(_) | Cost::Unknown => None,
+            TotalCost::Known(total) if self.totals.trials > 0 || !self.probes.is_empty() => Some(total),
+            TotalCost::Known(_) | TotalCost::Unknown => None,
         };
         let trials = self.totals.trials;
         let each = cost_usd.filter(|_| trials > 0).map(|total| total / trials as f64);
@@ -217,7 +229,7 @@ impl Tally {
             exit,
             totals: self.totals(),
             sample: self.sample.clone(),
-            skipped: self.skipped.clone(),
+            skipped: self.skipped_files.clone(),
             cost_usd,
             tokens: self.tokens,
             judging: self.judging,
@@ -231,12 +243,12 @@ impl Tally {
             skills_judged: self.skills_judged.clone(),
             doubts: self.doubts.summary(),
             eval_findings: self.eval_findings(),
-            activation: activation::summary(&self.cases),
-            predicted_activation: activation::predicted(&self.cases),
-            arms: arms::summary(&self.cases, each),
-            left_out: self.left_out,
+            activation: activation::summarise_observed(&self.cases),
+            predicted_activation: activation::summarise_predicted(&self.cases),
+            arms: arms::summarise_arms(&self.cases, each),
+            left_out: self.skipped_as_decided,
         };
-        if self.left_out.is_some() { sequential::without_intervals(summary) } else { summary }
+        if self.skipped_as_decided.is_some() { sequential::without_intervals(summary) } else { summary }
     }
 
     /// In the order of the plan, whatever finished first.
@@ -254,23 +266,23 @@ impl Tally {
     }
 
     /// The cases with the skill. Where nothing ran with it, the run is a baseline, and all cases are meant.
-    fn examined(&self) -> impl Iterator<Item = &CaseTally> {
-        let is_baseline = !self.cases.keys().any(CaseKey::is_examined);
-        self.cases.iter().filter(move |(key, _)| is_baseline || key.is_examined()).map(|(_, case)| case)
+    fn cases_under_test(&self) -> impl Iterator<Item = &CaseTally> {
+        let is_baseline = !self.cases.keys().any(CaseKey::is_under_test);
+        self.cases.iter().filter(move |(key, _)| is_baseline || key.is_under_test()).map(|(_, case)| case)
     }
 
     fn pass_rate(&self) -> PassRate {
-        rate_of(&self.examined().collect::<Vec<_>>())
+        pass_rate_of_cases(&self.cases_under_test().collect::<Vec<_>>())
     }
 
     /// The pass rate of every case, also of those without the skill: for whoever compares with them.
     pub fn pass_rate_of_every_arm(&self) -> PassRate {
-        rate_of(&self.cases.values().collect::<Vec<_>>())
+        pass_rate_of_cases(&self.cases.values().collect::<Vec<_>>())
     }
 
     /// Each case counts once, however often it ran.
     fn reliability(&self) -> Vec<Reliability> {
-        let of_cases: Vec<Vec<Reliability>> = self.examined().map(CaseTally::reliability).collect();
+        let of_cases: Vec<Vec<Reliability>> = self.cases_under_test().map(CaseTally::reliability).collect();
         let most = of_cases.iter().flatten().map(|of| of.k).max().unwrap_or(0);
         let mean = |k: u64| {
             let all: Vec<&Reliability> = of_cases.iter().flatten().filter(|of| of.k == k).collect();
@@ -284,12 +296,12 @@ impl Tally {
         (1..=most).filter_map(mean).collect()
     }
 
-    fn exit(&self, gates: &[GateResult], outcome: Outcome) -> u8 {
+    fn exit_code(&self, gates: &[GateResult], outcome: RunCompletion) -> u8 {
         match outcome {
-            Outcome::Interrupted => return 130,
-            Outcome::OverBudget => return 4,
-            Outcome::NotReady => return 3,
-            Outcome::Completed => {}
+            RunCompletion::Interrupted => return 130,
+            RunCompletion::OverBudget => return 4,
+            RunCompletion::NotReady => return 3,
+            RunCompletion::Completed => {}
         }
         // A gate that lacks answers has not failed; whether that is fatal is said below.
         if gates.iter().any(GateResult::fails) {
@@ -306,19 +318,19 @@ impl Tally {
     }
 }
 
-fn rate_of(cases: &[&CaseTally]) -> PassRate {
+fn pass_rate_of_cases(cases: &[&CaseTally]) -> PassRate {
     let clusters: Vec<Cluster> = cases.iter().map(|case| case.cluster()).collect();
     case::pass_rate(
         clustered_rate(&clusters, ALPHA),
         clusters.iter().map(|cluster| cluster.passed).sum(),
         clusters.iter().map(|cluster| cluster.runs).sum(),
-        cases.iter().map(|case| case.unscored()).sum(),
+        cases.iter().map(|case| case.unscored_runs()).sum(),
     )
 }
 
 /// Whether the run came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RunCompletion {
     Completed,
     Interrupted,
     OverBudget,

@@ -1,13 +1,13 @@
-use crate::model::{ActivationRates, Compared, Estimate, Summary};
+use crate::model::{ActivationRates, ComparisonVerdict, Estimate, Summary};
 
 /// What a run that was looked at while it went on may say. Intervals and tests for a number of runs
 /// that was fixed before would promise too much of one that was not.
 pub fn without_intervals(mut summary: Summary) -> Summary {
-    bare(&mut summary.pass_rate.rate);
+    remove_interval(&mut summary.pass_rate.rate);
     for case in &mut summary.cases {
-        bare(&mut case.pass_rate.rate);
+        remove_interval(&mut case.pass_rate.rate);
         if let Some(fire_rate) = &mut case.fire_rate {
-            bare(&mut fire_rate.rate);
+            remove_interval(&mut fire_rate.rate);
         }
     }
     for gate in &mut summary.gates {
@@ -15,28 +15,28 @@ pub fn without_intervals(mut summary: Summary) -> Summary {
     }
     if let Some(activation) = &mut summary.activation {
         let parts = activation.skills.iter_mut().chain(&mut activation.modes).chain(&mut activation.agents);
-        parts.map(|part| &mut part.rates).chain([&mut activation.all]).for_each(bare_rates);
+        parts.map(|part| &mut part.rates).chain([&mut activation.all]).for_each(remove_rate_intervals);
     }
     if let Some(predicted) = &mut summary.predicted_activation {
         let parts = predicted.skills.iter_mut().map(|part| &mut part.rates);
-        parts.chain([&mut predicted.all]).for_each(bare_rates);
+        parts.chain([&mut predicted.all]).for_each(remove_rate_intervals);
     }
     if let Some(arms) = &mut summary.arms {
         let suites = arms.suites.iter_mut().map(|suite| &mut suite.result);
         for result in suites.chain([&mut arms.result]) {
-            bare(&mut result.difference);
-            (result.verdict, result.chance) = (Compared::Inconclusive, 1.0);
+            remove_interval(&mut result.difference);
+            (result.verdict, result.chance) = (ComparisonVerdict::Inconclusive, 1.0);
             (result.more_runs, result.more_usd, result.sought) = (None, None, None);
         }
     }
     summary
 }
 
-fn bare_rates(rates: &mut ActivationRates) {
+fn remove_rate_intervals(rates: &mut ActivationRates) {
     let all = [&mut rates.precision, &mut rates.recall, &mut rates.f1, &mut rates.accuracy];
-    all.into_iter().for_each(bare);
+    all.into_iter().for_each(remove_interval);
 }
 
-fn bare(estimate: &mut Estimate) {
+fn remove_interval(estimate: &mut Estimate) {
     (estimate.low, estimate.high) = (None, None);
 }

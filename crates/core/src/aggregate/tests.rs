@@ -1,16 +1,19 @@
 use super::*;
-use crate::model::{CheckResult, Ended, Expect, Gate, GateName, NoisyCase, SkillUse, Why, testing};
+use crate::model::{
+    ActivationExpectation, AgentEnding, CheckResult, Gate, GateName, NoisyCase, NotScoredReason, SkillUse,
+    testing,
+};
 
 fn record(case: &str, verdict: Verdict) -> TrialRecord {
     let ended = match verdict {
-        Verdict::NotScored(Why::Ended(ended)) => ended,
-        _ => Ended::Finished,
+        Verdict::NotScored(NotScoredReason::Ended(ended)) => ended,
+        _ => AgentEnding::Finished,
     };
     TrialRecord { ended, seconds: 1.0, ..testing::record(case, 1, verdict) }
 }
 
-fn exit(verdicts: &[Verdict], outcome: Outcome) -> u8 {
-    let mut tally = Tally::default();
+fn exit(verdicts: &[Verdict], outcome: RunCompletion) -> u8 {
+    let mut tally = RunTally::default();
     for (index, verdict) in verdicts.iter().enumerate() {
         tally.add(&record(&format!("c{index}"), verdict.clone()));
     }
@@ -21,20 +24,20 @@ fn exit(verdicts: &[Verdict], outcome: Outcome) -> u8 {
 
 #[test]
 fn exit_codes() {
-    let timeout = || Verdict::NotScored(Why::Ended(Ended::TimedOut));
-    let skipped = || Verdict::NotScored(Why::Ended(Ended::SetupFailed));
+    let timeout = || Verdict::NotScored(NotScoredReason::Ended(AgentEnding::TimedOut));
+    let skipped = || Verdict::NotScored(NotScoredReason::Ended(AgentEnding::SetupFailed));
     for (verdicts, outcome, expected) in [
-        (vec![Verdict::Pass], Outcome::Completed, 0),
-        (vec![Verdict::Pass, Verdict::Fail], Outcome::Completed, 1),
-        (vec![Verdict::Pass, timeout()], Outcome::Completed, 3),
-        (vec![Verdict::Fail, timeout()], Outcome::Completed, 1),
-        (vec![timeout()], Outcome::Completed, 3),
-        (vec![Verdict::Pass, skipped()], Outcome::Completed, 3),
-        (vec![Verdict::Pass, Verdict::NotScored(Why::NotTrusted)], Outcome::Completed, 3),
-        (vec![Verdict::Fail, skipped()], Outcome::Completed, 1),
-        (vec![skipped()], Outcome::Completed, 3),
-        (vec![Verdict::Fail], Outcome::Interrupted, 130),
-        (vec![Verdict::Fail], Outcome::OverBudget, 4),
+        (vec![Verdict::Pass], RunCompletion::Completed, 0),
+        (vec![Verdict::Pass, Verdict::Fail], RunCompletion::Completed, 1),
+        (vec![Verdict::Pass, timeout()], RunCompletion::Completed, 3),
+        (vec![Verdict::Fail, timeout()], RunCompletion::Completed, 1),
+        (vec![timeout()], RunCompletion::Completed, 3),
+        (vec![Verdict::Pass, skipped()], RunCompletion::Completed, 3),
+        (vec![Verdict::Pass, Verdict::NotScored(NotScoredReason::NotTrusted)], RunCompletion::Completed, 3),
+        (vec![Verdict::Fail, skipped()], RunCompletion::Completed, 1),
+        (vec![skipped()], RunCompletion::Completed, 3),
+        (vec![Verdict::Fail], RunCompletion::Interrupted, 130),
+        (vec![Verdict::Fail], RunCompletion::OverBudget, 4),
     ] {
         assert_eq!(exit(&verdicts, outcome), expected, "{verdicts:?} {outcome:?}");
     }
@@ -45,69 +48,69 @@ fn exit_codes() {
 fn fire_rates() {
     let (yes, no) = (Some(true), Some(false));
     for (expect, runs, expected) in [
-        (Expect::Must, vec![yes, yes, no], 0),
-        (Expect::Must, vec![yes, no, no], 1),
-        (Expect::Must, vec![yes, no], 0),
-        (Expect::MustNot, vec![yes, no], 1),
-        (Expect::MustNot, vec![yes, no, no], 0),
-        (Expect::Must, vec![None, None], 3),
+        (ActivationExpectation::Must, vec![yes, yes, no], 0),
+        (ActivationExpectation::Must, vec![yes, no, no], 1),
+        (ActivationExpectation::Must, vec![yes, no], 0),
+        (ActivationExpectation::MustNot, vec![yes, no], 1),
+        (ActivationExpectation::MustNot, vec![yes, no, no], 0),
+        (ActivationExpectation::Must, vec![None, None], 3),
     ] {
-        let mut tally = Tally::default();
+        let mut tally = RunTally::default();
         for fired in &runs {
-            let passed = *fired == Some(expect == Expect::Must);
+            let passed = *fired == Some(expect == ActivationExpectation::Must);
             let verdict = match fired {
                 Some(_) if passed => Verdict::Pass,
                 Some(_) => Verdict::Fail,
-                None => Verdict::NotScored(Why::Ended(Ended::TimedOut)),
+                None => Verdict::NotScored(NotScoredReason::Ended(AgentEnding::TimedOut)),
             };
             let record = TrialRecord { expect: Some(expect), fired: *fired, ..record("q", verdict) };
             let threshold = Ratio::new(0.5).expect("a share");
-            tally.expect("s", "q", &record.condition, Some(FireRule { expect, threshold }));
+            tally.expect_case("s", "q", &record.condition, Some(ActivationRateRule { expect, threshold }));
             tally.add(&record);
         }
         let gate = Gate { name: GateName::AllCasesPass, threshold: Ratio::new(1.0).expect("one") };
         let gate = SuiteGate { suite: "s".into(), gate };
-        let summary = tally.summary("r", &[gate], 1.0, Outcome::Completed);
+        let summary = tally.summary("r", &[gate], 1.0, RunCompletion::Completed);
         assert_eq!(summary.exit, expected, "{expect:?} {runs:?}");
     }
 }
 
 #[test]
 fn the_arm_without_the_skill_may_fail() {
-    let mut tally = Tally::default();
+    let mut tally = RunTally::default();
     tally.add(&record("a", Verdict::Pass));
     let mut without = record("a", Verdict::Fail);
     without.condition.arm = Arm::WithoutSkill;
     tally.add(&without);
     let gate = Gate { name: GateName::AllCasesPass, threshold: Ratio::new(1.0).expect("one") };
     let gate = SuiteGate { suite: "s".into(), gate };
-    let summary = tally.summary("r", &[gate], 1.0, Outcome::Completed);
+    let summary = tally.summary("r", &[gate], 1.0, RunCompletion::Completed);
     assert_eq!((summary.exit, summary.totals.failed), (0, 1));
 }
 
 #[test]
 fn an_empty_suite_does_not_exit_0() {
-    assert_eq!(exit(&[], Outcome::Completed), 3);
+    assert_eq!(exit(&[], RunCompletion::Completed), 3);
 }
 
 #[test]
 fn an_unknown_cost_is_not_a_number() {
-    let mut tally = Tally::default();
+    let mut tally = RunTally::default();
     tally.add(&record("a", Verdict::Pass));
     tally.add(&TrialRecord { cost_usd: None, ..record("b", Verdict::Pass) });
-    assert_eq!(tally.summary("r", &[], 1.0, Outcome::Completed).cost_usd, None);
+    assert_eq!(tally.summary("r", &[], 1.0, RunCompletion::Completed).cost_usd, None);
 }
 
 fn gated(records: &[TrialRecord], name: GateName, threshold: f64, allowed: f64) -> Summary {
-    let mut tally = Tally::default();
+    let mut tally = RunTally::default();
     records.iter().for_each(|record| tally.add(record));
     tally.allow_unscored(Ratio::new(allowed).expect("a share"));
     let gate = Gate { name, threshold: Ratio::new(threshold).expect("a share") };
-    tally.summary("r", &[SuiteGate { suite: "s".into(), gate }], 1.0, Outcome::Completed)
+    tally.summary("r", &[SuiteGate { suite: "s".into(), gate }], 1.0, RunCompletion::Completed)
 }
 
 fn timed_out() -> Verdict {
-    Verdict::NotScored(Why::Ended(Ended::TimedOut))
+    Verdict::NotScored(NotScoredReason::Ended(AgentEnding::TimedOut))
 }
 
 #[test]
@@ -136,13 +139,13 @@ fn no_gate_holds_on_the_best_case_alone() {
     assert_eq!((summary.pass_rate.worst, summary.pass_rate.not_scored), (Some(0.75), 1));
 }
 
-fn activation(case: &str, expect: Expect, about: &[&str], activated: &[&str]) -> TrialRecord {
+fn activation(case: &str, expect: ActivationExpectation, about: &[&str], activated: &[&str]) -> TrialRecord {
     let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let fired = about.iter().any(|name| activated.contains(name));
     let passed = match expect {
-        Expect::Must => fired,
-        Expect::MustNot => !fired,
-        Expect::Either => true,
+        ActivationExpectation::Must => fired,
+        ActivationExpectation::MustNot => !fired,
+        ActivationExpectation::Either => true,
     };
     TrialRecord {
         expect: Some(expect),
@@ -157,14 +160,18 @@ fn activation(case: &str, expect: Expect, about: &[&str], activated: &[&str]) ->
 fn confusion_per_skill_and_routing() {
     let both = ["a", "b"];
     let records = [
-        activation("1", Expect::Must, &["a"], &["a"]),
-        activation("2", Expect::Must, &["a"], &["b"]),
-        activation("3", Expect::Must, &["b"], &[]),
-        activation("4", Expect::MustNot, &["a"], &["b"]),
-        activation("5", Expect::MustNot, &both, &["rival"]),
-        activation("6", Expect::MustNot, &both, &["b"]),
-        activation("7", Expect::Either, &["a"], &["a"]),
-        TrialRecord { fired: None, ended: Ended::TimedOut, ..activation("8", Expect::MustNot, &both, &[]) },
+        activation("1", ActivationExpectation::Must, &["a"], &["a"]),
+        activation("2", ActivationExpectation::Must, &["a"], &["b"]),
+        activation("3", ActivationExpectation::Must, &["b"], &[]),
+        activation("4", ActivationExpectation::MustNot, &["a"], &["b"]),
+        activation("5", ActivationExpectation::MustNot, &both, &["rival"]),
+        activation("6", ActivationExpectation::MustNot, &both, &["b"]),
+        activation("7", ActivationExpectation::Either, &["a"], &["a"]),
+        TrialRecord {
+            fired: None,
+            ended: AgentEnding::TimedOut,
+            ..activation("8", ActivationExpectation::MustNot, &both, &[])
+        },
     ];
     let summary = gated(&records, GateName::F1, 0.5, 1.0);
     let found = summary.activation.expect("activation");
@@ -186,10 +193,13 @@ fn confusion_per_skill_and_routing() {
 #[test]
 fn a_skill_that_could_not_be_seen_did_not_refuse_to_fire() {
     let blind = TrialRecord {
-        verdict: Verdict::NotScored(Why::InvalidArm("the agent could not see the skill a".into())),
-        ..activation("1", Expect::Must, &["a"], &[])
+        verdict: Verdict::NotScored(NotScoredReason::InvalidArm(
+            "the agent could not see the skill a".into(),
+        )),
+        ..activation("1", ActivationExpectation::Must, &["a"], &[])
     };
-    let quiet = TrialRecord { expect: Some(Expect::MustNot), case: "2".into(), ..blind.clone() };
+    let quiet =
+        TrialRecord { expect: Some(ActivationExpectation::MustNot), case: "2".into(), ..blind.clone() };
     let found = gated(&[blind, quiet], GateName::F1, 0.5, 1.0).activation.expect("activation");
     assert_eq!((found.all.fn_, found.all.tn, found.all.error, found.unmeasured), (0, 0, 2, 2));
     assert_eq!(found.all.recall.value, None);
@@ -197,7 +207,7 @@ fn a_skill_that_could_not_be_seen_did_not_refuse_to_fire() {
 
 #[test]
 fn a_skill_that_the_user_named_is_in_no_rate() {
-    let mut named = activation("1", Expect::Must, &["a"], &["a"]);
+    let mut named = activation("1", ActivationExpectation::Must, &["a"], &["a"]);
     named.skills.invoked = true;
     let found = gated(&[named], GateName::F1, 0.5, 1.0).activation.expect("activation");
     assert_eq!((found.all.tp, found.invoked, found.all.precision.value), (0, 1, None));
@@ -230,7 +240,7 @@ fn arms_are_compared_on_the_same_cases() {
 /// The arm without the skill had it: neither it nor its partner counts, and the summary says so.
 #[test]
 fn a_failed_proof_voids_the_pair() {
-    let leak = || Verdict::NotScored(Why::InvalidArm("the agent could see the skill s".into()));
+    let leak = || Verdict::NotScored(NotScoredReason::InvalidArm("the agent could see the skill s".into()));
     let records = [
         in_arm("a", 1, Arm::WithSkill, Verdict::Pass),
         in_arm("a", 1, Arm::WithoutSkill, leak()),
@@ -303,7 +313,7 @@ fn what_is_known_to_be_flaky_is_spared_within_reason() {
         // A steady one is not spared at all.
         (vec![((10, 10), 0, 1)], 0, 0),
     ] {
-        let (mut tally, mut noise) = (Tally::default(), Noise::default());
+        let (mut tally, mut noise) = (RunTally::default(), Noise::default());
         tally.add(&record("steady", Verdict::Pass));
         for (at, ((known, runs), passes, fails)) in cases.iter().enumerate() {
             let id = format!("c{at}");
@@ -326,9 +336,9 @@ fn what_is_known_to_be_flaky_is_spared_within_reason() {
                 flip_rate: None,
             });
         }
-        tally.know(&noise);
+        tally.set_known_noise(&noise);
         let gate = SuiteGate { suite: "s".into(), gate: Gate::ALL_CASES_PASS };
-        let summary = tally.summary("r", &[gate], 1.0, Outcome::Completed);
+        let summary = tally.summary("r", &[gate], 1.0, RunCompletion::Completed);
         let gate = &summary.gates[0];
         assert_eq!((gate.spared.len(), gate.too_many_flaky.len()), (spared, too_many), "{cases:?}");
         assert_eq!((gate.ok, summary.exit), (spared > 0, u8::from(spared == 0)), "{cases:?}");
@@ -344,7 +354,7 @@ fn judged(case: &str, verdict: Verdict, weak: Option<&str>, uncovered: &[&str]) 
 
 #[test]
 fn agreement_is_the_share_that_found_what_most_found() {
-    let none = || Verdict::NotScored(Why::NotTrusted);
+    let none = || Verdict::NotScored(NotScoredReason::NotTrusted);
     for (verdicts, expected) in [
         (vec![Verdict::Pass, Verdict::Pass, Verdict::Pass], Some(1.0)),
         (vec![Verdict::Pass, Verdict::Fail, Verdict::Fail, Verdict::Fail], Some(0.75)),
@@ -353,21 +363,21 @@ fn agreement_is_the_share_that_found_what_most_found() {
         (vec![Verdict::Fail], None),
         (vec![none(), none()], None),
     ] {
-        let mut tally = Tally::default();
+        let mut tally = RunTally::default();
         verdicts.iter().for_each(|verdict| tally.add(&judged("a", verdict.clone(), None, &[])));
-        let summary = tally.summary("r", &[], 1.0, Outcome::Completed);
+        let summary = tally.summary("r", &[], 1.0, RunCompletion::Completed);
         assert_eq!(summary.cases[0].checks[0].agreement, expected, "{verdicts:?}");
     }
 }
 
 #[test]
 fn what_judges_say_of_the_evals_is_told_once_and_bounded() {
-    let mut tally = Tally::default();
-    tally.expect("s", "a", &record("a", Verdict::Pass).condition, None);
+    let mut tally = RunTally::default();
+    tally.expect_case("s", "a", &record("a", Verdict::Pass).condition, None);
     tally.add(&judged("b", Verdict::Pass, Some(&"x".repeat(5000)), &[]));
     tally.add(&judged("a", Verdict::Pass, Some("Anyone would."), &["tone"]));
     tally.add(&judged("a", Verdict::Pass, Some("In other words."), &["tone", "length"]));
-    let summary = tally.summary("r", &[], 1.0, Outcome::Completed);
+    let summary = tally.summary("r", &[], 1.0, RunCompletion::Completed);
     let told: Vec<(&str, Option<&str>, &str, u64)> = summary
         .eval_findings
         .iter()
@@ -383,11 +393,11 @@ fn what_judges_say_of_the_evals_is_told_once_and_bounded() {
     assert_eq!(told, expected);
     assert_eq!((summary.doubts.weak_checks, summary.doubts.uncovered), (2, 3));
 
-    let mut tally = Tally::default();
+    let mut tally = RunTally::default();
     for number in 0..1000 {
         let (case, said) = (format!("c{}", number % 100), format!("behaviour {number}"));
         tally.add(&judged(&case, Verdict::Pass, None, &[&said]));
     }
-    let summary = tally.summary("r", &[], 1.0, Outcome::Completed);
+    let summary = tally.summary("r", &[], 1.0, RunCompletion::Completed);
     assert_eq!((summary.eval_findings.len(), summary.doubts.uncovered), (200, 1000));
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Side, SideSummary, side_summary};
+use super::{SideRecords, SideSummary, side_summary};
 use crate::model::{ActivationOutcome, Estimate, TrialRecord, Verdict};
-use crate::stats::{self, ALPHA, Cluster, MARGIN, Pair, rate_difference};
+use crate::stats::{self, ALPHA, CasePair, Cluster, DEFAULT_MARGIN, rate_difference};
 
 /// The best of the sides of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Best {
+pub struct BestSide {
     /// What the sides are compared by.
     pub by: BestMeasure,
     /// The side with the highest value; `None` where a side has none.
@@ -34,7 +34,7 @@ pub enum BestMeasure {
 }
 
 impl BestMeasure {
-    pub fn in_words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             BestMeasure::F1 => "F1",
             BestMeasure::Accuracy => "accuracy",
@@ -54,7 +54,7 @@ pub struct LeadOver {
 
 /// Ranks the sides by F1 where cases are about activation, by accuracy where F1 is undefined for one of them, and
 /// by the pass rate where that is undefined too. A side without a value is not worse than the others, so then no side leads.
-pub fn best_of(sides: &[Side<'_>]) -> Best {
+pub fn find_best_side(sides: &[SideRecords<'_>]) -> BestSide {
     let summaries: Vec<_> = sides.iter().map(side_summary).collect();
     let value_of = |side: &SideSummary, by: BestMeasure| match by {
         BestMeasure::F1 => side.activation.map_or(Estimate::undefined(0), |of| of.f1),
@@ -73,37 +73,37 @@ pub fn best_of(sides: &[Side<'_>]) -> Best {
         Some(_) | None => Some(one),
     });
     let Some((lead, _)) = lead.filter(|_| all_defined) else {
-        return Best { by, leads: None, clear: false, differences: Vec::new() };
+        return BestSide { by, leads: None, clear: false, differences: Vec::new() };
     };
-    let own = clusters(&sides[lead], by);
+    let own = success_clusters(&sides[lead], by);
     let mut differences = Vec::new();
     let mut tests = Vec::new();
     for (at, other) in sides.iter().enumerate().filter(|(at, _)| *at != lead) {
-        let theirs = clusters(other, by);
-        let pairs: Vec<Pair> = own
+        let theirs = success_clusters(other, by);
+        let pairs: Vec<CasePair> = own
             .iter()
-            .filter_map(|(name, after)| Some(Pair { before: *theirs.get(name)?, after: *after }))
+            .filter_map(|(name, after)| Some(CasePair { before: *theirs.get(name)?, after: *after }))
             .collect();
-        tests.push(stats::compare(&pairs, MARGIN, ALPHA));
+        tests.push(stats::compare_pairs(&pairs, DEFAULT_MARGIN, ALPHA));
         let difference = rate_difference(values[at], values[lead]);
         differences.push(LeadOver { other: other.name.clone(), difference, chance: 1.0 });
     }
-    stats::together(&mut tests, ALPHA);
+    stats::correct_comparisons(&mut tests, ALPHA);
     for (lead, test) in differences.iter_mut().zip(tests) {
         lead.chance = test.chance;
     }
     let ahead = |of: &LeadOver| of.difference.low.is_some_and(|low| low > 0.0) && of.chance <= ALPHA;
     let clear = !differences.is_empty() && differences.iter().all(ahead);
-    Best { by, leads: Some(sides[lead].name.clone()), clear, differences }
+    BestSide { by, leads: Some(sides[lead].name.clone()), clear, differences }
 }
 
-type CaseOfAgent<'r> = (&'r str, &'r str, &'r str);
+type AgentCaseKey<'r> = (&'r str, &'r str, &'r str);
 
 /// How many runs of each case went right.
-fn clusters<'r>(side: &Side<'r>, by: BestMeasure) -> BTreeMap<CaseOfAgent<'r>, Cluster> {
-    let mut cases: BTreeMap<CaseOfAgent<'r>, Cluster> = BTreeMap::new();
+fn success_clusters<'r>(side: &SideRecords<'r>, by: BestMeasure) -> BTreeMap<AgentCaseKey<'r>, Cluster> {
+    let mut cases: BTreeMap<AgentCaseKey<'r>, Cluster> = BTreeMap::new();
     for record in &side.records {
-        let Some(right) = went_right(record, by) else { continue };
+        let Some(right) = is_success(record, by) else { continue };
         let name = (record.suite.as_str(), record.case.as_str(), record.condition.agent.as_str());
         let known = cases.entry(name).or_default();
         *known = Cluster::new(known.passed + u64::from(right), known.runs + 1);
@@ -112,9 +112,9 @@ fn clusters<'r>(side: &Side<'r>, by: BestMeasure) -> BTreeMap<CaseOfAgent<'r>, C
 }
 
 /// Whether a run went right; `None` where it says nothing.
-fn went_right(record: &TrialRecord, by: BestMeasure) -> Option<bool> {
+fn is_success(record: &TrialRecord, by: BestMeasure) -> Option<bool> {
     match by {
-        BestMeasure::F1 | BestMeasure::Accuracy => match record.activation()? {
+        BestMeasure::F1 | BestMeasure::Accuracy => match record.activation_outcome()? {
             ActivationOutcome::TruePositive | ActivationOutcome::TrueNegative => Some(true),
             ActivationOutcome::FalsePositive | ActivationOutcome::FalseNegative => Some(false),
             ActivationOutcome::Acceptable | ActivationOutcome::Error => None,

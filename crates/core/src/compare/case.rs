@@ -3,13 +3,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Counts, Dimension};
+use super::{Dimension, RunCounts};
 use crate::model::{Noise, NoisyCase, TrialRecord, Verdict};
 use crate::stats::{ALPHA, Cluster, wilson};
 
 /// What makes a case the same case on both sides.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-pub struct CaseName {
+pub struct CaseIdentity {
     pub suite: String,
     pub id: String,
     /// `None`, like the others below, where it is what is compared.
@@ -22,14 +22,14 @@ pub struct CaseName {
 
 /// The runs of one case on one side.
 #[derive(Debug, Default)]
-pub struct CaseRuns {
+pub struct ComparedCaseRuns {
     pub cluster: Cluster,
     not_scored: u64,
     seconds: Vec<f64>,
     costs: Vec<Option<f64>>,
 }
 
-impl CaseRuns {
+impl ComparedCaseRuns {
     fn add(&mut self, record: &TrialRecord) {
         let Cluster { passed, runs } = self.cluster;
         match &record.verdict {
@@ -41,8 +41,8 @@ impl CaseRuns {
         self.costs.push(record.cost_usd);
     }
 
-    pub fn counts(&self) -> Counts {
-        Counts { passed: self.cluster.passed, runs: self.cluster.runs, not_scored: self.not_scored }
+    pub fn counts(&self) -> RunCounts {
+        RunCounts { passed: self.cluster.passed, runs: self.cluster.runs, not_scored: self.not_scored }
     }
 
     pub fn mean_seconds(&self) -> Option<f64> {
@@ -60,11 +60,14 @@ fn mean(values: &[f64]) -> Option<f64> {
 }
 
 /// The records by case, without the dimensions that are compared.
-pub fn gathered(records: &[&TrialRecord], dropped: &[Dimension]) -> BTreeMap<CaseName, CaseRuns> {
-    let mut cases: BTreeMap<CaseName, CaseRuns> = BTreeMap::new();
+pub fn group_runs_by_case(
+    records: &[&TrialRecord],
+    dropped: &[Dimension],
+) -> BTreeMap<CaseIdentity, ComparedCaseRuns> {
+    let mut cases: BTreeMap<CaseIdentity, ComparedCaseRuns> = BTreeMap::new();
     for record in records {
-        let kept = |dimension: Dimension| (!dropped.contains(&dimension)).then(|| dimension.of(record));
-        let name = CaseName {
+        let kept = |dimension: Dimension| (!dropped.contains(&dimension)).then(|| dimension.value_in(record));
+        let name = CaseIdentity {
             suite: record.suite.clone(),
             id: record.case.clone(),
             agent: kept(Dimension::Agent),
@@ -78,22 +81,22 @@ pub fn gathered(records: &[&TrialRecord], dropped: &[Dimension]) -> BTreeMap<Cas
 }
 
 /// Fewer runs say too little of what a case does when nothing is changed.
-const ENOUGH: u64 = 5;
+const MIN_NOISE_RUNS: u64 = 5;
 
 /// The rate at which a case passes when nothing is changed: of those that its runs allow, the one
 /// that differs from itself most.
-pub fn known_rate(noise: &Noise, name: &CaseName) -> Option<f64> {
-    let known = known(noise, name).filter(|case| case.runs >= ENOUGH)?;
+pub fn known_pass_rate(noise: &Noise, name: &CaseIdentity) -> Option<f64> {
+    let known = find_known_noise(noise, name).filter(|case| case.runs >= MIN_NOISE_RUNS)?;
     let at = wilson(known.passed, known.runs, ALPHA)?;
     Some(0.5f64.clamp(at.low, at.high))
 }
 
-pub fn flip_rate(noise: &Noise, name: &CaseName) -> Option<f64> {
-    known(noise, name)?.flip_rate
+pub fn known_flip_rate(noise: &Noise, name: &CaseIdentity) -> Option<f64> {
+    find_known_noise(noise, name)?.flip_rate
 }
 
 /// What is known of exactly this case: noise of one agent says nothing of another's.
-fn known<'n>(noise: &'n Noise, name: &CaseName) -> Option<&'n NoisyCase> {
+fn find_known_noise<'n>(noise: &'n Noise, name: &CaseIdentity) -> Option<&'n NoisyCase> {
     noise.cases.iter().find(|case| {
         (&case.suite, &case.id, &case.model) == (&name.suite, &name.id, &name.model)
             && [(&name.agent, &case.agent), (&name.arm, &case.arm), (&name.mode, &case.mode)]

@@ -5,39 +5,40 @@
 
 mod best;
 mod case;
+mod dimension;
 mod document;
 mod noise;
-mod parts;
 
-pub use best::{Best, BestMeasure, best_of};
-pub use case::CaseName;
+pub use best::{BestMeasure, BestSide, find_best_side};
+pub use case::CaseIdentity;
+pub use dimension::{Dimension, split_by_dimension};
 pub use document::{
-    ActivationDifference, Change, ComparedCase, Comparison, Comparisons, Counts, Delta, SideSummary,
+    ActivationDifference, CaseChange, ComparedCase, ComparisonDocument, MeanDelta, RunCounts, SideComparison,
+    SideSummary,
 };
-pub use noise::noise_of;
-pub use parts::{Dimension, parts};
+pub use noise::measure_noise;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::case::{CaseRuns, gathered};
-use crate::aggregate::{Outcome, Tally};
+use self::case::{ComparedCaseRuns, group_runs_by_case};
+use crate::aggregate::{RunCompletion, RunTally};
 use crate::model::{Noise, TrialRecord};
-use crate::stats::{self, ALPHA, Pair, mean_difference, tarone};
+use crate::stats::{self, ALPHA, CasePair, mean_difference, tarone};
 
 /// One side of a comparison.
 #[derive(Debug, Clone)]
-pub struct Side<'r> {
+pub struct SideRecords<'r> {
     pub name: String,
     pub records: Vec<&'r TrialRecord>,
 }
 
 /// What counts.
 #[derive(Debug, Clone, Copy)]
-pub struct Rules<'n> {
+pub struct ComparisonRules<'n> {
     /// Differences smaller than this do not matter.
     pub margin: f64,
     /// Whether every loss counts, also one that may be noise.
-    pub strict: bool,
+    pub count_every_loss: bool,
     /// Whether cases may go away without it counting as a loss.
     pub allow_missing: bool,
     /// What is known of the cases when nothing is changed.
@@ -45,56 +46,63 @@ pub struct Rules<'n> {
 }
 
 /// Compares each of the later sides with the first.
-pub fn compare(sides: &[Side<'_>], rules: &Rules<'_>) -> Comparisons {
-    let Some((before, later)) = sides.split_first() else { return Comparisons::of(Vec::new()) };
-    let mut found: Vec<stats::Comparison> = Vec::new();
-    let mut comparisons: Vec<Comparison> = Vec::new();
+pub fn compare(sides: &[SideRecords<'_>], rules: &ComparisonRules<'_>) -> ComparisonDocument {
+    let Some((before, later)) = sides.split_first() else {
+        return ComparisonDocument::from_comparisons(Vec::new());
+    };
+    let mut found: Vec<stats::PairedComparison> = Vec::new();
+    let mut comparisons: Vec<SideComparison> = Vec::new();
     for after in later {
-        let (comparison, overall) = one(before, after, rules);
+        let (comparison, overall) = compare_two_sides(before, after, rules);
         comparisons.push(comparison);
         found.push(overall);
     }
-    stats::together(&mut found, ALPHA);
+    stats::correct_comparisons(&mut found, ALPHA);
     for (comparison, overall) in comparisons.iter_mut().zip(found) {
-        comparison.settle(overall, rules);
+        comparison.conclude(overall, rules);
     }
-    Comparisons::of(comparisons)
+    ComparisonDocument::from_comparisons(comparisons)
 }
 
-fn one(before: &Side<'_>, after: &Side<'_>, rules: &Rules<'_>) -> (Comparison, stats::Comparison) {
-    let (dropped, differs) = differing(before, after);
-    let (old, new) = (gathered(&before.records, &dropped), gathered(&after.records, &dropped));
-    let both: Vec<(&CaseName, &CaseRuns, &CaseRuns)> =
+fn compare_two_sides(
+    before: &SideRecords<'_>,
+    after: &SideRecords<'_>,
+    rules: &ComparisonRules<'_>,
+) -> (SideComparison, stats::PairedComparison) {
+    let (dropped, differs) = differing_dimensions(before, after);
+    let (old, new) =
+        (group_runs_by_case(&before.records, &dropped), group_runs_by_case(&after.records, &dropped));
+    let both: Vec<(&CaseIdentity, &ComparedCaseRuns, &ComparedCaseRuns)> =
         old.iter().filter_map(|(name, runs)| Some((name, runs, new.get(name)?))).collect();
-    let pairs: Vec<Pair> =
-        both.iter().map(|(_, old, new)| Pair { before: old.cluster, after: new.cluster }).collect();
+    let pairs: Vec<CasePair> =
+        both.iter().map(|(_, old, new)| CasePair { before: old.cluster, after: new.cluster }).collect();
     let incomplete = both.is_empty() || pairs.iter().any(|pair| pair.difference().is_none());
-    let overall = stats::compare(&pairs, rules.margin, ALPHA);
+    let overall = stats::compare_pairs(&pairs, rules.margin, ALPHA);
     let (summary_before, summary_after) = (side_summary(before), side_summary(after));
-    let comparison = Comparison {
+    let comparison = SideComparison {
         activation: activation_difference(&summary_before, &summary_after),
         before: summary_before,
         after: summary_after,
         differs,
-        cost_usd: delta(&both, |runs| runs.mean_cost()),
-        seconds: delta(&both, |runs| runs.mean_seconds()),
+        cost_usd: mean_delta(&both, |runs| runs.mean_cost()),
+        seconds: mean_delta(&both, |runs| runs.mean_seconds()),
         cases: compared_cases(&both, &pairs, rules),
-        missing: only_in(&old, &new),
-        new: only_in(&new, &old),
+        missing: cases_missing_in(&old, &new),
+        new: cases_missing_in(&new, &old),
         incomplete,
-        ..Comparison::default()
+        ..SideComparison::default()
     };
     (comparison, overall)
 }
 
 /// The dimensions in which each side has one value, and not the same: those are what is compared, and
 /// no part of a case's name.
-fn differing(before: &Side<'_>, after: &Side<'_>) -> (Vec<Dimension>, Vec<String>) {
+fn differing_dimensions(before: &SideRecords<'_>, after: &SideRecords<'_>) -> (Vec<Dimension>, Vec<String>) {
     let mut dropped = Vec::new();
     let mut words = Vec::new();
     for dimension in Dimension::ALL {
-        let values = |side: &Side<'_>| -> BTreeSet<String> {
-            side.records.iter().map(|record| dimension.of(record)).collect()
+        let values = |side: &SideRecords<'_>| -> BTreeSet<String> {
+            side.records.iter().map(|record| dimension.value_in(record)).collect()
         };
         let (old, new) = (values(before), values(after));
         if let (1, 1, Some(old), Some(new)) = (old.len(), new.len(), old.first(), new.first())
@@ -107,15 +115,15 @@ fn differing(before: &Side<'_>, after: &Side<'_>) -> (Vec<Dimension>, Vec<String
     (dropped, words)
 }
 
-fn side_summary(side: &Side<'_>) -> SideSummary {
-    let mut tally = Tally::default();
+fn side_summary(side: &SideRecords<'_>) -> SideSummary {
+    let mut tally = RunTally::default();
     for record in &side.records {
         tally.add(record);
     }
     let every_arm = tally.pass_rate_of_every_arm();
     let is_examined = side.records.iter().any(|record| record.condition.arm.has_skill());
     // The sides of a comparison have no gates, and so no exit code that anyone would read.
-    let summary = tally.summary(&side.name, &[], 0.0, Outcome::Completed);
+    let summary = tally.summary(&side.name, &[], 0.0, RunCompletion::Completed);
     let runs = side.records.len() as f64;
     SideSummary {
         name: side.name.clone(),
@@ -140,14 +148,14 @@ fn activation_difference(before: &SideSummary, after: &SideSummary) -> Option<Ac
     })
 }
 
-type Both<'b> = [(&'b CaseName, &'b CaseRuns, &'b CaseRuns)];
+type SharedCases<'b> = [(&'b CaseIdentity, &'b ComparedCaseRuns, &'b ComparedCaseRuns)];
 
-fn delta(both: &Both<'_>, of: fn(&CaseRuns) -> Option<f64>) -> Delta {
+fn mean_delta(both: &SharedCases<'_>, of: fn(&ComparedCaseRuns) -> Option<f64>) -> MeanDelta {
     let told: Vec<(f64, f64)> = both.iter().filter_map(|(_, old, new)| of(old).zip(of(new))).collect();
     let mean =
         |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
     let differences: Vec<f64> = told.iter().map(|(old, new)| new - old).collect();
-    Delta {
+    MeanDelta {
         before: mean(told.iter().map(|(old, _)| *old).collect()),
         after: mean(told.iter().map(|(_, new)| *new).collect()),
         difference: mean_difference(&differences, ALPHA),
@@ -156,9 +164,15 @@ fn delta(both: &Both<'_>, of: fn(&CaseRuns) -> Option<f64>) -> Delta {
 
 /// Every case that both sides have. How clear a change must be depends on how many cases could have
 /// shown one by chance.
-fn compared_cases(both: &Both<'_>, pairs: &[Pair], rules: &Rules<'_>) -> Vec<ComparedCase> {
-    let rates: Vec<Option<f64>> =
-        both.iter().map(|(name, ..)| rules.noise.and_then(|noise| case::known_rate(noise, name))).collect();
+fn compared_cases(
+    both: &SharedCases<'_>,
+    pairs: &[CasePair],
+    rules: &ComparisonRules<'_>,
+) -> Vec<ComparedCase> {
+    let rates: Vec<Option<f64>> = both
+        .iter()
+        .map(|(name, ..)| rules.noise.and_then(|noise| case::known_pass_rate(noise, name)))
+        .collect();
     let least: Vec<f64> = pairs
         .iter()
         .zip(&rates)
@@ -168,14 +182,14 @@ fn compared_cases(both: &Both<'_>, pairs: &[Pair], rules: &Rules<'_>) -> Vec<Com
     let bound = tarone(&least, ALPHA);
     let mut cases = Vec::new();
     for (((name, old, new), pair), rate) in both.iter().zip(pairs).zip(rates) {
-        let chance = rate.map_or_else(|| pair.chance(), |rate| pair.chance_at(rate));
-        let clear = chance <= bound || rules.strict;
+        let chance = rate.map_or_else(|| pair.chance(), |rate| pair.chance_at_rate(rate));
+        let clear = chance <= bound || rules.count_every_loss;
         let change = match pair.difference() {
-            None => Change::Unmeasured,
-            Some(difference) if difference < 0.0 && clear => Change::Regression,
-            Some(difference) if difference > 0.0 && chance <= bound => Change::Fix,
-            Some(0.0) => Change::Same,
-            Some(_) => Change::Flip,
+            None => CaseChange::Unmeasured,
+            Some(difference) if difference < 0.0 && clear => CaseChange::Regression,
+            Some(difference) if difference > 0.0 && chance <= bound => CaseChange::Fix,
+            Some(0.0) => CaseChange::Same,
+            Some(_) => CaseChange::Flip,
         };
         cases.push(ComparedCase {
             name: (*name).clone(),
@@ -184,13 +198,16 @@ fn compared_cases(both: &Both<'_>, pairs: &[Pair], rules: &Rules<'_>) -> Vec<Com
             difference: pair.difference(),
             chance,
             change,
-            flip_rate: rules.noise.and_then(|noise| case::flip_rate(noise, name)),
+            flip_rate: rules.noise.and_then(|noise| case::known_flip_rate(noise, name)),
         });
     }
     cases
 }
 
-fn only_in(one: &BTreeMap<CaseName, CaseRuns>, other: &BTreeMap<CaseName, CaseRuns>) -> Vec<CaseName> {
+fn cases_missing_in(
+    one: &BTreeMap<CaseIdentity, ComparedCaseRuns>,
+    other: &BTreeMap<CaseIdentity, ComparedCaseRuns>,
+) -> Vec<CaseIdentity> {
     one.keys().filter(|name| !other.contains_key(*name)).cloned().collect()
 }
 

@@ -1,10 +1,10 @@
-use super::case::gathered;
+use super::case::group_runs_by_case;
 use crate::model::{Noise, NoisyCase, TrialRecord};
 use crate::stats::Cluster;
 
 /// How the cases of a run, in which nothing was changed, differ from themselves.
-pub fn noise_of(records: &[&TrialRecord]) -> Noise {
-    let cases = gathered(records, &[]).into_iter().map(|(name, runs)| {
+pub fn measure_noise(records: &[&TrialRecord]) -> Noise {
+    let cases = group_runs_by_case(records, &[]).into_iter().map(|(name, runs)| {
         let Cluster { passed, runs } = runs.cluster;
         NoisyCase {
             suite: name.suite,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{Arm, Compared, Ended, NoisyCase, Verdict, Why, testing};
+use crate::model::{AgentEnding, Arm, ComparisonVerdict, NoisyCase, NotScoredReason, Verdict, testing};
 
 fn record(case: &str, attempt: u32, passed: bool) -> TrialRecord {
     let verdict = if passed { Verdict::Pass } else { Verdict::Fail };
@@ -14,19 +14,24 @@ fn run(cases: &[(&str, u32)]) -> Vec<TrialRecord> {
         .collect()
 }
 
-const RULES: Rules<'static> = Rules { margin: 0.1, strict: false, allow_missing: false, noise: None };
+const RULES: ComparisonRules<'static> =
+    ComparisonRules { margin: 0.1, count_every_loss: false, allow_missing: false, noise: None };
 
-fn compared(before: &[TrialRecord], after: &[TrialRecord], rules: &Rules<'_>) -> Comparisons {
+fn compared(
+    before: &[TrialRecord],
+    after: &[TrialRecord],
+    rules: &ComparisonRules<'_>,
+) -> ComparisonDocument {
     let side = |name: &str, records: &[TrialRecord]| -> (String, Vec<TrialRecord>) {
         (name.to_owned(), records.to_vec())
     };
     let (a, b) = (side("A", before), side("B", after));
     let sides =
-        [&a, &b].map(|(name, records)| Side { name: name.clone(), records: records.iter().collect() });
+        [&a, &b].map(|(name, records)| SideRecords { name: name.clone(), records: records.iter().collect() });
     compare(&sides, rules)
 }
 
-fn changes(of: &Comparisons) -> Vec<(&str, Change)> {
+fn changes(of: &ComparisonDocument) -> Vec<(&str, CaseChange)> {
     of.comparisons[0].cases.iter().map(|case| (case.name.id.as_str(), case.change)).collect()
 }
 
@@ -38,14 +43,14 @@ fn losses_gains_and_what_may_be_noise() {
     assert_eq!(
         changes(&found),
         [
-            ("gone bad", Change::Regression),
-            ("got good", Change::Fix),
-            ("same", Change::Same),
-            ("wavers", Change::Flip)
+            ("gone bad", CaseChange::Regression),
+            ("got good", CaseChange::Fix),
+            ("same", CaseChange::Same),
+            ("wavers", CaseChange::Flip)
         ]
     );
     assert_eq!(found.exit, 1, "one loss is a loss, whatever else got better");
-    assert_eq!(found.comparisons[0].verdict, Some(Compared::Inconclusive));
+    assert_eq!(found.comparisons[0].verdict, Some(ComparisonVerdict::Inconclusive));
 }
 
 #[test]
@@ -59,7 +64,7 @@ fn a_delta_never_has_its_sign_reversed() {
     let down = compared(&slower, &low, &RULES);
     assert_eq!((up.exit, down.exit), (0, 1));
     let (up, down) = (&up.comparisons[0], &down.comparisons[0]);
-    assert_eq!((up.verdict, down.verdict), (Some(Compared::Better), Some(Compared::Worse)));
+    assert_eq!((up.verdict, down.verdict), (Some(ComparisonVerdict::Better), Some(ComparisonVerdict::Worse)));
     for (more, less) in [
         (up.difference.value, down.difference.value),
         (up.seconds.difference.value, down.seconds.difference.value),
@@ -77,10 +82,10 @@ fn a_renamed_id_never_hides_a_regression() {
     let (before, after) = (run(&[("kept", 5), ("old name", 5)]), run(&[("kept", 5), ("new name", 0)]));
     let found = compared(&before, &after, &RULES);
     assert_eq!(found.exit, 1);
-    let ids = |names: &[CaseName]| names.iter().map(|name| name.id.clone()).collect::<Vec<_>>();
+    let ids = |names: &[CaseIdentity]| names.iter().map(|name| name.id.clone()).collect::<Vec<_>>();
     let one = &found.comparisons[0];
     assert_eq!((ids(&one.missing), ids(&one.new)), (vec!["old name".into()], vec!["new name".into()]));
-    let allowed = compared(&before, &after, &Rules { allow_missing: true, ..RULES });
+    let allowed = compared(&before, &after, &ComparisonRules { allow_missing: true, ..RULES });
     assert_eq!((allowed.exit, allowed.comparisons[0].missing.len()), (0, 1), "and it is still reported");
     // Ids that begin alike are not the same.
     let long = "x".repeat(200);
@@ -95,8 +100,8 @@ fn what_is_no_longer_measured_is_neither_kept_nor_lost() {
         .iter()
         .map(|record| match record.case.as_str() {
             "b" => TrialRecord {
-                verdict: Verdict::NotScored(Why::Ended(Ended::TimedOut)),
-                ended: Ended::TimedOut,
+                verdict: Verdict::NotScored(NotScoredReason::Ended(AgentEnding::TimedOut)),
+                ended: AgentEnding::TimedOut,
                 ..record.clone()
             },
             _ => record.clone(),
@@ -104,16 +109,16 @@ fn what_is_no_longer_measured_is_neither_kept_nor_lost() {
         .collect();
     let found = compared(&before, &after, &RULES);
     assert_eq!(found.exit, 3);
-    assert_eq!(changes(&found), [("a", Change::Same), ("b", Change::Unmeasured)]);
+    assert_eq!(changes(&found), [("a", CaseChange::Same), ("b", CaseChange::Unmeasured)]);
     let mut described = found.clone();
-    described.describe();
+    described.ignore_losses();
     assert_eq!((described.exit, described.ok), (3, false), "also where nothing is to be lost");
     assert_eq!(compared(&after, &before, &RULES).exit, 3, "nobody knows what it was before");
     assert_eq!(compared(&after, &after, &RULES).exit, 3);
     let left_out: Vec<TrialRecord> = before
         .iter()
         .map(|record| match record.case.as_str() {
-            "b" => TrialRecord { verdict: Verdict::NotScored(Why::NotTrusted), ..record.clone() },
+            "b" => TrialRecord { verdict: Verdict::NotScored(NotScoredReason::NotTrusted), ..record.clone() },
             _ => record.clone(),
         })
         .collect();
@@ -126,9 +131,9 @@ fn what_is_no_longer_measured_is_neither_kept_nor_lost() {
 #[test]
 fn one_run_each_proves_nothing_unless_asked_to() {
     let (before, after) = ([record("a", 1, true)], [record("a", 1, false)]);
-    assert_eq!(changes(&compared(&before, &after, &RULES)), [("a", Change::Flip)]);
-    let strict = compared(&before, &after, &Rules { strict: true, ..RULES });
-    assert_eq!((strict.exit, changes(&strict)), (1, vec![("a", Change::Regression)]));
+    assert_eq!(changes(&compared(&before, &after, &RULES)), [("a", CaseChange::Flip)]);
+    let strict = compared(&before, &after, &ComparisonRules { count_every_loss: true, ..RULES });
+    assert_eq!((strict.exit, changes(&strict)), (1, vec![("a", CaseChange::Regression)]));
 }
 
 #[test]
@@ -148,8 +153,8 @@ fn what_is_known_of_noise_decides_where_it_is_known() {
     let before = [three("steady", true), three("flaky", true)].concat();
     let after = [three("steady", false), three("flaky", false)].concat();
     let noise = Noise { schema_version: 1, cases: vec![noisy("steady", 20, 20), noisy("flaky", 10, 20)] };
-    let found = compared(&before, &after, &Rules { noise: Some(&noise), ..RULES });
-    assert_eq!(changes(&found), [("flaky", Change::Flip), ("steady", Change::Regression)]);
+    let found = compared(&before, &after, &ComparisonRules { noise: Some(&noise), ..RULES });
+    assert_eq!(changes(&found), [("flaky", CaseChange::Flip), ("steady", CaseChange::Regression)]);
     assert_eq!(found.comparisons[0].cases[0].flip_rate, Some(0.1));
 }
 
@@ -161,14 +166,15 @@ fn parts_of_one_run() {
         record.condition.arm = Arm::WithoutSkill;
     }
     // The third pair is void, so that its partner does not count either.
-    without[2].verdict = Verdict::NotScored(Why::InvalidArm("the agent could see the skill".into()));
+    without[2].verdict =
+        Verdict::NotScored(NotScoredReason::InvalidArm("the agent could see the skill".into()));
     records.extend(without);
     let all: Vec<&TrialRecord> = records.iter().collect();
-    let sides = parts(&all, Dimension::Arm);
+    let sides = split_by_dimension(&all, Dimension::Arm);
     assert_eq!(sides.iter().map(|side| side.name.as_str()).collect::<Vec<_>>(), ["without", "with"]);
     let found = compare(&sides, &RULES);
     let one = &found.comparisons[0];
-    assert_eq!((one.difference.value, one.verdict), (Some(1.0), Some(Compared::Better)));
+    assert_eq!((one.difference.value, one.verdict), (Some(1.0), Some(ComparisonVerdict::Better)));
     assert_eq!(one.differs, ["arm: without → with"]);
     assert_eq!((one.cases[0].before.runs, one.cases[0].after.runs), (4, 4));
 }

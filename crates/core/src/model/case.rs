@@ -14,16 +14,16 @@ pub struct Case {
     pub group: Option<String>,
     /// Why this case exists, for people.
     pub note: Option<String>,
-    pub stimulus: Stimulus,
-    pub room: Room,
+    pub prompt: CasePrompt,
+    pub workspace: WorkspaceSpec,
     pub checks: Vec<Check>,
     /// What the judge may read but does not score.
     pub context: Option<String>,
     pub timeout: Option<Duration>,
     pub repeat: Option<u32>,
-    pub pass_when: PassRule,
+    pub pass_rule: PassRule,
     /// A file with an output known to be good.
-    pub oracle: Option<PathBuf>,
+    pub known_good_output: Option<PathBuf>,
     pub meta: BTreeMap<String, Value>,
 }
 
@@ -31,21 +31,20 @@ impl Case {
     /// The code that comes with the case, each with what it is there for: its scripts, and checks that run
     /// commands.
     pub fn scripts(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let around = [("setup", &self.room.setup), ("teardown", &self.room.teardown)];
+        let around = [("setup", &self.workspace.setup), ("teardown", &self.workspace.teardown)];
         let around = around.into_iter().filter_map(|(what, script)| Some((what, script.clone()?)));
         let checks = self.checks.iter().filter_map(|check| match &check.kind {
-            CheckKind::Exact(rule) if rule.runs_code() => Some(("check", rule.value().to_string())),
-            CheckKind::Exact(_)
-            | CheckKind::Judged(_)
-            | CheckKind::Sections(_)
-            | CheckKind::Activation(_) => None,
+            CheckKind::Rule(rule) if rule.runs_code() => Some(("check", rule.value().to_string())),
+            CheckKind::Rule(_) | CheckKind::Judged(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => {
+                None
+            }
         });
         around.chain(checks)
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stimulus {
+pub enum CasePrompt {
     /// User messages, sent one after another in one session. Never empty.
     Turns(Vec<String>),
     /// The skill invoked by name, as its own command.
@@ -54,23 +53,23 @@ pub enum Stimulus {
 
 /// What the agent finds when it opens its eyes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Room {
-    pub base: Base,
+pub struct WorkspaceSpec {
+    pub base: WorkspaceBase,
     /// Folders laid over the base, in order; later ones win.
     pub overlays: Vec<PathBuf>,
-    pub skill: SkillName,
+    pub skill_name: StagedSkillName,
     pub files: Vec<Fixture>,
     /// Shell scripts run before and after the agent, in its home and workspace.
     pub setup: Option<String>,
     pub teardown: Option<String>,
 }
 
-impl Default for Room {
+impl Default for WorkspaceSpec {
     fn default() -> Self {
         Self {
-            base: Base::Empty,
+            base: WorkspaceBase::Empty,
             overlays: Vec::new(),
-            skill: SkillName::Own,
+            skill_name: StagedSkillName::Own,
             files: Vec::new(),
             setup: None,
             teardown: None,
@@ -80,7 +79,7 @@ impl Default for Room {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Base {
+pub enum WorkspaceBase {
     /// A copy of the project, without its evals, its dependencies and what git ignores.
     Project,
     Empty,
@@ -89,7 +88,7 @@ pub enum Base {
 /// Under which name the skill is staged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum SkillName {
+pub enum StagedSkillName {
     Own,
     /// A name that occurs nowhere else, so that only the description can have fired it.
     Alias,
@@ -97,14 +96,14 @@ pub enum SkillName {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fixture {
-    pub from: PathBuf,
-    pub to: RelPath,
-    pub access: Access,
+    pub source: PathBuf,
+    pub destination: RelPath,
+    pub access: FixtureAccess,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Access {
+pub enum FixtureAccess {
     ReadOnly,
     Mutable,
 }
@@ -115,12 +114,12 @@ pub enum PassRule {
     EveryRequiredCheck,
     /// The share of runs in which the skill fired, against a threshold. `None` leaves the
     /// threshold to the settings.
-    FireRate(Option<Ratio>),
+    ActivationRate(Option<Ratio>),
     /// Every required check holds, and of the judged ones this share passes with this mean score.
-    Graded {
+    JudgedThresholds {
         pass_rate: Ratio,
         mean_score: Ratio,
     },
     /// The case only counts towards rates; it has no pass of its own.
-    Tally,
+    CountOnly,
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Finding, Observation, RelPath};
+use super::{CheckFinding, Observation, RelPath};
 
 /// One thing that must be so, or would be nice.
 #[derive(Debug, Clone)]
@@ -15,32 +15,32 @@ pub struct Check {
     pub id: String,
     /// A name for people.
     pub name: Option<String>,
-    pub need: Need,
-    pub looks_at: LooksAt,
+    pub need: CheckNeed,
+    pub target: CheckTarget,
     pub kind: CheckKind,
 }
 
 impl Check {
     /// Whether a model decides it.
-    pub fn asks_model(&self) -> bool {
+    pub fn needs_model(&self) -> bool {
         match &self.kind {
             CheckKind::Judged(_) | CheckKind::Sections(_) => true,
-            CheckKind::Activation(activation) => activation.by == By::Predicted,
-            CheckKind::Exact(_) => false,
+            CheckKind::Activation(activation) => activation.source == ActivationSource::Predicted,
+            CheckKind::Rule(_) => false,
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Need {
+pub enum CheckNeed {
     Required,
     Advisory,
 }
 
 /// The text a check reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LooksAt {
+pub enum CheckTarget {
     /// The last assistant message of the last turn.
     Output,
     /// All assistant text of all turns.
@@ -53,15 +53,15 @@ pub enum LooksAt {
     WholeRun,
 }
 
-impl LooksAt {
+impl CheckTarget {
     /// The text in words for a message; for files their names.
-    pub fn name(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
-            LooksAt::Output => "the answer".to_owned(),
-            LooksAt::AllText => "what the agent said".to_owned(),
-            LooksAt::File(path) => path.to_string(),
-            LooksAt::Files(globs) => globs.join(", "),
-            LooksAt::WholeRun => "the run".to_owned(),
+            CheckTarget::Output => "the answer".to_owned(),
+            CheckTarget::AllText => "what the agent said".to_owned(),
+            CheckTarget::File(path) => path.to_string(),
+            CheckTarget::Files(globs) => globs.join(", "),
+            CheckTarget::WholeRun => "the run".to_owned(),
         }
     }
 }
@@ -69,10 +69,10 @@ impl LooksAt {
 #[derive(Debug, Clone)]
 pub enum CheckKind {
     /// Decided by code. What kinds there are is the registry of `score`.
-    Exact(Arc<dyn Rule>),
-    Judged(Judged),
-    Sections(Vec<Section>),
-    Activation(Activation),
+    Rule(Arc<dyn Rule>),
+    Judged(JudgedStatement),
+    Sections(Vec<OutputSection>),
+    Activation(ActivationCheck),
 }
 
 /// A deterministic check: data that can write itself down and mark a run.
@@ -83,10 +83,10 @@ pub trait Rule: fmt::Debug + Send + Sync {
     /// What stands behind the key. Two rules are equal when key and value are.
     fn value(&self) -> Value;
 
-    fn mark(&self, evidence: &Evidence<'_>) -> Finding;
+    fn check(&self, evidence: &CheckEvidence<'_>) -> CheckFinding;
 
     /// Whether it looks at what the agent said and did, and not only at what it left behind.
-    fn hears_agent(&self) -> bool {
+    fn reads_agent_output(&self) -> bool {
         true
     }
 
@@ -101,19 +101,19 @@ pub trait Rule: fmt::Debug + Send + Sync {
     }
 
     /// Whether marking may wait for others' servers.
-    fn asks_network(&self) -> bool {
+    fn uses_network(&self) -> bool {
         false
     }
 }
 
 /// What a rule may look at.
-pub struct Evidence<'a> {
+pub struct CheckEvidence<'a> {
     /// The texts that the check's `looks_at` names: one, or one for each file. Never none.
     pub texts: &'a [CheckedText<'a>],
     pub observation: &'a Observation,
     pub workspace: &'a dyn WorkspaceView,
     /// `None` where nothing may be asked.
-    pub network: Option<&'a dyn Network>,
+    pub url_checker: Option<&'a dyn UrlChecker>,
 }
 
 /// A text that a check reads. A match lies within one text; what is counted or measured is added up
@@ -128,35 +128,35 @@ pub struct CheckedText<'a> {
 }
 
 impl<'a> CheckedText<'a> {
-    pub fn unnamed(text: impl Into<Cow<'a, str>>) -> Self {
+    pub fn without_path(text: impl Into<Cow<'a, str>>) -> Self {
         Self { path: None, text: text.into(), unread: None }
     }
 
     /// Words for a message: " in notes/a.md", or nothing where there is no file to name.
-    pub fn place(&self) -> String {
+    pub fn location_phrase(&self) -> String {
         self.path.as_ref().map(|path| format!(" in {path}")).unwrap_or_default()
     }
 }
 
-impl Evidence<'_> {
+impl CheckEvidence<'_> {
     /// The number of characters (code points) in all texts together.
-    pub fn length(&self) -> usize {
+    pub fn total_length(&self) -> usize {
         self.texts.iter().map(|checked| checked.text.chars().count()).sum()
     }
 }
 
 /// Someone who may ask the network.
-pub trait Network: Sync {
+pub trait UrlChecker: Sync {
     /// Whether an address on the web answers; `Err` says why not. Only public ones are ever asked.
-    fn reach(&self, url: &str) -> Result<(), String>;
+    fn check_url(&self, url: &str) -> Result<(), String>;
 }
 
 /// What checks may do beside looking.
 #[derive(Clone, Copy, Default)]
-pub struct Leave<'l> {
+pub struct CheckPermissions<'l> {
     /// Run what the eval's author wrote.
     pub run_code: bool,
-    pub network: Option<&'l dyn Network>,
+    pub url_checker: Option<&'l dyn UrlChecker>,
 }
 
 /// The agent's workspace after the run, as far as a check may see it: regular files inside, read
@@ -168,12 +168,12 @@ pub trait WorkspaceView: Sync {
     fn exists(&self, path: &RelPath) -> std::io::Result<bool>;
 
     /// The file that a path leads to through links, if it is another.
-    fn behind(&self, _path: &RelPath) -> Option<RelPath> {
+    fn link_target(&self, _path: &RelPath) -> Option<RelPath> {
         None
     }
 
     /// What stands at a path that cannot be read as a file of the workspace, where something does.
-    fn what_else(&self, _path: &RelPath) -> Option<&'static str> {
+    fn describe_unreadable(&self, _path: &RelPath) -> Option<&'static str> {
         None
     }
 
@@ -182,15 +182,15 @@ pub trait WorkspaceView: Sync {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub struct JudgedStatement {
     pub statement: String,
     /// What this statement needs the judge to know, not scored.
     pub context: Option<String>,
-    pub scale: Scale,
+    pub scale: ScoreScale,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Scale {
+pub enum ScoreScale {
     #[serde(rename = "pass-fail")]
     PassFail,
     #[serde(rename = "1-5")]
@@ -199,14 +199,14 @@ pub enum Scale {
     Unit,
 }
 
-impl Scale {
-    pub const ALL: [Scale; 3] = [Scale::PassFail, Scale::OneToFive, Scale::Unit];
+impl ScoreScale {
+    pub const ALL: [ScoreScale; 3] = [ScoreScale::PassFail, ScoreScale::OneToFive, ScoreScale::Unit];
 
     pub fn name(self) -> &'static str {
         match self {
-            Scale::PassFail => "pass-fail",
-            Scale::OneToFive => "1-5",
-            Scale::Unit => "0-1",
+            ScoreScale::PassFail => "pass-fail",
+            ScoreScale::OneToFive => "1-5",
+            ScoreScale::Unit => "0-1",
         }
     }
 
@@ -215,43 +215,43 @@ impl Scale {
     }
 
     /// The lowest score that passes.
-    pub fn passes_from(self) -> f64 {
+    pub fn lowest_passing_score(self) -> f64 {
         match self {
-            Scale::PassFail => 1.0,
-            Scale::OneToFive => 3.0,
-            Scale::Unit => 0.5,
+            ScoreScale::PassFail => 1.0,
+            ScoreScale::OneToFive => 3.0,
+            ScoreScale::Unit => 0.5,
         }
     }
 
     /// Whether the score is one the scale has, and if so whether it passes.
     pub fn passes(self, score: f64) -> Option<bool> {
         let is_on_scale = match self {
-            Scale::PassFail => score == 0.0 || score == 1.0,
-            Scale::OneToFive => (1.0..=5.0).contains(&score) && score.fract() == 0.0,
-            Scale::Unit => (0.0..=1.0).contains(&score),
+            ScoreScale::PassFail => score == 0.0 || score == 1.0,
+            ScoreScale::OneToFive => (1.0..=5.0).contains(&score) && score.fract() == 0.0,
+            ScoreScale::Unit => (0.0..=1.0).contains(&score),
         };
-        is_on_scale.then_some(score >= self.passes_from())
+        is_on_scale.then_some(score >= self.lowest_passing_score())
     }
 }
 
 /// A part of the output that a model reads into entries, which code then checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Section {
+pub struct OutputSection {
     pub name: String,
-    pub tiers: Vec<Tier>,
+    pub tiers: Vec<SectionTier>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tier {
+pub struct SectionTier {
     pub label: String,
     pub description: Option<String>,
     pub min_entries: u32,
     pub max_entries: Option<u32>,
-    pub fields: Vec<Field>,
+    pub fields: Vec<SectionField>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
+pub struct SectionField {
     pub id: String,
     pub name: String,
     pub required: bool,
@@ -260,27 +260,27 @@ pub struct Field {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Activation {
+pub struct ActivationCheck {
     /// `Must`: one of these fires. `MustNot`: none of these does.
     pub skills: Vec<String>,
-    pub expect: Expect,
-    pub by: By,
+    pub expect: ActivationExpectation,
+    pub source: ActivationSource,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Expect {
+pub enum ActivationExpectation {
     Must,
     MustNot,
     Either,
 }
 
-impl Expect {
+impl ActivationExpectation {
     pub fn name(self) -> &'static str {
         match self {
-            Expect::Must => "must",
-            Expect::MustNot => "must_not",
-            Expect::Either => "either",
+            ActivationExpectation::Must => "must",
+            ActivationExpectation::MustNot => "must_not",
+            ActivationExpectation::Either => "either",
         }
     }
 }
@@ -288,30 +288,27 @@ impl Expect {
 /// Seen in a run, or guessed by a model. The two are never added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum By {
+pub enum ActivationSource {
     Observed,
     Predicted,
 }
 
 impl PartialEq for Check {
     fn eq(&self, other: &Self) -> bool {
-        (&self.id, &self.name, self.need, &self.looks_at, &self.kind)
-            == (&other.id, &other.name, other.need, &other.looks_at, &other.kind)
+        (&self.id, &self.name, self.need, &self.target, &self.kind)
+            == (&other.id, &other.name, other.need, &other.target, &other.kind)
     }
 }
 
 impl PartialEq for CheckKind {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (CheckKind::Exact(a), CheckKind::Exact(b)) => a.key() == b.key() && a.value() == b.value(),
+            (CheckKind::Rule(a), CheckKind::Rule(b)) => a.key() == b.key() && a.value() == b.value(),
             (CheckKind::Judged(a), CheckKind::Judged(b)) => a == b,
             (CheckKind::Sections(a), CheckKind::Sections(b)) => a == b,
             (CheckKind::Activation(a), CheckKind::Activation(b)) => a == b,
             (
-                CheckKind::Exact(_)
-                | CheckKind::Judged(_)
-                | CheckKind::Sections(_)
-                | CheckKind::Activation(_),
+                CheckKind::Rule(_) | CheckKind::Judged(_) | CheckKind::Sections(_) | CheckKind::Activation(_),
                 _,
             ) => false,
         }
@@ -325,18 +322,18 @@ mod tests {
     #[test]
     fn the_verdict_is_derived_from_the_score() {
         for (scale, score, expected) in [
-            (Scale::OneToFive, 3.0, Some(true)),
-            (Scale::OneToFive, 2.0, Some(false)),
-            (Scale::OneToFive, 2.5, None),
-            (Scale::OneToFive, 0.0, None),
-            (Scale::OneToFive, 6.0, None),
-            (Scale::Unit, 0.5, Some(true)),
-            (Scale::Unit, 0.49, Some(false)),
-            (Scale::Unit, 1.5, None),
-            (Scale::Unit, f64::NAN, None),
-            (Scale::PassFail, 1.0, Some(true)),
-            (Scale::PassFail, 0.0, Some(false)),
-            (Scale::PassFail, 0.7, None),
+            (ScoreScale::OneToFive, 3.0, Some(true)),
+            (ScoreScale::OneToFive, 2.0, Some(false)),
+            (ScoreScale::OneToFive, 2.5, None),
+            (ScoreScale::OneToFive, 0.0, None),
+            (ScoreScale::OneToFive, 6.0, None),
+            (ScoreScale::Unit, 0.5, Some(true)),
+            (ScoreScale::Unit, 0.49, Some(false)),
+            (ScoreScale::Unit, 1.5, None),
+            (ScoreScale::Unit, f64::NAN, None),
+            (ScoreScale::PassFail, 1.0, Some(true)),
+            (ScoreScale::PassFail, 0.0, Some(false)),
+            (ScoreScale::PassFail, 0.7, None),
         ] {
             assert_eq!(scale.passes(score), expected, "{scale:?} {score}");
         }

@@ -18,14 +18,14 @@ impl Span {
     }
 
     /// Line and column, both from 1, columns in characters.
-    pub fn position(self, text: &str) -> Position {
+    pub fn position(self, text: &str) -> TextPosition {
         let mut at = self.start.min(text.len());
         while !text.is_char_boundary(at) {
             at -= 1;
         }
         let before = &text[..at];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Position {
+        TextPosition {
             line: before.bytes().filter(|&b| b == b'\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
         }
@@ -33,7 +33,7 @@ impl Span {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
+pub struct TextPosition {
     pub line: usize,
     pub column: usize,
 }
@@ -64,16 +64,18 @@ pub struct Diagnostic {
 /// person sees all of them at once; the number is bounded because input is hostile.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics {
-    found: Vec<Diagnostic>,
+    entries: Vec<Diagnostic>,
     dropped: usize,
 }
 
-const MOST: usize = 200;
+const MAX_DIAGNOSTICS: usize = 200;
 
 impl Diagnostics {
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if self.found.len() < MOST || diagnostic.severity == Severity::Error && !self.has_errors() {
-            self.found.push(diagnostic);
+        if self.entries.len() < MAX_DIAGNOSTICS
+            || diagnostic.severity == Severity::Error && !self.has_errors()
+        {
+            self.entries.push(diagnostic);
         } else {
             self.dropped += 1;
         }
@@ -83,7 +85,7 @@ impl Diagnostics {
         self.add(Severity::Error, code, span.into(), message.into(), None);
     }
 
-    pub fn error_help(
+    pub fn error_with_help(
         &mut self,
         code: &'static str,
         span: impl Into<Option<Span>>,
@@ -97,7 +99,7 @@ impl Diagnostics {
         self.add(Severity::Warning, code, span.into(), message.into(), None);
     }
 
-    pub fn warning_help(
+    pub fn warning_with_help(
         &mut self,
         code: &'static str,
         span: impl Into<Option<Span>>,
@@ -125,7 +127,7 @@ impl Diagnostics {
     /// Makes errors of the warnings with one of these codes. Gives whether there were any.
     pub fn raise_to_errors(&mut self, codes: &[&str]) -> bool {
         let mut any = false;
-        for warning in self.found.iter_mut().filter(|found| codes.contains(&found.code)) {
+        for warning in self.entries.iter_mut().filter(|found| codes.contains(&found.code)) {
             warning.severity = Severity::Error;
             any = true;
         }
@@ -134,28 +136,28 @@ impl Diagnostics {
 
     /// Makes warnings of all errors, where they are about what nobody wants to run.
     pub fn lower_to_warnings(&mut self) {
-        for error in self.found.iter_mut().filter(|found| found.severity == Severity::Error) {
+        for error in self.entries.iter_mut().filter(|found| found.severity == Severity::Error) {
             error.severity = Severity::Warning;
         }
     }
 
     /// Puts them as a reader meets them: those of the file as a whole, then one after the other.
     pub fn sort(&mut self) {
-        self.found.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));
+        self.entries.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));
     }
 
     /// Those of one severity.
-    pub fn only(&self, severity: Severity) -> Self {
-        let found = self.found.iter().filter(|problem| problem.severity == severity).cloned().collect();
-        Self { found, dropped: 0 }
+    pub fn with_severity(&self, severity: Severity) -> Self {
+        let found = self.entries.iter().filter(|problem| problem.severity == severity).cloned().collect();
+        Self { entries: found, dropped: 0 }
     }
 
     pub fn has_errors(&self) -> bool {
-        self.found.iter().any(|d| d.severity == Severity::Error)
+        self.entries.iter().any(|d| d.severity == Severity::Error)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.found.iter()
+        self.entries.iter()
     }
 
     /// How many were left out because there were too many to show.
@@ -165,7 +167,7 @@ impl Diagnostics {
 
     pub fn extend(&mut self, other: Diagnostics) {
         self.dropped += other.dropped;
-        for diagnostic in other.found {
+        for diagnostic in other.entries {
             self.push(diagnostic);
         }
     }

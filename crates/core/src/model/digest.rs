@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Digest(String);
 
 impl Digest {
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes).to_hex().to_string())
     }
 

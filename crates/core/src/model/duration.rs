@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 /// The longest time anyone may ask for. Longer is a mistake, and sums stay far from overflow.
-pub const LONGEST_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
+pub const MAX_DURATION: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Reads `90`, `1.5`, `500ms`, `20s`, `5m` or `1h`; a bare number is seconds.
 pub fn parse_duration(text: &str) -> Option<Duration> {
@@ -23,7 +23,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     }
     let seconds = number.parse::<f64>().ok()? * seconds_per_unit;
     let duration = Duration::try_from_secs_f64(seconds).ok()?;
-    (duration > Duration::ZERO && duration <= LONGEST_TIME).then_some(duration)
+    (duration > Duration::ZERO && duration <= MAX_DURATION).then_some(duration)
 }
 
 /// Writes the shortest spelling that `parse_duration` reads back to the same value.

@@ -26,7 +26,7 @@ impl Estimate {
 /// What a comparison of two ways comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Compared {
+pub enum ComparisonVerdict {
     Better,
     Worse,
     /// Whatever the difference is, it is too small to matter.
@@ -34,13 +34,13 @@ pub enum Compared {
     Inconclusive,
 }
 
-impl Compared {
+impl ComparisonVerdict {
     pub fn name(self) -> &'static str {
         match self {
-            Compared::Better => "better",
-            Compared::Worse => "worse",
-            Compared::Equivalent => "equivalent",
-            Compared::Inconclusive => "inconclusive",
+            ComparisonVerdict::Better => "better",
+            ComparisonVerdict::Worse => "worse",
+            ComparisonVerdict::Equivalent => "equivalent",
+            ComparisonVerdict::Inconclusive => "inconclusive",
         }
     }
 }

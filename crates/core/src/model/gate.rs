@@ -2,7 +2,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::summary::is_zero;
-use super::{Case, CheckKind, Expect, Ratio};
+use super::{ActivationExpectation, Case, CheckKind, Ratio};
 
 /// What a run must reach for its exit code to be 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +42,7 @@ pub enum GateName {
 
 impl GateName {
     /// Whether these cases have checks that such a gate measures.
-    pub fn is_about<'c>(self, cases: impl IntoIterator<Item = &'c Case>) -> bool {
+    pub fn applies_to<'c>(self, cases: impl IntoIterator<Item = &'c Case>) -> bool {
         let mut cases = cases.into_iter();
         let mut any_check = |is_it: fn(&CheckKind) -> bool| {
             cases.by_ref().flat_map(|case| &case.checks).any(|check| is_it(&check.kind))
@@ -58,8 +58,8 @@ impl GateName {
             | GateName::Recall
             | GateName::F1
             | GateName::Accuracy => any_check(|kind| match kind {
-                CheckKind::Activation(activation) => activation.expect != Expect::Either,
-                CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
+                CheckKind::Activation(activation) => activation.expect != ActivationExpectation::Either,
+                CheckKind::Rule(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
             }),
         }
     }
@@ -109,7 +109,7 @@ impl GateResult {
     }
 
     /// The suite, and the agent where each of several has a result of its own: `notes with codex`.
-    pub fn about(&self) -> String {
+    pub fn subject(&self) -> String {
         match &self.agent {
             Some(agent) => format!("{} with {agent}", self.suite),
             None => self.suite.clone(),
@@ -117,7 +117,7 @@ impl GateResult {
     }
 
     /// How it stands, in a word or two.
-    pub fn standing(&self) -> &'static str {
+    pub fn status(&self) -> &'static str {
         match (self.ok, self.value) {
             // A gate that was taken back decides nothing.
             (true, _) if !self.can_fail() => "cannot fail",

@@ -2,26 +2,26 @@
 //!
 //! In: nothing. Out: types that cannot be wrong once built. Never: I/O, a file format, another module.
 
+mod agent_ending;
 mod case;
 mod check;
-mod counted;
+mod decimals;
 mod diagnostic;
 mod digest;
-mod digits;
 mod duration;
-mod ended;
 mod estimate;
 mod gate;
 mod noise;
 mod observation;
 mod path;
+mod plural;
 mod probe;
 mod ratio;
 mod record;
 mod remarks;
 mod sandbox;
-mod skill_judged;
-mod standing;
+mod skill_judgement;
+mod status;
 mod suite;
 mod summary;
 #[cfg(any(test, feature = "test-helpers"))]
@@ -30,41 +30,47 @@ mod trial;
 mod verdict;
 mod verdict_change;
 
-pub use case::{Access, Base, Case, Fixture, PassRule, Room, SkillName, Stimulus};
-pub use check::{
-    Activation, By, Check, CheckKind, CheckedText, Evidence, Expect, Field, Judged, Leave, LooksAt, Need,
-    Network, Rule, Scale, Section, Tier, WorkspaceView,
+pub use agent_ending::AgentEnding;
+pub use case::{
+    Case, CasePrompt, Fixture, FixtureAccess, PassRule, StagedSkillName, WorkspaceBase, WorkspaceSpec,
 };
-pub use counted::counted;
-pub use diagnostic::{Diagnostic, Diagnostics, Position, Severity, Span};
+pub use check::{
+    ActivationCheck, ActivationExpectation, ActivationSource, Check, CheckEvidence, CheckKind, CheckNeed,
+    CheckPermissions, CheckTarget, CheckedText, JudgedStatement, OutputSection, Rule, ScoreScale,
+    SectionField, SectionTier, UrlChecker, WorkspaceView,
+};
+pub use decimals::decimals_to_compare;
+pub use diagnostic::{Diagnostic, Diagnostics, Severity, Span, TextPosition};
 pub use digest::Digest;
-pub use digits::digits_beside;
-pub use duration::{LONGEST_TIME, format_duration, parse_duration};
-pub use ended::Ended;
-pub use estimate::{Compared, Estimate};
+pub use duration::{MAX_DURATION, format_duration, parse_duration};
+pub use estimate::{ComparisonVerdict, Estimate};
 pub use gate::{Gate, GateName, GateResult};
 pub use noise::{Noise, NoisyCase};
 pub use observation::{
-    Activated, ActivationEvidence, Canary, Change, Fate, FileChange, Fired, Given, Observation, Refused,
-    RefusedBy, Step, ToolCall, Usage,
+    ActivatedSkill, ActivationEvidence, Canary, FileChange, FileChangeKind, GivenFile, GivenFileFate,
+    Observation, ObservedActivation, RefusedSkill, SkillRefusalSource, Step, TokenUsage, ToolCall,
 };
 pub use path::RelPath;
-pub use probe::{ProbeRecord, Trouble, TroubleKind};
+pub use plural::count_with_noun;
+pub use probe::{ProbeFailure, ProbeFailureKind, ProbeRecord};
 pub use ratio::Ratio;
-pub use record::{ActivationOutcome, JudgedBy, Judging, Prediction, SkillUse, TrialRecord};
-pub use remarks::{Claim, Doubts, EvalFinding, Remarks, ShortenedEvidence, Vote};
+pub use record::{ActivationOutcome, ActivationPrediction, JudgeInfo, JudgeUsage, SkillUse, TrialRecord};
+pub use remarks::{AgentClaim, EvalFinding, GradingDoubts, JudgeVote, Remarks, ShortenedEvidence};
 pub use sandbox::SandboxMode;
-pub use skill_judged::SkillJudged;
-pub use standing::{CaseStanding, Standing};
+pub use skill_judgement::SkillJudgement;
+pub use status::{CaseStatus, RunStatus};
 pub use suite::{
-    JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, SkillStatement, Suite, TYPE_ALIGNMENT,
-    Transport, UnsupportedPass,
+    JudgePolicy, JudgeTransportChoice, LoadedSuite, Origin, Provider, RunPolicy, SkillRef, SkillStatement,
+    Suite, TYPE_ALIGNMENT_ID, UnsupportedPassPolicy,
 };
 pub use summary::{
-    ActivationPart, ActivationRates, ActivationSummary, ArmsOfSuite, ArmsResult, ArmsSummary, CaseSummary,
-    CheckSummary, FireRate, FiredCount, JudgingSummary, PassRate, PredictedActivation, Reliability, Rivals,
-    Routed, Sample, Summary, Totals, VoidPair,
+    ActivatedCounts, ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseActivationRate,
+    CaseSample, CaseSummary, CheckSummary, JudgingSummary, NamedActivationRates, PassRate,
+    PredictedActivation, Reliability, RivalSkills, SkillRouteCount, SuiteArmsResult, Summary, TrialTotals,
+    VoidPair,
 };
-pub use trial::{Arm, Condition, Mode, Trial, TrialId};
-pub use verdict::{ChangeNeeded, CheckResult, CriteriaThresholds, Finding, Verdict, Why, title};
+pub use trial::{Arm, Condition, SkillUseMode, Trial, TrialId};
+pub use verdict::{
+    ChangeNeeded, CheckFinding, CheckResult, CriteriaThresholds, NotScoredReason, Verdict, title,
+};
 pub use verdict_change::{VerdictChange, changed_verdicts};

@@ -2,13 +2,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Ended, RelPath};
+use super::{AgentEnding, RelPath};
 
 /// What was seen of one run, the same for every agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
-    pub ended: Ended,
-    /// What the process or the stream itself said about an ending that is not `Finished`.
+    pub ended: AgentEnding,
+    /// What the process or the stream itself said about an ending that is not `RunFinishedEvent`.
     pub ended_because: Option<String>,
     /// Everything the agent said and did, in order, over all turns.
     pub steps: Vec<Step>,
@@ -19,10 +19,10 @@ pub struct Observation {
     /// The commands it said a user could give, its own among them. A command file is one of these.
     #[serde(default)]
     pub commands_listed: Vec<String>,
-    pub activated: Vec<Activated>,
+    pub activated: Vec<ActivatedSkill>,
     /// Skills that it tried to take up and was not given.
     #[serde(default)]
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedSkill>,
     /// Whether the agent's stream would not have shown a tool call.
     #[serde(default)]
     pub hides_tools: bool,
@@ -30,7 +30,7 @@ pub struct Observation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
     pub files: Vec<FileChange>,
-    pub usage: Usage,
+    pub usage: TokenUsage,
     pub cost_usd: Option<f64>,
     /// Skills of the user's own that the agent lists.
     pub leaked: Vec<String>,
@@ -62,7 +62,7 @@ pub struct ToolCall {
 
 /// A skill that the agent took up by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Activated {
+pub struct ActivatedSkill {
     /// As the agent named it, without a plugin's namespace.
     pub skill: String,
     /// What stands before its colon: a plugin, or the folders of a command.
@@ -70,9 +70,9 @@ pub struct Activated {
     pub evidence: ActivationEvidence,
 }
 
-impl Activated {
+impl ActivatedSkill {
     /// Whether it is known by this name, with or without what stands before the colon.
-    pub fn is(&self, name: &str) -> bool {
+    pub fn has_name(&self, name: &str) -> bool {
         self.skill == name || self.full_name() == name
     }
 
@@ -106,7 +106,7 @@ pub struct Canary {
 }
 
 impl ActivationEvidence {
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             ActivationEvidence::SkillTool => "called the skill tool".to_owned(),
             ActivationEvidence::ReadSkillFile { tool } => format!("read its SKILL.md with {tool}"),
@@ -117,17 +117,17 @@ impl ActivationEvidence {
 
 /// A skill that the agent called for and did not get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
+pub struct RefusedSkill {
     /// As the agent named it, without a plugin's namespace.
     pub skill: String,
-    pub by: RefusedBy,
+    pub by: SkillRefusalSource,
     /// What the agent was told.
     pub said: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RefusedBy {
+pub enum SkillRefusalSource {
     /// The skill tool: it knows no such skill, or cannot give it.
     SkillTool,
     /// The agent's own rules of what may be done unasked.
@@ -136,7 +136,7 @@ pub enum RefusedBy {
 
 /// Whether a skill fired in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fired {
+pub enum ObservedActivation {
     Yes(ActivationEvidence),
     No,
     /// The run did not get far enough, or was not seen well enough, to say no.
@@ -145,7 +145,7 @@ pub enum Fired {
 
 impl Observation {
     /// A run of which nothing was seen but its end.
-    pub fn ended(ended: Ended) -> Self {
+    pub fn with_ending(ended: AgentEnding) -> Self {
         Self {
             ended,
             ended_because: None,
@@ -158,7 +158,7 @@ impl Observation {
             hides_tools: false,
             unread: None,
             files: Vec::new(),
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             cost_usd: None,
             leaked: Vec::new(),
             api_calls: None,
@@ -169,19 +169,23 @@ impl Observation {
         }
     }
 
-    pub fn fired(&self, skill: &str) -> Fired {
-        let seen = self.activated.iter().find(|activated| activated.is(skill));
+    pub fn activation_of(&self, skill: &str) -> ObservedActivation {
+        let seen = self.activated.iter().find(|activated| activated.has_name(skill));
         match seen {
-            Some(activated) => Fired::Yes(activated.evidence.clone()),
-            None if !self.ended.can_be_marked() => Fired::Unknown(self.ended.in_words().to_owned()),
-            None if self.hides_tools => Fired::Unknown("the agent's stream shows no tool calls".to_owned()),
-            None => Fired::No,
+            Some(activated) => ObservedActivation::Yes(activated.evidence.clone()),
+            None if !self.ended.can_be_graded() => {
+                ObservedActivation::Unknown(self.ended.describe().to_owned())
+            }
+            None if self.hides_tools => {
+                ObservedActivation::Unknown("the agent's stream shows no tool calls".to_owned())
+            }
+            None => ObservedActivation::No,
         }
     }
 
     /// Takes the canaries that turned up as evidence. That one did not says nothing: an agent need not
     /// repeat what it reads.
-    pub fn hear(&mut self, canaries: &[Canary]) {
+    pub fn add_canary_evidence(&mut self, canaries: &[Canary]) {
         for Canary { skill, marker } in canaries {
             let in_step = self.steps.iter().find_map(|step| match step {
                 Step::User(_) => None,
@@ -194,7 +198,7 @@ impl Observation {
             let in_output = || self.output.contains(marker).then(|| "its answer".to_owned());
             if let Some(seen_in) = in_step.or_else(in_output) {
                 let evidence = ActivationEvidence::Canary { seen_in };
-                self.activated.push(Activated { skill: skill.clone(), plugin: None, evidence });
+                self.activated.push(ActivatedSkill { skill: skill.clone(), plugin: None, evidence });
             }
         }
     }
@@ -205,12 +209,12 @@ impl Observation {
             Step::Text(text) => Some(text.as_str()),
             Step::User(_) | Step::Tool(_) => None,
         });
-        texts.chain(self.unstepped()).collect::<Vec<&str>>().join("\n\n")
+        texts.chain(self.output_outside_steps()).collect::<Vec<&str>>().join("\n\n")
     }
 
     /// The last answer where it stands only in `output`: a stream that is nothing but an answer is
     /// not kept twice.
-    pub fn unstepped(&self) -> Option<&str> {
+    pub fn output_outside_steps(&self) -> Option<&str> {
         let last_turn = self.steps.iter().rev().take_while(|step| !matches!(step, Step::User(_)));
         let said = last_turn.into_iter().any(|step| matches!(step, Step::Text(_)));
         (!said && !self.output.is_empty()).then_some(self.output.as_str())
@@ -220,13 +224,13 @@ impl Observation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileChange {
     pub path: RelPath,
-    pub change: Change,
+    pub change: FileChangeKind,
     pub bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Change {
+pub enum FileChangeKind {
     Created,
     Changed,
     Deleted,
@@ -234,53 +238,53 @@ pub enum Change {
 
 /// A file that the agent was given to read, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Given {
+pub struct GivenFile {
     pub path: RelPath,
-    pub fate: Fate,
+    pub fate: GivenFileFate,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Fate {
+pub enum GivenFileFate {
     Unchanged,
     Changed,
     Deleted,
 }
 
-impl Fate {
+impl GivenFileFate {
     pub fn name(self) -> &'static str {
         match self {
-            Fate::Unchanged => "unchanged",
-            Fate::Changed => "changed",
-            Fate::Deleted => "deleted",
+            GivenFileFate::Unchanged => "unchanged",
+            GivenFileFate::Changed => "changed",
+            GivenFileFate::Deleted => "deleted",
         }
     }
 }
 
-impl Given {
+impl GivenFile {
     /// What a reader of the results has to know of it.
-    pub fn complaint(&self) -> Option<String> {
+    pub fn describe_problem(&self) -> Option<String> {
         let word = self.fate.name();
-        (self.fate != Fate::Unchanged)
+        (self.fate != GivenFileFate::Unchanged)
             .then(|| format!("the agent {word} {}, which was given as read-only", self.path))
     }
 }
 
 /// Tokens, as the agent or the API counted them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Usage {
+pub struct TokenUsage {
     pub input: u64,
     pub output: u64,
     pub cache_read: u64,
     pub cache_write: u64,
 }
 
-impl Usage {
+impl TokenUsage {
     pub fn is_none(self) -> bool {
         self == Self::default()
     }
 
-    pub fn add(&mut self, other: Usage) {
+    pub fn add(&mut self, other: TokenUsage) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
         self.cache_read = self.cache_read.saturating_add(other.cache_read);

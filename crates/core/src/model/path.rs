@@ -30,7 +30,7 @@ impl RelPath {
         &self.0
     }
 
-    pub fn under(&self, root: &Path) -> PathBuf {
+    pub fn join_to(&self, root: &Path) -> PathBuf {
         root.join(&self.0)
     }
 }

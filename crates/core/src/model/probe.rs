@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Ended, TrialId, TrialRecord, Usage};
+use super::{AgentEnding, TokenUsage, TrialId, TrialRecord};
 
 /// What came of telling an agent to use a skill, before it was asked anything that counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,15 +18,15 @@ pub struct ProbeRecord {
     pub fired: bool,
     /// Why not, if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<Trouble>,
-    pub ended: Ended,
-    pub usage: Usage,
+    pub trouble: Option<ProbeFailure>,
+    pub ended: AgentEnding,
+    pub usage: TokenUsage,
     pub cost_usd: Option<f64>,
     pub seconds: f64,
 }
 
 impl ProbeRecord {
-    pub fn new(skill: &str, record: &TrialRecord, trouble: Option<Trouble>) -> Self {
+    pub fn new(skill: &str, record: &TrialRecord, trouble: Option<ProbeFailure>) -> Self {
         Self {
             trial: record.trial.clone(),
             suite: record.suite.clone(),
@@ -43,7 +43,7 @@ impl ProbeRecord {
     }
 
     /// One line for people.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         let whose = format!("{} with {}", self.skill, self.agent);
         match &self.trouble {
             None => format!("probe of {whose}: it can be taken up"),
@@ -54,8 +54,8 @@ impl ProbeRecord {
 
 /// Why a skill could not be taken up, or not be seen to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Trouble {
-    pub kind: TroubleKind,
+pub struct ProbeFailure {
+    pub kind: ProbeFailureKind,
     /// What was seen, in a sentence.
     pub why: String,
     /// What to do about it.
@@ -64,7 +64,7 @@ pub struct Trouble {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum TroubleKind {
+pub enum ProbeFailureKind {
     /// The agent's own listing does not have it.
     NotVisible,
     /// The agent called for it, and was told that there is none of that name.

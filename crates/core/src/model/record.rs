@@ -2,8 +2,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Arm, CheckResult, Condition, Digest, Ended, Expect, Observation, PassRule, Ratio, Remarks,
-    ShortenedEvidence, TrialId, Usage, Verdict, Why, counted,
+    ActivationExpectation, AgentEnding, Arm, CheckResult, Condition, Digest, NotScoredReason, Observation,
+    PassRule, Ratio, Remarks, ShortenedEvidence, TokenUsage, TrialId, Verdict, count_with_noun,
 };
 
 /// All that is kept of a trial beside its files.
@@ -20,21 +20,21 @@ pub struct TrialRecord {
     pub case: String,
     pub condition: Condition,
     pub attempt: u32,
-    pub ended: Ended,
+    pub ended: AgentEnding,
     pub ended_because: Option<String>,
     pub verdict: Verdict,
     pub checks: Vec<CheckResult>,
     /// What the case wants of the skill's activation, if it wants anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expect: Option<Expect>,
+    pub expect: Option<ActivationExpectation>,
     /// Whether the skill fired; `None` where the run cannot say or nobody asked.
     pub fired: Option<bool>,
     #[serde(default, skip_serializing_if = "SkillUse::is_empty")]
     pub skills: SkillUse,
     /// What a model guessed of activation, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub predicted: Option<Prediction>,
-    pub usage: Usage,
+    pub predicted: Option<ActivationPrediction>,
+    pub usage: TokenUsage,
     pub cost_usd: Option<f64>,
     pub model: Option<String>,
     pub seconds: f64,
@@ -49,24 +49,24 @@ pub struct TrialRecord {
     pub shortened_evidence: Option<ShortenedEvidence>,
     /// What the judge used; `None` where nobody was asked, or an earlier answer was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judging: Option<Judging>,
+    pub judging: Option<JudgeUsage>,
     /// Who judged it; `None` where no judge was to be asked. Earlier runs did not keep it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judged_by: Option<JudgedBy>,
+    pub judged_by: Option<JudgeInfo>,
 }
 
 /// What a model used to judge a trial, apart from what the agent used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Judging {
+pub struct JudgeUsage {
     pub model: String,
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// `None` if nobody knows the model's price.
     pub cost_usd: Option<f64>,
 }
 
 /// Who judged a trial, when and how long, whether a model answered now, earlier, or a script in its place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct JudgedBy {
+pub struct JudgeInfo {
     pub model: String,
     /// When it was asked first, in UTC.
     pub started: String,
@@ -87,17 +87,17 @@ pub struct SkillUse {
 /// What a model guessed of activation from descriptions, and what was wanted. It is no observation, and is
 /// never counted with any.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Prediction {
-    pub expect: Expect,
+pub struct ActivationPrediction {
+    pub expect: ActivationExpectation,
     /// The skills that it is about.
     pub about: Vec<String>,
     /// Those that the model expects to be taken up; `None` if it gave no answer.
     pub chosen: Option<Vec<String>>,
 }
 
-impl Prediction {
+impl ActivationPrediction {
     /// Whether one of the skills that it is about would fire; `None` if nobody said.
-    pub fn fires(&self) -> Option<bool> {
+    pub fn is_activated(&self) -> Option<bool> {
         let chosen = self.chosen.as_ref()?;
         Some(self.about.iter().any(|skill| chosen.contains(skill)))
     }
@@ -142,27 +142,27 @@ impl SkillUse {
 }
 
 /// How the note of a failed teardown script begins.
-const TEARDOWN_FAILED: &str = "teardown failed";
+const TEARDOWN_FAILED_PREFIX: &str = "teardown failed";
 
 impl TrialRecord {
     /// Why the trial has no verdict, with what is known of the cause; `None` where it has one.
-    pub fn why_not_scored(&self) -> Option<String> {
+    pub fn not_scored_reason(&self) -> Option<String> {
         let Verdict::NotScored(why) = &self.verdict else { return None };
         let because = self.ended_because.as_deref().filter(|because| !because.is_empty());
         Some(match because {
-            Some(because) => format!("{}: {because}", why.in_words()),
-            None => why.in_words(),
+            Some(because) => format!("{}: {because}", why.describe()),
+            None => why.describe(),
         })
     }
 
     /// The note that says why a teardown script failed.
     pub fn teardown_note(why: &str) -> String {
-        format!("{TEARDOWN_FAILED}: {why}")
+        format!("{TEARDOWN_FAILED_PREFIX}: {why}")
     }
 
     /// The notes that say why teardown scripts failed.
     pub fn failed_teardowns(&self) -> impl Iterator<Item = &String> {
-        self.notes.iter().filter(|note| note.starts_with(TEARDOWN_FAILED))
+        self.notes.iter().filter(|note| note.starts_with(TEARDOWN_FAILED_PREFIX))
     }
 
     /// A note on the optional checks without an answer of a trial that has a verdict without them. `None` where
@@ -176,29 +176,31 @@ impl TrialRecord {
             return None;
         }
         let (checks, verb) =
-            (counted(silent.len(), "optional check"), if silent.len() == 1 { "has" } else { "have" });
+            (count_with_noun(silent.len(), "optional check"), if silent.len() == 1 { "has" } else { "have" });
         let names: Vec<&str> = silent.iter().map(|check| check.label()).collect();
-        Some(format!("{checks} {verb} no answer: {} ({})", names.join(", "), why.in_words()))
+        Some(format!("{checks} {verb} no answer: {} ({})", names.join(", "), why.describe()))
     }
 
     /// Whether running it again would tell nothing new: it came to an end of its own and every
     /// required check has an answer.
     pub fn is_conclusive(&self) -> bool {
-        self.ended.can_be_marked() && !matches!(self.verdict, Verdict::NotScored(_))
+        self.ended.can_be_graded() && !matches!(self.verdict, Verdict::NotScored(_))
     }
 
     /// Whether another run may count it as its own: it is conclusive, and no check is without an answer for
     /// a reason that lies in that run alone (no judge, a judge that failed, scripts that were not trusted).
     pub fn is_reusable(&self) -> bool {
         let of_that_run = |check: &CheckResult| match &check.verdict {
-            Verdict::NotScored(Why::JudgeFailed(_) | Why::NotJudged(_) | Why::NotTrusted) => true,
             Verdict::NotScored(
-                Why::Ended(_)
-                | Why::CheckFailed(_)
-                | Why::InvalidArm(_)
-                | Why::NoCheck
-                | Why::NoRequiredCheck
-                | Why::NetworkNotAllowed,
+                NotScoredReason::JudgeFailed(_) | NotScoredReason::NotJudged(_) | NotScoredReason::NotTrusted,
+            ) => true,
+            Verdict::NotScored(
+                NotScoredReason::Ended(_)
+                | NotScoredReason::CheckFailed(_)
+                | NotScoredReason::InvalidArm(_)
+                | NotScoredReason::NoCheck
+                | NotScoredReason::NoRequiredCheck
+                | NotScoredReason::NetworkNotAllowed,
             )
             | Verdict::Pass
             | Verdict::Fail => false,
@@ -208,39 +210,42 @@ impl TrialRecord {
 
     /// Whether the skill was activated; `None` where this run cannot tell. A skill that could not be seen did not
     /// refuse. A run that broke off tells one thing only: that a skill was activated which must not be.
-    pub fn observed_firing(&self) -> Option<bool> {
-        let is_wrong = self.expect == Some(Expect::MustNot) && self.fired == Some(true);
+    pub fn was_activated(&self) -> Option<bool> {
+        let is_wrong = self.expect == Some(ActivationExpectation::MustNot) && self.fired == Some(true);
         self.fired.filter(|_| self.is_valid() || (is_wrong && self.has_valid_arm()))
     }
 
     /// Whether the agent came to its end and had the skills that it should have.
     fn is_valid(&self) -> bool {
-        self.ended.can_be_marked() && self.has_valid_arm()
+        self.ended.can_be_graded() && self.has_valid_arm()
     }
 
     /// Whether the agent had the skills that it should have.
     fn has_valid_arm(&self) -> bool {
-        !matches!(self.verdict, Verdict::NotScored(Why::InvalidArm(_)))
+        !matches!(self.verdict, Verdict::NotScored(NotScoredReason::InvalidArm(_)))
     }
 
     /// Whether its case says that a skill must, or must not, be activated. Without the skill, nothing can be.
     pub fn is_about_activation(&self) -> bool {
         let guessed = self.predicted.as_ref().map(|guess| guess.expect);
-        let asked = self.expect.or(guessed).is_some_and(|expect| expect != Expect::Either);
+        let asked = self.expect.or(guessed).is_some_and(|expect| expect != ActivationExpectation::Either);
         asked && self.condition.arm.has_skill()
     }
 
     /// What the trial says about activation. `None` where nobody asked, without the skill, where nothing can
     /// fire, and where the user named the skill and nothing went wrong: the agent had nothing to decide then.
-    pub fn activation(&self) -> Option<ActivationOutcome> {
+    pub fn activation_outcome(&self) -> Option<ActivationOutcome> {
         let expect = self.expect.filter(|_| self.condition.arm != Arm::WithoutSkill)?;
-        let outcome = match (expect, self.observed_firing()) {
-            (Expect::Must, Some(true)) => ActivationOutcome::TruePositive,
-            (Expect::Must, Some(false)) => ActivationOutcome::FalseNegative,
-            (Expect::MustNot, Some(true)) => ActivationOutcome::FalsePositive,
-            (Expect::MustNot, Some(false)) => ActivationOutcome::TrueNegative,
-            (Expect::Either, Some(_)) => ActivationOutcome::Acceptable,
-            (Expect::Must | Expect::MustNot | Expect::Either, None) => ActivationOutcome::Error,
+        let outcome = match (expect, self.was_activated()) {
+            (ActivationExpectation::Must, Some(true)) => ActivationOutcome::TruePositive,
+            (ActivationExpectation::Must, Some(false)) => ActivationOutcome::FalseNegative,
+            (ActivationExpectation::MustNot, Some(true)) => ActivationOutcome::FalsePositive,
+            (ActivationExpectation::MustNot, Some(false)) => ActivationOutcome::TrueNegative,
+            (ActivationExpectation::Either, Some(_)) => ActivationOutcome::Acceptable,
+            (
+                ActivationExpectation::Must | ActivationExpectation::MustNot | ActivationExpectation::Either,
+                None,
+            ) => ActivationOutcome::Error,
         };
         let went_wrong = match outcome {
             ActivationOutcome::FalsePositive | ActivationOutcome::FalseNegative => true,
@@ -256,21 +261,24 @@ impl TrialRecord {
     /// A trial without anything that could fail is not a pass. A run that broke off has failed where a required
     /// check found so already, and is not scored otherwise.
     pub fn verdict_of(observation: &Observation, checks: &[CheckResult], rule: PassRule) -> Verdict {
-        if !observation.ended.can_be_marked() {
+        if !observation.ended.can_be_graded() {
             let has_failed = checks.iter().any(|check| check.required && check.verdict == Verdict::Fail);
             return if has_failed {
                 Verdict::Fail
             } else {
-                Verdict::NotScored(Why::Ended(observation.ended))
+                Verdict::NotScored(NotScoredReason::Ended(observation.ended))
             };
         }
-        let required = Verdict::all(checks.iter().filter(|check| check.required).map(|check| &check.verdict));
+        let required =
+            Verdict::combine(checks.iter().filter(|check| check.required).map(|check| &check.verdict));
         let judged = match rule {
-            PassRule::Graded { pass_rate, mean_score } => graded(checks, pass_rate, mean_score),
-            PassRule::EveryRequiredCheck | PassRule::FireRate(_) | PassRule::Tally => None,
+            PassRule::JudgedThresholds { pass_rate, mean_score } => {
+                verdict_by_thresholds(checks, pass_rate, mean_score)
+            }
+            PassRule::EveryRequiredCheck | PassRule::ActivationRate(_) | PassRule::CountOnly => None,
         };
-        let nothing = || Verdict::NotScored(Why::NoRequiredCheck);
-        Verdict::all(required.iter().chain(&judged)).unwrap_or_else(nothing)
+        let nothing = || Verdict::NotScored(NotScoredReason::NoRequiredCheck);
+        Verdict::combine(required.iter().chain(&judged)).unwrap_or_else(nothing)
     }
 }
 
@@ -278,16 +286,18 @@ impl TrialRecord {
     /// The verdict of some checks of a trial that came to its end: of the required ones, and of what the judged
     /// ones must reach together where that was asked. `None` if nothing among them can fail.
     pub fn verdict_of_checks(checks: &[CheckResult]) -> Option<Verdict> {
-        let required = Verdict::all(checks.iter().filter(|check| check.required).map(|check| &check.verdict));
+        let required =
+            Verdict::combine(checks.iter().filter(|check| check.required).map(|check| &check.verdict));
         let thresholds = checks.iter().find_map(|check| check.criteria);
-        let judged = thresholds.and_then(|of| graded(checks, of.min_pass_rate, of.min_mean_score));
-        Verdict::all(required.iter().chain(&judged))
+        let judged =
+            thresholds.and_then(|of| verdict_by_thresholds(checks, of.min_pass_rate, of.min_mean_score));
+        Verdict::combine(required.iter().chain(&judged))
     }
 }
 
 /// Whether enough judged checks pass, and well enough on average. One without an answer leaves
 /// the whole without one, unless the others decide it alone.
-fn graded(checks: &[CheckResult], pass_rate: Ratio, mean_score: Ratio) -> Option<Verdict> {
+fn verdict_by_thresholds(checks: &[CheckResult], pass_rate: Ratio, mean_score: Ratio) -> Option<Verdict> {
     let judged: Vec<&CheckResult> = checks.iter().filter(|check| check.scale.is_some()).collect();
     if judged.is_empty() {
         return None;
@@ -299,7 +309,7 @@ fn graded(checks: &[CheckResult], pass_rate: Ratio, mean_score: Ratio) -> Option
     }
     let count = judged.len() as f64;
     let passed = judged.iter().filter(|check| check.verdict == Verdict::Pass).count() as f64;
-    let sum: f64 = judged.iter().filter_map(|check| check.share()).sum();
+    let sum: f64 = judged.iter().filter_map(|check| check.normalised_score()).sum();
     let holds = passed / count >= pass_rate.get() && sum / count >= mean_score.get();
     Some(if holds { Verdict::Pass } else { Verdict::Fail })
 }
@@ -307,18 +317,18 @@ fn graded(checks: &[CheckResult], pass_rate: Ratio, mean_score: Ratio) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Scale, testing};
+    use crate::model::{ScoreScale, testing};
 
     fn result(required: bool, verdict: Verdict, score: Option<f64>) -> CheckResult {
-        let scale = score.is_some().then_some(Scale::Unit);
+        let scale = score.is_some().then_some(ScoreScale::Unit);
         CheckResult { required, scale, score, ..testing::check("c", verdict) }
     }
 
     #[test]
     fn a_graded_case_needs_share_mean_and_every_required_check() {
-        let seen = Observation::ended(Ended::Finished);
+        let seen = Observation::with_ending(AgentEnding::Finished);
         let ratio = |value| Ratio::new(value).expect("a share");
-        let rule = PassRule::Graded { pass_rate: ratio(0.7), mean_score: ratio(0.5) };
+        let rule = PassRule::JudgedThresholds { pass_rate: ratio(0.7), mean_score: ratio(0.5) };
         let judged = |scores: &[f64]| -> Vec<CheckResult> {
             let verdict = |score: f64| if score >= 0.5 { Verdict::Pass } else { Verdict::Fail };
             scores.iter().map(|score| result(false, verdict(*score), Some(*score))).collect()
@@ -335,7 +345,7 @@ mod tests {
         ] {
             assert_eq!(TrialRecord::verdict_of(&seen, &checks, rule).name(), expected, "{checks:?}");
         }
-        let timed_out = Observation::ended(Ended::TimedOut);
+        let timed_out = Observation::with_ending(AgentEnding::TimedOut);
         assert_eq!(TrialRecord::verdict_of(&timed_out, &judged(&[0.9]), rule).name(), "not_scored");
     }
 }

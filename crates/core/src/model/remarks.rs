@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Verdict, counted};
+use super::{Verdict, count_with_noun};
 
 /// What a judge noticed beside the statements it was asked about. It changes no verdict.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -11,11 +11,11 @@ pub struct Remarks {
     pub uncovered: Vec<String>,
     /// What the agent says of its own work, held against the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub claims: Vec<Claim>,
+    pub claims: Vec<AgentClaim>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Claim {
+pub struct AgentClaim {
     pub claim: String,
     /// Whether the record bears it out.
     pub verified: bool,
@@ -30,15 +30,15 @@ impl Remarks {
 
 /// One of several answers to the same question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Vote {
+pub struct JudgeVote {
     pub verdict: Verdict,
     pub score: Option<f64>,
     pub rationale: String,
 }
 
-impl Vote {
+impl JudgeVote {
     /// How many of each answer there are, and the share of the most frequent; `None` without votes.
-    pub fn agreement(votes: &[Vote]) -> Option<String> {
+    pub fn describe_agreement(votes: &[JudgeVote]) -> Option<String> {
         let of = |wanted: &Verdict| votes.iter().filter(|vote| vote.verdict == *wanted).count();
         let (passed, failed, all) = (of(&Verdict::Pass), of(&Verdict::Fail), votes.len());
         let most = passed.max(failed).max(all - passed - failed);
@@ -62,7 +62,7 @@ pub struct ShortenedEvidence {
 impl ShortenedEvidence {
     /// Both together.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn merge(self, other: Self) -> Self {
         Self {
             bytes_left_out: self.bytes_left_out + other.bytes_left_out,
             calls: self.calls.max(other.calls),
@@ -71,7 +71,7 @@ impl ShortenedEvidence {
     }
 
     /// One line for people.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         let Self { bytes_left_out, calls, calls_by_name } = self;
         let by_name = match calls_by_name {
             0 => String::new(),
@@ -83,7 +83,7 @@ impl ShortenedEvidence {
 
 /// How much there is to doubt in the marks of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Doubts {
+pub struct GradingDoubts {
     /// Checks that would also be met by an agent that did nothing of use.
     pub weak_checks: u64,
     /// Marks with a quote that is not in the record, or with none.
@@ -97,9 +97,9 @@ pub struct Doubts {
     pub shortened_evidence: u64,
 }
 
-impl Doubts {
+impl GradingDoubts {
     /// One phrase for each kind of doubt that there is.
-    pub fn in_words(&self) -> Vec<String> {
+    pub fn describe(&self) -> Vec<String> {
         let Self { weak_checks, unsupported_marks, uncovered, unverified_claims, shortened_evidence } = *self;
         let told = [
             (weak_checks, "weak check", "weak checks"),
@@ -110,7 +110,7 @@ impl Doubts {
         let some = told.into_iter().filter(|(count, ..)| *count > 0);
         let counts =
             some.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
-        let judged = |count| format!("evidence was shortened for {}", counted(count, "judged trial"));
+        let judged = |count| format!("evidence was shortened for {}", count_with_noun(count, "judged trial"));
         counts.chain((shortened_evidence > 0).then(|| judged(shortened_evidence))).collect()
     }
 }
@@ -131,7 +131,7 @@ pub struct EvalFinding {
 
 impl EvalFinding {
     /// One line for people.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         let Self { suite, case, weak_check, text, trials } = self;
         let said = match weak_check {
             Some(check) => format!("weak check {check}"),

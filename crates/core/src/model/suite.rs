@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Arm, Base, By, Case, CheckKind, Diagnostics, Digest, Gate, GateName, Judged, Mode, PassRule, Ratio,
+    ActivationSource, Arm, Case, CheckKind, Diagnostics, Digest, Gate, GateName, JudgedStatement, PassRule,
+    Ratio, SkillUseMode, WorkspaceBase,
 };
 
 /// One eval file (or one folder of them) as every later stage sees it.
@@ -24,13 +25,13 @@ pub struct Suite {
     /// plugins. Their skills are under test or rivals, too.
     pub plugins: Vec<PathBuf>,
     /// What a judge is to decide of each skill's own text, whatever its runs come to. No gate counts it.
-    pub about_skill: Vec<SkillStatement>,
+    pub skill_statements: Vec<SkillStatement>,
     pub cases: Vec<Case>,
     /// What the file itself says about running.
-    pub run: RunPolicy,
+    pub run_policy: RunPolicy,
     /// What its format says where the file, the project and the user are silent.
-    pub defaults: RunPolicy,
-    pub judge: JudgePolicy,
+    pub format_defaults: RunPolicy,
+    pub judge_policy: JudgePolicy,
     pub gates: Vec<Gate>,
     /// What the file says that no stage uses. Kept so that converting loses nothing.
     pub meta: BTreeMap<String, Value>,
@@ -38,7 +39,7 @@ pub struct Suite {
 
 impl Suite {
     /// A suite that says nothing, for settings that no file has a say in.
-    pub fn silent(name: &str, origin: Origin) -> Self {
+    pub fn empty(name: &str, origin: Origin) -> Self {
         Self {
             name: name.to_owned(),
             origin,
@@ -46,29 +47,29 @@ impl Suite {
             skills: Vec::new(),
             rivals: Vec::new(),
             plugins: Vec::new(),
-            about_skill: Vec::new(),
+            skill_statements: Vec::new(),
             cases: Vec::new(),
-            run: RunPolicy::default(),
-            defaults: RunPolicy::default(),
-            judge: JudgePolicy::default(),
+            run_policy: RunPolicy::default(),
+            format_defaults: RunPolicy::default(),
+            judge_policy: JudgePolicy::default(),
             gates: Vec::new(),
             meta: BTreeMap::new(),
         }
     }
 
     /// Has activation guessed by a model instead of seen in a run. The same guess twice says nothing new.
-    pub fn predict_activation(&mut self) {
+    pub fn switch_to_predicted_activation(&mut self) {
         for case in &mut self.cases {
             let mut others = case.checks.is_empty();
             for check in &mut case.checks {
                 match &mut check.kind {
-                    CheckKind::Activation(activation) => activation.by = By::Predicted,
-                    CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => others = true,
+                    CheckKind::Activation(activation) => activation.source = ActivationSource::Predicted,
+                    CheckKind::Rule(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => others = true,
                 }
             }
             if !others {
                 case.repeat = Some(1);
-                case.pass_when = PassRule::EveryRequiredCheck;
+                case.pass_rule = PassRule::EveryRequiredCheck;
             }
         }
     }
@@ -77,14 +78,14 @@ impl Suite {
     pub fn predicts_activation(&self) -> bool {
         let mut checks = self.cases.iter().flat_map(|case| &case.checks);
         checks.any(|check| {
-            matches!(&check.kind, CheckKind::Activation(activation) if activation.by == By::Predicted)
+            matches!(&check.kind, CheckKind::Activation(activation) if activation.source == ActivationSource::Predicted)
         })
     }
 
     /// Tests this skill instead of the one the file names. What the checks say about that one, they
     /// then say about this: a check that waits for another name could never fire. A suite about
     /// several skills takes only one of theirs; whether it was is the answer.
-    pub fn put_under_test(&mut self, skill: SkillRef) -> bool {
+    pub fn set_tested_skill(&mut self, skill: SkillRef) -> bool {
         if self.skills.len() > 1 {
             let same = self.skills.iter_mut().find(|known| known.name == skill.name);
             return same.map(|known| known.path = skill.path).is_some();
@@ -108,7 +109,7 @@ impl Suite {
 
     /// Stages a skill beside those under test. One of those is no rival of itself, and then nothing is
     /// done; whether it was is the answer.
-    pub fn put_beside(&mut self, rival: SkillRef) -> bool {
+    pub fn add_rival(&mut self, rival: SkillRef) -> bool {
         if self.skills.iter().any(|skill| skill.name == rival.name) {
             return false;
         }
@@ -119,13 +120,13 @@ impl Suite {
 
     /// What the user says in place of the skill's own command where the skill is not there: the request in the
     /// author's words, else what the command is given. `None` where both say nothing.
-    pub fn words_for_command<'s>(&'s self, args: &'s str) -> Option<&'s str> {
+    pub fn prompt_without_skill<'s>(&'s self, args: &'s str) -> Option<&'s str> {
         let filled = |text: &&str| !text.trim().is_empty();
-        self.judge.user_prompt.as_deref().filter(filled).or(Some(args).filter(filled))
+        self.judge_policy.user_prompt.as_deref().filter(filled).or(Some(args).filter(filled))
     }
 
     /// Whether the suite has checks that a gate of this name is about.
-    pub fn can_measure(&self, gate: GateName) -> bool {
+    pub fn has_checks_for(&self, gate: GateName) -> bool {
         self.can_measure_on(gate, &self.cases)
     }
 
@@ -135,7 +136,7 @@ impl Suite {
         let of_activation = GateName::ActivationCasesPass;
         let has_own_gate =
             gate == GateName::Stability && self.gates.iter().any(|own| own.name == of_activation);
-        gate.is_about(cases.into_iter().filter(|case| !(has_own_gate && of_activation.is_about([*case]))))
+        gate.applies_to(cases.into_iter().filter(|case| !(has_own_gate && of_activation.applies_to([*case]))))
     }
 }
 
@@ -159,11 +160,11 @@ pub struct SkillRef {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillStatement {
     pub id: String,
-    pub judged: Judged,
+    pub judged: JudgedStatement,
 }
 
 /// The id of the statement that a skill has what its type needs. Gradings tell it by its name.
-pub const TYPE_ALIGNMENT: &str = "type_alignment";
+pub const TYPE_ALIGNMENT_ID: &str = "type_alignment";
 
 /// How a suite wants to be run. Every field is optional because each is one layer of settings.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -173,7 +174,7 @@ pub struct RunPolicy {
     pub repeat: Option<u32>,
     pub timeout: Option<Duration>,
     pub arms: Vec<Arm>,
-    pub mode: Option<Mode>,
+    pub mode: Option<SkillUseMode>,
     pub script: Option<PathBuf>,
     pub trigger_threshold: Option<Ratio>,
     /// Background tasks of the agent are made to run in the foreground.
@@ -183,14 +184,14 @@ pub struct RunPolicy {
     /// Text put before the user's message for agents that know no skill command.
     pub system_prompt: Option<String>,
     /// What workspaces begin as, where a format leaves that to the settings.
-    pub workspace: Option<Base>,
+    pub workspace: Option<WorkspaceBase>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JudgePolicy {
     pub model: Option<String>,
     pub provider: Option<Provider>,
-    pub transport: Option<Transport>,
+    pub transport: Option<JudgeTransportChoice>,
     pub votes: Option<u32>,
     /// The request as a blind comparison shows it to the judge.
     pub user_prompt: Option<String>,
@@ -239,64 +240,64 @@ impl Provider {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Transport {
+pub enum JudgeTransportChoice {
     Auto,
     Api,
     Cli,
 }
 
-impl Transport {
+impl JudgeTransportChoice {
     pub const NAMES: [&'static str; 3] = ["api", "cli", "auto"];
 
     pub fn parse(text: &str) -> Option<Self> {
         match text {
-            "auto" => Some(Transport::Auto),
-            "api" => Some(Transport::Api),
-            "cli" => Some(Transport::Cli),
+            "auto" => Some(JudgeTransportChoice::Auto),
+            "api" => Some(JudgeTransportChoice::Api),
+            "cli" => Some(JudgeTransportChoice::Cli),
             _ => None,
         }
     }
 
     pub fn name(self) -> &'static str {
         match self {
-            Transport::Auto => "auto",
-            Transport::Api => "api",
-            Transport::Cli => "cli",
+            JudgeTransportChoice::Auto => "auto",
+            JudgeTransportChoice::Api => "api",
+            JudgeTransportChoice::Cli => "cli",
         }
     }
 }
 
 /// What becomes of a pass that the judge supports with no quote from the record, also when asked again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnsupportedPass {
+pub enum UnsupportedPassPolicy {
     /// The statement is not scored.
     NotScored,
     /// The pass stands, with a flag.
     Accept,
 }
 
-impl UnsupportedPass {
+impl UnsupportedPassPolicy {
     pub const NAMES: [&'static str; 2] = ["not-scored", "accept"];
 
     pub fn parse(text: &str) -> Option<Self> {
         match text {
-            "not-scored" => Some(UnsupportedPass::NotScored),
-            "accept" => Some(UnsupportedPass::Accept),
+            "not-scored" => Some(UnsupportedPassPolicy::NotScored),
+            "accept" => Some(UnsupportedPassPolicy::Accept),
             _ => None,
         }
     }
 
     pub fn name(self) -> &'static str {
         match self {
-            UnsupportedPass::NotScored => "not-scored",
-            UnsupportedPass::Accept => "accept",
+            UnsupportedPassPolicy::NotScored => "not-scored",
+            UnsupportedPassPolicy::Accept => "accept",
         }
     }
 }
 
 /// What reading one source gives: a suite if it could be understood, and everything worth saying.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Lowered {
+pub struct LoadedSuite {
     pub suite: Option<Suite>,
     pub diagnostics: Diagnostics,
 }

@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Arm, ChangeNeeded, Compared, Condition, Doubts, Estimate, EvalFinding, Expect, GateResult, Mode,
-    ProbeRecord, Scale, SkillJudged, Usage, counted,
+    ActivationExpectation, Arm, ChangeNeeded, ComparisonVerdict, Condition, Estimate, EvalFinding,
+    GateResult, GradingDoubts, ProbeRecord, ScoreScale, SkillJudgement, SkillUseMode, TokenUsage,
+    count_with_noun,
 };
 
 /// The summary document: `run --json`, `report --format json` and `summary.json`.
@@ -21,16 +22,16 @@ pub struct Summary {
     pub ok: bool,
     /// The exit code.
     pub exit: u8,
-    pub totals: Totals,
+    pub totals: TrialTotals,
     /// Set where only a part of the cases was to be run (`--max-evals`, `--shard`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sample: Option<Sample>,
+    pub sample: Option<CaseSample>,
     /// Files that were found and not read: they hold no evals, git ignores them, or they are dependencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<PathBuf>,
     /// `None` when any trial's cost is not known.
     pub cost_usd: Option<f64>,
-    pub tokens: Usage,
+    pub tokens: TokenUsage,
     /// What the judge used beside that; `None` if it was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judging: Option<JudgingSummary>,
@@ -50,13 +51,13 @@ pub struct Summary {
     pub cases: Vec<CaseSummary>,
     /// Skills that were staged beside those under test, in every arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rivals: Vec<Rivals>,
+    pub rivals: Vec<RivalSkills>,
     /// What a judge said of the texts of skills. It is in no rate and no gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub skills_judged: Vec<SkillJudged>,
+    pub skills_judged: Vec<SkillJudgement>,
     /// What the judges themselves, and the checks of their quotes, leave in doubt.
     #[serde(default)]
-    pub doubts: Doubts,
+    pub doubts: GradingDoubts,
     /// The same in words, as far as it is about the evals: weak checks, and behaviour that no check is about.
     /// The first few of them, each once for its case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -79,7 +80,7 @@ pub struct Summary {
 
 /// The part of the cases that a run was about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Sample {
+pub struct CaseSample {
     /// How many cases were to be run.
     pub cases: u64,
     /// How many cases there were to choose from.
@@ -88,31 +89,31 @@ pub struct Sample {
     pub by: String,
 }
 
-impl Sample {
+impl CaseSample {
     /// One line for people: `sample of 5 of 20 cases (--max-evals 5)`.
-    pub fn in_words(&self) -> String {
-        format!("sample of {} of {} ({})", self.cases, counted(self.of, "case"), self.by)
+    pub fn describe(&self) -> String {
+        format!("sample of {} of {} ({})", self.cases, count_with_noun(self.of, "case"), self.by)
     }
 }
 
 /// What judging the trials of a run took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgingSummary {
-    pub tokens: Usage,
+    pub tokens: TokenUsage,
     /// `None` when the price of any model is not known.
     pub cost_usd: Option<f64>,
 }
 
 /// The skills beside those under test in the rooms of a suite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Rivals {
+pub struct RivalSkills {
     pub suite: String,
     pub skills: Vec<String>,
 }
 
-impl Rivals {
+impl RivalSkills {
     /// One line for people.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         format!("staged beside the skill in {}: {}", self.suite, self.skills.join(", "))
     }
 }
@@ -144,11 +145,11 @@ pub struct ActivationSummary {
     #[serde(flatten)]
     pub all: ActivationRates,
     /// The same for each skill, mode and agent alone.
-    pub skills: Vec<ActivationPart>,
-    pub modes: Vec<ActivationPart>,
-    pub agents: Vec<ActivationPart>,
+    pub skills: Vec<NamedActivationRates>,
+    pub modes: Vec<NamedActivationRates>,
+    pub agents: Vec<NamedActivationRates>,
     /// Which skill was wanted, which was taken up, in how many runs.
-    pub routing: Vec<Routed>,
+    pub routing: Vec<SkillRouteCount>,
     /// Cases of which no run could tell whether the skill fires: neither passed nor failed.
     pub unmeasured: u64,
     /// Runs in which the user named the skill, so that nothing was left to be decided, and nothing went wrong.
@@ -162,7 +163,7 @@ pub struct PredictedActivation {
     #[serde(flatten)]
     pub all: ActivationRates,
     /// The same for each skill alone.
-    pub skills: Vec<ActivationPart>,
+    pub skills: Vec<NamedActivationRates>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -183,14 +184,14 @@ pub struct ActivationRates {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ActivationPart {
+pub struct NamedActivationRates {
     pub name: String,
     #[serde(flatten)]
     pub rates: ActivationRates,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Routed {
+pub struct SkillRouteCount {
     /// `None`: no skill under test was wanted.
     pub expected: Option<String>,
     /// `None`: no skill was taken up.
@@ -200,10 +201,10 @@ pub struct Routed {
 
 /// How often the skill fires for a query.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FireRate {
+pub struct CaseActivationRate {
     #[serde(flatten)]
     pub rate: Estimate,
-    pub expect: Expect,
+    pub expect: ActivationExpectation,
     /// The rate that decides the case; `None` where each run is marked by itself.
     pub threshold: Option<f64>,
     /// Whether the rate is where it should be; `None` if it was not measured or nothing is wanted.
@@ -225,14 +226,14 @@ pub struct ArmsSummary {
     pub voided: Vec<VoidPair>,
     /// Each suite alone, its verdict corrected for their number. Empty with one suite.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub suites: Vec<ArmsOfSuite>,
+    pub suites: Vec<SuiteArmsResult>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArmsResult {
     /// The pass rate after minus the one before, a mean over cases.
     pub difference: Estimate,
-    pub verdict: Compared,
+    pub verdict: ComparisonVerdict,
     /// How likely chance alone would make such a difference.
     pub chance: f64,
     /// About how many runs more would tell, and what they would cost, where these do not.
@@ -244,7 +245,7 @@ pub struct ArmsResult {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ArmsOfSuite {
+pub struct SuiteArmsResult {
     pub suite: String,
     #[serde(flatten)]
     pub result: ArmsResult,
@@ -260,7 +261,7 @@ pub struct VoidPair {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Totals {
+pub struct TrialTotals {
     pub trials: u64,
     pub passed: u64,
     pub failed: u64,
@@ -311,10 +312,10 @@ pub struct CaseSummary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reliability: Vec<Reliability>,
     /// In how many trials the skill fired by itself.
-    pub fired: FiredCount,
+    pub fired: ActivatedCounts,
     /// `None` where the case asks nothing about activation.
     #[serde(default)]
-    pub fire_rate: Option<FireRate>,
+    pub fire_rate: Option<CaseActivationRate>,
     pub checks: Vec<CheckSummary>,
 }
 
@@ -326,29 +327,29 @@ pub(super) fn is_zero(count: &u64) -> bool {
 impl Summary {
     /// Whether nothing ran with the skill, so that the run measures what the agent does by itself.
     pub fn is_baseline(&self) -> bool {
-        !self.cases.is_empty() && !self.cases.iter().any(CaseSummary::is_examined)
+        !self.cases.is_empty() && !self.cases.iter().any(CaseSummary::is_under_test)
     }
 
     /// Whether the trials of a case have to pass: those with the skill, and in a baseline those that the user
     /// set a gate for.
     pub fn has_to_pass(&self, case: &CaseSummary) -> bool {
         let is_gated = || self.gates.iter().any(|gate| gate.suite == case.suite && gate.can_fail());
-        case.is_examined() || self.is_baseline() && is_gated()
+        case.is_under_test() || self.is_baseline() && is_gated()
     }
 
     /// The trials that have to pass.
-    pub fn examined(&self) -> Totals {
-        Totals::of(self.cases.iter().filter(|case| case.is_examined()))
+    pub fn totals_under_test(&self) -> TrialTotals {
+        TrialTotals::from_cases(self.cases.iter().filter(|case| case.is_under_test()))
     }
 
     /// The trials that those are only compared with.
-    pub fn compared_with(&self) -> Totals {
-        Totals::of(self.cases.iter().filter(|case| !case.is_examined()))
+    pub fn totals_compared_with(&self) -> TrialTotals {
+        TrialTotals::from_cases(self.cases.iter().filter(|case| !case.is_under_test()))
     }
 }
 
-impl Totals {
-    fn of<'c>(cases: impl Iterator<Item = &'c CaseSummary>) -> Self {
+impl TrialTotals {
+    fn from_cases<'c>(cases: impl Iterator<Item = &'c CaseSummary>) -> Self {
         cases.fold(Self::default(), |sum, case| Self {
             trials: sum.trials + case.trials(),
             passed: sum.passed + case.passed,
@@ -361,7 +362,7 @@ impl Totals {
 
 impl CaseSummary {
     /// Whether its trials have to pass: without the skill they are only compared with.
-    pub fn is_examined(&self) -> bool {
+    pub fn is_under_test(&self) -> bool {
         self.arm != Arm::WithoutSkill.name()
     }
 
@@ -376,13 +377,14 @@ impl CaseSummary {
 
     /// The condition its trials ran under. `None` for an arm that this version does not know.
     pub fn condition(&self) -> Option<Condition> {
-        let (agent, model, mode) = (self.agent.clone(), self.model.clone(), Mode::from(self.mode.clone()));
+        let (agent, model, mode) =
+            (self.agent.clone(), self.model.clone(), SkillUseMode::from(self.mode.clone()));
         Arm::parse(&self.arm).map(|arm| Condition { agent, model, arm, mode })
     }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FiredCount {
+pub struct ActivatedCounts {
     pub yes: u64,
     pub no: u64,
     pub unknown: u64,
@@ -405,7 +407,7 @@ pub struct CheckSummary {
     pub agreement: Option<f64>,
     /// How it is judged; `None` for a check that code decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scale: Option<Scale>,
+    pub scale: Option<ScoreScale>,
     /// Over the trials that have a score, on the check's own scale.
     pub mean_score: Option<f64>,
     /// The lowest and the highest of these scores.

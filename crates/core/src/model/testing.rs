@@ -1,10 +1,12 @@
 use super::{
-    Arm, CheckResult, Condition, Ended, Mode, Remarks, SkillUse, TrialId, TrialRecord, Usage, Verdict,
+    AgentEnding, Arm, CheckResult, Condition, Remarks, SkillUse, SkillUseMode, TokenUsage, TrialId,
+    TrialRecord, Verdict,
 };
 
 /// A trial that finished, with this verdict and nothing else to tell.
 pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
-    let condition = Condition { agent: "a".into(), model: None, arm: Arm::WithSkill, mode: Mode::Baseline };
+    let condition =
+        Condition { agent: "a".into(), model: None, arm: Arm::WithSkill, mode: SkillUseMode::Baseline };
     TrialRecord {
         trial: TrialId::new("s", case, &condition, attempt),
         key: None,
@@ -13,14 +15,14 @@ pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
         case: case.into(),
         condition,
         attempt,
-        ended: Ended::Finished,
+        ended: AgentEnding::Finished,
         ended_because: None,
         verdict,
         checks: Vec::new(),
         expect: None,
         fired: None,
         skills: SkillUse::default(),
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         cost_usd: Some(0.5),
         model: None,
         seconds: 2.0,

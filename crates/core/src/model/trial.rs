@@ -22,7 +22,7 @@ pub struct Condition {
     pub agent: String,
     pub model: Option<String>,
     pub arm: Arm,
-    pub mode: Mode,
+    pub mode: SkillUseMode,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -64,7 +64,7 @@ impl Arm {
 /// How much the agent is pushed to use skills.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
-pub enum Mode {
+pub enum SkillUseMode {
     Baseline,
     Smart,
     Forced,
@@ -73,7 +73,7 @@ pub enum Mode {
 }
 
 /// A name, as it is written.
-impl JsonSchema for Mode {
+impl JsonSchema for SkillUseMode {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Mode".into()
     }
@@ -86,30 +86,30 @@ impl JsonSchema for Mode {
     }
 }
 
-impl From<String> for Mode {
+impl From<String> for SkillUseMode {
     fn from(text: String) -> Self {
         match text.as_str() {
-            "baseline" => Mode::Baseline,
-            "smart" => Mode::Smart,
-            "forced" => Mode::Forced,
-            _ => Mode::Named(text),
+            "baseline" => SkillUseMode::Baseline,
+            "smart" => SkillUseMode::Smart,
+            "forced" => SkillUseMode::Forced,
+            _ => SkillUseMode::Named(text),
         }
     }
 }
 
-impl From<Mode> for String {
-    fn from(mode: Mode) -> Self {
+impl From<SkillUseMode> for String {
+    fn from(mode: SkillUseMode) -> Self {
         mode.name().to_owned()
     }
 }
 
-impl Mode {
+impl SkillUseMode {
     pub fn name(&self) -> &str {
         match self {
-            Mode::Baseline => "baseline",
-            Mode::Smart => "smart",
-            Mode::Forced => "forced",
-            Mode::Named(name) => name,
+            SkillUseMode::Baseline => "baseline",
+            SkillUseMode::Smart => "smart",
+            SkillUseMode::Forced => "forced",
+            SkillUseMode::Named(name) => name,
         }
     }
 }
@@ -157,7 +157,12 @@ mod tests {
     use super::*;
 
     fn condition() -> Condition {
-        Condition { agent: "claude".to_owned(), model: None, arm: Arm::WithSkill, mode: Mode::Baseline }
+        Condition {
+            agent: "claude".to_owned(),
+            model: None,
+            arm: Arm::WithSkill,
+            mode: SkillUseMode::Baseline,
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Ended, Ratio, Scale, Vote, digits_beside};
+use super::{AgentEnding, JudgeVote, Ratio, ScoreScale, decimals_to_compare};
 
 /// What a check found. "No answer" is its own answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -9,15 +9,15 @@ use super::{Ended, Ratio, Scale, Vote, digits_beside};
 pub enum Verdict {
     Pass,
     Fail,
-    NotScored(Why),
+    NotScored(NotScoredReason),
 }
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum NotScoredReason {
     /// The run did not get far enough to be marked.
-    Ended(Ended),
+    Ended(AgentEnding),
     /// The judge was asked and gave no usable answer.
     JudgeFailed(String),
     /// The judge was not asked, because the user said so or no judge is configured.
@@ -48,7 +48,7 @@ pub enum ChangeNeeded {
 }
 
 impl ChangeNeeded {
-    pub fn in_words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             ChangeNeeded::AddCheck => "it has no check; add one",
             ChangeNeeded::RequireCheck => "it has no required check; make one of its checks required",
@@ -60,18 +60,20 @@ impl ChangeNeeded {
     }
 }
 
-impl Why {
-    pub fn in_words(&self) -> String {
+impl NotScoredReason {
+    pub fn describe(&self) -> String {
         match self {
-            Why::Ended(ended) => ended.in_words().to_owned(),
-            Why::JudgeFailed(why) => format!("the judge gave no usable answer: {why}"),
-            Why::NotJudged(why) => format!("not judged: {why}"),
-            Why::CheckFailed(why) => format!("the check could not be carried out: {why}"),
-            Why::NotTrusted => "its scripts were not trusted".to_owned(),
-            Why::InvalidArm(why) => format!("the arm is not valid: {why}"),
-            Why::NoCheck => Ended::NotStarted.in_words().to_owned(),
-            Why::NoRequiredCheck => "the check could not be carried out: it has no required check".to_owned(),
-            Why::NetworkNotAllowed => {
+            NotScoredReason::Ended(ended) => ended.describe().to_owned(),
+            NotScoredReason::JudgeFailed(why) => format!("the judge gave no usable answer: {why}"),
+            NotScoredReason::NotJudged(why) => format!("not judged: {why}"),
+            NotScoredReason::CheckFailed(why) => format!("the check could not be carried out: {why}"),
+            NotScoredReason::NotTrusted => "its scripts were not trusted".to_owned(),
+            NotScoredReason::InvalidArm(why) => format!("the arm is not valid: {why}"),
+            NotScoredReason::NoCheck => AgentEnding::NotStarted.describe().to_owned(),
+            NotScoredReason::NoRequiredCheck => {
+                "the check could not be carried out: it has no required check".to_owned()
+            }
+            NotScoredReason::NetworkNotAllowed => {
                 "the check could not be carried out: whether links answer is asked only with --allow-network"
                     .to_owned()
             }
@@ -81,15 +83,15 @@ impl Why {
     /// What must be changed before there can be an answer; `None` where running the trial again may give one.
     pub fn change_needed(&self) -> Option<ChangeNeeded> {
         match self {
-            Why::NoCheck => Some(ChangeNeeded::AddCheck),
-            Why::NoRequiredCheck => Some(ChangeNeeded::RequireCheck),
-            Why::NetworkNotAllowed => Some(ChangeNeeded::AllowNetwork),
-            Why::InvalidArm(_) => Some(ChangeNeeded::CorrectArm),
-            Why::Ended(_)
-            | Why::JudgeFailed(_)
-            | Why::NotJudged(_)
-            | Why::CheckFailed(_)
-            | Why::NotTrusted => None,
+            NotScoredReason::NoCheck => Some(ChangeNeeded::AddCheck),
+            NotScoredReason::NoRequiredCheck => Some(ChangeNeeded::RequireCheck),
+            NotScoredReason::NetworkNotAllowed => Some(ChangeNeeded::AllowNetwork),
+            NotScoredReason::InvalidArm(_) => Some(ChangeNeeded::CorrectArm),
+            NotScoredReason::Ended(_)
+            | NotScoredReason::JudgeFailed(_)
+            | NotScoredReason::NotJudged(_)
+            | NotScoredReason::CheckFailed(_)
+            | NotScoredReason::NotTrusted => None,
         }
     }
 }
@@ -97,7 +99,7 @@ impl Why {
 impl Verdict {
     /// The answer to "did all of these hold": any failure is a failure, else any missing answer
     /// is a missing answer. Nothing to hold is not a pass, so the caller says what it is.
-    pub fn all<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<Verdict> {
+    pub fn combine<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<Verdict> {
         let mut answer = None;
         for verdict in verdicts {
             match (verdict, &answer) {
@@ -124,14 +126,14 @@ impl Verdict {
 
 /// What marking one check gives, before it is tied to the check's id.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
+pub struct CheckFinding {
     pub verdict: Verdict,
     pub score: Option<f64>,
     pub rationale: String,
     pub evidence: Vec<String>,
 }
 
-impl Finding {
+impl CheckFinding {
     pub fn new(passed: bool, rationale: impl Into<String>) -> Self {
         Self {
             verdict: if passed { Verdict::Pass } else { Verdict::Fail },
@@ -141,9 +143,9 @@ impl Finding {
         }
     }
 
-    pub fn not_scored(why: Why) -> Self {
+    pub fn not_scored(why: NotScoredReason) -> Self {
         Self {
-            rationale: why.in_words(),
+            rationale: why.describe(),
             verdict: Verdict::NotScored(why),
             score: None,
             evidence: Vec::new(),
@@ -169,7 +171,7 @@ pub struct CheckResult {
     pub score: Option<f64>,
     /// How it was judged; `None` for a check that code decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scale: Option<Scale>,
+    pub scale: Option<ScoreScale>,
     pub rationale: String,
     pub evidence: Vec<String>,
     /// Why the check would pass for trivial reasons, if the judge thinks so.
@@ -180,7 +182,7 @@ pub struct CheckResult {
     pub flags: Vec<String>,
     /// Every answer, where several were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub votes: Vec<Vote>,
+    pub votes: Vec<JudgeVote>,
     /// What the judged checks of its case must reach together, where that decides: then it can fail the
     /// trial though it is not required alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -209,15 +211,15 @@ pub struct CriteriaThresholds {
 impl CriteriaThresholds {
     /// What the judged checks of a trial reached together, beside what they had to, in words; `None`
     /// where they do not decide together or one has no answer.
-    pub fn in_words(checks: &[CheckResult]) -> Option<String> {
+    pub fn describe_result(checks: &[CheckResult]) -> Option<String> {
         let judged: Vec<&CheckResult> = checks.iter().filter(|check| check.criteria.is_some()).collect();
         let Self { min_pass_rate, min_mean_score } = judged.first()?.criteria?;
-        let shares: Vec<f64> = judged.iter().map(|check| check.share()).collect::<Option<_>>()?;
+        let shares: Vec<f64> = judged.iter().map(|check| check.normalised_score()).collect::<Option<_>>()?;
         let (count, mean) = (judged.len(), shares.iter().sum::<f64>() / shares.len() as f64);
         let passed = judged.iter().filter(|check| check.verdict == Verdict::Pass).count();
         let word = |holds: bool| if holds { "enough for" } else { "below" };
         let (share, least) = (passed as f64 / count as f64, min_pass_rate.get());
-        let digits = digits_beside([mean], min_mean_score.get());
+        let digits = decimals_to_compare([mean], min_mean_score.get());
         Some(format!(
             "{passed} of {count} passed, {} the required share of {least}; mean score {mean:.digits$}, {} the required {}",
             word(share >= least),
@@ -240,29 +242,29 @@ impl CheckResult {
 
     /// What the result of this check is worth for the trial, in words to stand behind its name: whether it is
     /// optional or one of several criteria that count together, and its score if it has one.
-    pub fn weight(&self) -> String {
+    pub fn describe_weight(&self) -> String {
         let kind = match (self.criteria.is_some(), self.required) {
             (true, _) => Some("criterion".to_owned()),
             (false, true) => None,
             (false, false) => Some("optional".to_owned()),
         };
-        let score = self.scale.zip(self.score).filter(|(scale, _)| *scale != Scale::PassFail);
+        let score = self.scale.zip(self.score).filter(|(scale, _)| *scale != ScoreScale::PassFail);
         let score = score.map(|(scale, score)| {
-            let digits = if scale == Scale::Unit { 2 } else { 0 };
-            format!("score {score:.digits$}, passes from {}", scale.passes_from())
+            let digits = if scale == ScoreScale::Unit { 2 } else { 0 };
+            format!("score {score:.digits$}, passes from {}", scale.lowest_passing_score())
         });
         let words: Vec<String> = kind.into_iter().chain(score).collect();
         if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
     }
 
     /// A judged check's score between 0 and 1, whatever its scale. `None` where there is none.
-    pub fn share(&self) -> Option<f64> {
+    pub fn normalised_score(&self) -> Option<f64> {
         match (self.scale?, &self.verdict, self.score) {
             (_, Verdict::NotScored(_), _) => None,
-            (Scale::PassFail, Verdict::Pass, _) => Some(1.0),
-            (Scale::PassFail, Verdict::Fail, _) => Some(0.0),
-            (Scale::OneToFive, _, score) => score.map(|score| (score - 1.0) / 4.0),
-            (Scale::Unit, _, score) => score,
+            (ScoreScale::PassFail, Verdict::Pass, _) => Some(1.0),
+            (ScoreScale::PassFail, Verdict::Fail, _) => Some(0.0),
+            (ScoreScale::OneToFive, _, score) => score.map(|score| (score - 1.0) / 4.0),
+            (ScoreScale::Unit, _, score) => score,
         }
     }
 }
@@ -273,7 +275,7 @@ mod tests {
 
     #[test]
     fn an_absent_answer_is_neither_pass_nor_fail() {
-        let none = Verdict::NotScored(Why::NotTrusted);
+        let none = Verdict::NotScored(NotScoredReason::NotTrusted);
         for (verdicts, expected) in [
             (vec![], None),
             (vec![Verdict::Pass], Some(Verdict::Pass)),
@@ -282,7 +284,7 @@ mod tests {
             (vec![none.clone(), Verdict::Fail], Some(Verdict::Fail)),
             (vec![Verdict::Fail, none.clone()], Some(Verdict::Fail)),
         ] {
-            assert_eq!(Verdict::all(&verdicts), expected, "{verdicts:?}");
+            assert_eq!(Verdict::combine(&verdicts), expected, "{verdicts:?}");
         }
     }
 }

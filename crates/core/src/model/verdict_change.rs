@@ -37,7 +37,7 @@ pub fn changed_verdicts(
     let mut changes = Vec::new();
     if old.verdict != new.verdict {
         let why = match &new.verdict {
-            Verdict::NotScored(why) => why.in_words(),
+            Verdict::NotScored(why) => why.describe(),
             Verdict::Pass | Verdict::Fail => "its checks decide so".to_owned(),
         };
         changes.push(change(None, Some(&old.verdict), Some(&new.verdict), why));

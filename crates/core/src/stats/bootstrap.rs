@@ -1,4 +1,4 @@
-use super::Random;
+use super::SeededRandom;
 use super::proportion::Interval;
 
 const RESAMPLES: usize = 2000;
@@ -16,7 +16,7 @@ pub fn bootstrap_ratio<C>(
     if cases.len() < 2 {
         return None;
     }
-    let mut random = Random::new(seed);
+    let mut random = SeededRandom::new(seed);
     let mut drawn = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
         let picked: Vec<&C> = (0..cases.len()).map(|_| &cases[random.position(cases.len())]).collect();
@@ -28,7 +28,7 @@ pub fn bootstrap_ratio<C>(
     drawn.sort_by(f64::total_cmp);
     let last = drawn.len() - 1;
     let at = |share: f64| drawn[((share * last as f64).round() as usize).min(last)];
-    Some(Interval { low: at(alpha / 2.0), high: at(1.0 - alpha / 2.0) }.with(value))
+    Some(Interval { low: at(alpha / 2.0), high: at(1.0 - alpha / 2.0) }.extended_to(value))
 }
 
 #[cfg(test)]

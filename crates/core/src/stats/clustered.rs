@@ -32,7 +32,7 @@ pub struct StandardErrors {
 /// `None` where there are not two runs.
 pub fn standard_errors(clusters: &[Cluster]) -> Option<StandardErrors> {
     let counted = || clusters.iter().filter(|cluster| cluster.runs > 0);
-    let (passed, runs) = totals(clusters);
+    let (passed, runs) = total_passed_and_runs(clusters);
     if runs < 2.0 {
         return None;
     }
@@ -46,7 +46,7 @@ pub fn standard_errors(clusters: &[Cluster]) -> Option<StandardErrors> {
     Some(StandardErrors { naive, clustered, corrected })
 }
 
-fn totals(clusters: &[Cluster]) -> (f64, f64) {
+fn total_passed_and_runs(clusters: &[Cluster]) -> (f64, f64) {
     let passed: u64 = clusters.iter().map(|cluster| cluster.passed).sum();
     let runs: u64 = clusters.iter().map(|cluster| cluster.runs).sum();
     (passed as f64, runs as f64)
@@ -56,7 +56,7 @@ fn totals(clusters: &[Cluster]) -> (f64, f64) {
 /// worth: at least the number of cases, at most the number of runs. Cases that are each unanimous
 /// count once, so that repeating what never varies does not narrow anything.
 pub fn clustered_rate(clusters: &[Cluster], alpha: f64) -> Option<(f64, Interval)> {
-    let (passed, runs) = totals(clusters);
+    let (passed, runs) = total_passed_and_runs(clusters);
     if runs == 0.0 {
         return None;
     }
@@ -75,7 +75,7 @@ mod tests {
     use proptest::prelude::{prop, prop_assert, proptest};
 
     use super::*;
-    use crate::stats::testing::near;
+    use crate::stats::testing::assert_near;
 
     fn clusters(of: &[(u64, u64)]) -> Vec<Cluster> {
         of.iter().map(|(passed, runs)| Cluster::new(*passed, *runs)).collect()
@@ -84,9 +84,9 @@ mod tests {
     #[test]
     fn golden_standard_errors() {
         let errors = standard_errors(&clusters(&[(3, 3), (0, 3), (2, 3), (1, 3)])).expect("errors");
-        near(errors.naive, 0.15076);
-        near(errors.clustered, 0.18634);
-        near(errors.corrected.expect("several clusters"), 0.21517);
+        assert_near(errors.naive, 0.15076);
+        assert_near(errors.clustered, 0.18634);
+        assert_near(errors.corrected.expect("several clusters"), 0.21517);
     }
 
     #[test]
@@ -95,7 +95,7 @@ mod tests {
         let often = clustered_rate(&clusters(&[(9, 9), (9, 9), (0, 9), (9, 9)]), 0.05);
         assert_eq!(once, often);
         let all = clustered_rate(&clusters(&[(5, 5), (5, 5), (5, 5)]), 0.05).expect("a rate");
-        near(all.1.low, 0.4385);
+        assert_near(all.1.low, 0.4385);
     }
 
     #[test]

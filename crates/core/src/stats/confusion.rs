@@ -30,13 +30,13 @@ impl Confusion {
     }
 
     /// Whether every run of it went the same way.
-    fn is_unanimous(self) -> bool {
+    fn has_one_outcome(self) -> bool {
         [self.tp, self.fp, self.tn, self.fn_].iter().filter(|count| **count > 0).count() < 2
     }
 }
 
 /// A figure of a confusion, as a part and its whole. Nothing of nothing is undefined.
-type Figure = fn(Confusion) -> (u64, u64);
+type ConfusionMeasure = fn(Confusion) -> (u64, u64);
 
 fn precision(of: Confusion) -> (u64, u64) {
     (of.tp, of.tp + of.fp)
@@ -60,7 +60,7 @@ fn jaccard(of: Confusion) -> (u64, u64) {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rates {
+pub struct ConfusionRates {
     pub precision: Estimate,
     pub recall: Estimate,
     pub f1: Estimate,
@@ -69,49 +69,51 @@ pub struct Rates {
 
 /// The rates over all cases. Their intervals draw cases, not runs, because the runs of a case hang
 /// together; where every case is unanimous, each counts once.
-pub fn rates(cases: &[Confusion], alpha: f64) -> Rates {
-    let Confusion { fp, tn, .. } = total(cases.iter().copied());
-    let recall = rate(cases, recall, alpha);
+pub fn rates(cases: &[Confusion], alpha: f64) -> ConfusionRates {
+    let Confusion { fp, tn, .. } = sum_confusions(cases.iter().copied());
+    let recall = rate_of_measure(cases, recall, alpha);
     // Where no run could have activated the skill wrongly, that none did says nothing.
     if fp + tn == 0 {
         let undefined = Estimate::undefined(0);
-        return Rates { precision: undefined, recall, f1: undefined, accuracy: undefined };
+        return ConfusionRates { precision: undefined, recall, f1: undefined, accuracy: undefined };
     }
-    Rates {
-        precision: rate(cases, precision, alpha),
+    ConfusionRates {
+        precision: rate_of_measure(cases, precision, alpha),
         recall,
-        accuracy: rate(cases, accuracy, alpha),
+        accuracy: rate_of_measure(cases, accuracy, alpha),
         f1: f1_rate(cases, alpha),
     }
 }
 
-fn rate(cases: &[Confusion], figure: Figure, alpha: f64) -> Estimate {
-    let (value, n) = value_of(figure, total(cases.iter().copied()));
-    Estimate::new(value, interval(cases, figure, alpha).map(|at| (at.low, at.high)), n)
+fn rate_of_measure(cases: &[Confusion], figure: ConfusionMeasure, alpha: f64) -> Estimate {
+    let (value, n) = measure_value(figure, sum_confusions(cases.iter().copied()));
+    Estimate::new(value, interval_of_measure(cases, figure, alpha).map(|at| (at.low, at.high)), n)
 }
 
 fn f1_rate(cases: &[Confusion], alpha: f64) -> Estimate {
-    let all = total(cases.iter().copied());
-    let (value, _) = value_of(f1, all);
-    let unanimous = cases.iter().all(|case| case.is_unanimous());
+    let all = sum_confusions(cases.iter().copied());
+    let (value, _) = measure_value(f1, all);
+    let unanimous = cases.iter().all(|case| case.has_one_outcome());
     let found = match unanimous {
-        true => interval(cases, jaccard, alpha).map(|at| {
+        true => interval_of_measure(cases, jaccard, alpha).map(|at| {
             let f1_of = |share: f64| 2.0 * share / (1.0 + share);
             Interval { low: f1_of(at.low), high: f1_of(at.high) }
         }),
-        false => interval(cases, f1, alpha),
+        false => interval_of_measure(cases, f1, alpha),
     };
-    let held = found.zip(value).map(|(at, value)| at.with(value));
+    let held = found.zip(value).map(|(at, value)| at.extended_to(value));
     Estimate::new(value, held.map(|at| (at.low, at.high)), jaccard(all).1)
 }
 
-fn interval(cases: &[Confusion], figure: Figure, alpha: f64) -> Option<Interval> {
+fn interval_of_measure(cases: &[Confusion], figure: ConfusionMeasure, alpha: f64) -> Option<Interval> {
     let counted: Vec<Confusion> = cases.iter().copied().filter(|case| figure(*case).1 > 0).collect();
-    if counted.iter().all(|case| case.is_unanimous()) && counted.len() > 1 {
+    if counted.iter().all(|case| case.has_one_outcome()) && counted.len() > 1 {
         let whole = counted.iter().filter(|case| figure(**case).0 > 0).count();
         let at = wilson(whole as u64, counted.len() as u64, alpha)?;
         // Cases with more runs weigh more in the value than here.
-        return value_of(figure, total(counted.into_iter())).0.map(|value| at.with(value));
+        return measure_value(figure, sum_confusions(counted.into_iter()))
+            .0
+            .map(|value| at.extended_to(value));
     }
     match counted.as_slice() {
         [] => None,
@@ -120,24 +122,29 @@ fn interval(cases: &[Confusion], figure: Figure, alpha: f64) -> Option<Interval>
             let (part, whole) = figure(*one);
             clustered_rate(&[Cluster::new(part, whole)], alpha).map(|(_, at)| at)
         }
-        _ => bootstrap_ratio(&counted, |drawn| value_of(figure, total(drawn.copied())).0, alpha, SEED),
+        _ => bootstrap_ratio(
+            &counted,
+            |drawn| measure_value(figure, sum_confusions(drawn.copied())).0,
+            alpha,
+            SEED,
+        ),
     }
 }
 
 /// Any number would do; it must only stay the same.
 const SEED: u64 = 1;
 
-fn total(cases: impl Iterator<Item = Confusion>) -> Confusion {
+fn sum_confusions(cases: impl Iterator<Item = Confusion>) -> Confusion {
     cases.fold(Confusion::default(), Confusion::plus)
 }
 
-fn value_of(figure: Figure, of: Confusion) -> (Option<f64>, u64) {
+fn measure_value(figure: ConfusionMeasure, of: Confusion) -> (Option<f64>, u64) {
     let (part, whole) = figure(of);
     ((whole > 0).then(|| part as f64 / whole as f64), whole)
 }
 
 /// The word for a precision or a recall.
-pub fn rate_band(value: f64) -> &'static str {
+pub fn describe_rate(value: f64) -> &'static str {
     match value {
         _ if value >= 1.0 => "Perfect",
         _ if value >= 0.8 => "Good",
@@ -147,7 +154,7 @@ pub fn rate_band(value: f64) -> &'static str {
 }
 
 /// The word for an F1.
-pub fn f1_band(value: f64) -> &'static str {
+pub fn describe_f1(value: f64) -> &'static str {
     match value {
         _ if value >= 0.9 => "Excellent",
         _ if value >= 0.8 => "Good",
@@ -161,7 +168,7 @@ mod tests {
     use proptest::prelude::{ProptestConfig, prop, prop_assert, proptest};
 
     use super::*;
-    use crate::stats::testing::near;
+    use crate::stats::testing::assert_near;
 
     fn confusion(tp: u64, fp: u64, tn: u64, fn_: u64) -> Confusion {
         Confusion { tp, fp, tn, fn_ }
@@ -194,7 +201,7 @@ mod tests {
             ] {
                 assert_eq!(estimate.value.is_some(), expected.is_some(), "{tp} {fp} {tn} {fn_}");
                 if let (Some(value), Some(expected)) = (estimate.value, expected) {
-                    near(value, expected);
+                    assert_near(value, expected);
                 }
             }
         }
@@ -204,12 +211,12 @@ mod tests {
     fn unanimous_cases_count_once_however_often_they_ran() {
         let cases = vec![confusion(5, 0, 0, 0); 4];
         let found = rates(&cases, 0.05).recall;
-        near(found.low.expect("an end"), 0.5101);
+        assert_near(found.low.expect("an end"), 0.5101);
         assert_eq!((found.value, found.high, found.n), (Some(1.0), Some(1.0), 20));
         let mixed = [cases, vec![confusion(0, 0, 0, 5), confusion(0, 0, 5, 0)]].concat();
         let found = rates(&mixed, 0.05);
-        near(found.recall.low.expect("an end"), 0.3755);
-        near(found.f1.low.expect("an end"), 2.0 * 0.37553 / 1.37553);
+        assert_near(found.recall.low.expect("an end"), 0.3755);
+        assert_near(found.f1.low.expect("an end"), 2.0 * 0.37553 / 1.37553);
     }
 
     #[test]
@@ -224,7 +231,7 @@ mod tests {
             (0.5, "Needs work", "Needs improvement"),
             (0.49, "Poor", "Needs improvement"),
         ] {
-            assert_eq!((rate_band(value), f1_band(value)), (of_rate, of_f1), "{value}");
+            assert_eq!((describe_rate(value), describe_f1(value)), (of_rate, of_f1), "{value}");
         }
     }
 

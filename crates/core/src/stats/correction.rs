@@ -25,7 +25,7 @@ mod tests {
     use proptest::prelude::{prop, prop_assert, proptest};
 
     use super::*;
-    use crate::stats::testing::near;
+    use crate::stats::testing::assert_near;
 
     #[test]
     fn by_hand() {
@@ -37,7 +37,7 @@ mod tests {
         ] {
             let corrected = holm(&chances);
             assert_eq!(corrected.len(), chances.len());
-            corrected.iter().zip(expected).for_each(|(actual, expected)| near(*actual, expected));
+            corrected.iter().zip(expected).for_each(|(actual, expected)| assert_near(*actual, expected));
         }
     }
 
@@ -49,7 +49,7 @@ mod tests {
             (vec![0.0079; 3], 0.05 / 3.0),
             (vec![0.03, 0.03, 0.03], 0.05 / 2.0),
         ] {
-            near(tarone(&least, 0.05), expected);
+            assert_near(tarone(&least, 0.05), expected);
         }
     }
 

@@ -6,16 +6,16 @@ use super::clustered::Cluster;
 /// both ways are equally likely. Two-sided. 1 when none differ.
 pub fn mcnemar(one_way: u64, other_way: u64) -> f64 {
     let (n, fewer) = (one_way + other_way, one_way.min(other_way));
-    (2.0 * at_most(fewer, n)).min(1.0)
+    (2.0 * chance_of_at_most(fewer, n)).min(1.0)
 }
 
 /// The same, asked only whether there are this many wins or more.
 pub fn sign_test(wins: u64, losses: u64) -> f64 {
-    at_most(losses, wins + losses)
+    chance_of_at_most(losses, wins + losses)
 }
 
 /// The chance of at most `k` heads in `n` tosses.
-fn at_most(k: u64, n: u64) -> f64 {
+fn chance_of_at_most(k: u64, n: u64) -> f64 {
     let logs = log_factorials(n);
     let choose = |k: usize| logs[n as usize] - logs[k] - logs[n as usize - k];
     (0..=k.min(n) as usize)
@@ -27,17 +27,17 @@ fn at_most(k: u64, n: u64) -> f64 {
 /// Whether two counts could have come from the same chance: two-sided, the sum over all tables that
 /// are as unlikely as this one or more. 1 when either side has no runs.
 pub fn fisher(a_passed: u64, a_runs: u64, b_passed: u64, b_runs: u64) -> f64 {
-    stratified(&[(Cluster::new(a_passed, a_runs), Cluster::new(b_passed, b_runs))])
+    stratified_test(&[(Cluster::new(a_passed, a_runs), Cluster::new(b_passed, b_runs))])
 }
 
 /// The same over several cases, each with a chance of its own. One case is Fisher's test; cases run
 /// once on each side are McNemar's.
-pub fn stratified(cases: &[(Cluster, Cluster)]) -> f64 {
+pub fn stratified_test(cases: &[(Cluster, Cluster)]) -> f64 {
     let mut chances = vec![1.0];
     let mut seen = 0;
     for (a, b) in cases {
         let (least, own) = hypergeometric(a.runs, b.runs, a.passed + b.passed);
-        chances = convolved(&chances, &own);
+        chances = convolve(&chances, &own);
         seen += a.passed.saturating_sub(least) as usize;
     }
     let Some(here) = chances.get(seen).copied() else { return 1.0 };
@@ -58,7 +58,7 @@ fn hypergeometric(a_runs: u64, b_runs: u64, passes: u64) -> (u64, Vec<f64>) {
     (least, (least..=most).map(chance).collect())
 }
 
-pub(super) fn convolved(a: &[f64], b: &[f64]) -> Vec<f64> {
+pub(super) fn convolve(a: &[f64], b: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; a.len() + b.len() - 1];
     for (i, x) in a.iter().enumerate() {
         for (j, y) in b.iter().enumerate() {
@@ -81,17 +81,17 @@ mod tests {
     use proptest::prelude::{prop, prop_assert, proptest};
 
     use super::*;
-    use crate::stats::testing::near;
+    use crate::stats::testing::assert_near;
 
     #[test]
     fn golden_mcnemar_and_sign() {
         for (one, other, expected) in
             [(5, 0, 0.0625), (6, 0, 0.03125), (9, 1, 0.02148), (36, 24, 0.1550), (0, 0, 1.0), (3, 3, 1.0)]
         {
-            near(mcnemar(one, other), expected);
-            near(mcnemar(other, one), expected);
+            assert_near(mcnemar(one, other), expected);
+            assert_near(mcnemar(other, one), expected);
         }
-        near(sign_test(5, 0), 0.03125);
+        assert_near(sign_test(5, 0), 0.03125);
     }
 
     #[test]
@@ -103,8 +103,8 @@ mod tests {
             (1, 1, 0, 1, 1.0),
             (0, 0, 3, 3, 1.0),
         ] {
-            near(fisher(a, a_runs, b, b_runs), expected);
-            near(fisher(b, b_runs, a, a_runs), expected);
+            assert_near(fisher(a, a_runs, b, b_runs), expected);
+            assert_near(fisher(b, b_runs, a, a_runs), expected);
         }
     }
 
@@ -116,7 +116,7 @@ mod tests {
             let loss = std::iter::repeat_n((fail, pass), losses);
             let tie = std::iter::repeat_n((pass, pass), ties);
             let cases: Vec<_> = win.chain(loss).chain(tie).collect();
-            near(stratified(&cases), mcnemar(wins as u64, losses as u64));
+            assert_near(stratified_test(&cases), mcnemar(wins as u64, losses as u64));
         }
     }
 
@@ -124,10 +124,10 @@ mod tests {
         #[test]
         fn chances_are_chances(of in prop::collection::vec(((0u64..6, 0u64..6), (0u64..6, 0u64..6)), 0..8)) {
             let cases: Vec<_> = of.iter().map(|((a, n), (b, m))| (Cluster::new(*a, *n), Cluster::new(*b, *m))).collect();
-            let p = stratified(&cases);
+            let p = stratified_test(&cases);
             prop_assert!((0.0..=1.0).contains(&p), "{}", p);
             let swapped: Vec<_> = cases.iter().map(|(a, b)| (*b, *a)).collect();
-            prop_assert!((stratified(&swapped) - p).abs() < 1e-9);
+            prop_assert!((stratified_test(&swapped) - p).abs() < 1e-9);
         }
     }
 }

@@ -33,7 +33,8 @@ pub fn kappa(table: [[u64; 2]; 2], alpha: f64) -> Option<Kappa> {
     let last = (value - chance * (1.0 - value)).powi(2);
     let error = ((own + other - last).max(0.0) / n).sqrt() / (1.0 - chance);
     let reach = quantile::normal(1.0 - alpha / 2.0) * error;
-    let interval = Interval { low: value - reach, high: value + reach }.within(-1.0, 1.0).with(value);
+    let interval =
+        Interval { low: value - reach, high: value + reach }.clamped_to(-1.0, 1.0).extended_to(value);
     Some(Kappa { value, agreement, interval })
 }
 
@@ -42,20 +43,20 @@ mod tests {
     use proptest::prelude::{prop_assert, proptest};
 
     use super::*;
-    use crate::stats::testing::near;
+    use crate::stats::testing::assert_near;
 
     #[test]
     fn golden_kappa() {
         for (table, expected) in
             [([[20, 5], [10, 15]], 0.4), ([[45, 15], [25, 15]], 0.1304), ([[25, 35], [5, 35]], 0.2593)]
         {
-            near(kappa(table, 0.05).expect("defined").value, expected);
+            assert_near(kappa(table, 0.05).expect("defined").value, expected);
         }
         // The same by hand: the variance is 0.016128.
         let found = kappa([[20, 5], [10, 15]], 0.05).expect("defined");
-        near(found.interval.low, 0.1511);
-        near(found.interval.high, 0.6489);
-        near(found.agreement, 0.7);
+        assert_near(found.interval.low, 0.1511);
+        assert_near(found.interval.high, 0.6489);
+        assert_near(found.agreement, 0.7);
     }
 
     #[test]

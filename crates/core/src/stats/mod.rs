@@ -8,9 +8,9 @@ mod clustered;
 mod confusion;
 mod correction;
 mod exact;
-mod foretold;
 mod kappa;
 mod paired;
+mod pass_prediction;
 mod passing;
 mod power;
 mod proportion;
@@ -22,22 +22,23 @@ mod testing;
 
 pub use bootstrap::bootstrap_ratio;
 pub use clustered::{Cluster, StandardErrors, clustered_rate, standard_errors};
-pub use confusion::{Confusion, Rates, f1_band, rate_band, rates};
+pub use confusion::{Confusion, ConfusionRates, describe_f1, describe_rate, rates};
 pub use correction::{holm, tarone};
-pub use exact::{fisher, mcnemar, sign_test, stratified};
-pub use foretold::as_few;
+pub use exact::{fisher, mcnemar, sign_test, stratified_test};
 pub use kappa::{Kappa, kappa};
 pub use paired::{
-    Comparison, MARGIN, Pair, compare, is_no_difference, mean_difference, rate_difference, together,
+    CasePair, DEFAULT_MARGIN, PairedComparison, compare_pairs, correct_comparisons, is_no_difference,
+    mean_difference, rate_difference,
 };
+pub use pass_prediction::chance_of_so_few;
 pub use passing::{pass_at_k, pass_hat_k};
 pub use power::{
-    Design, Question, Sought, Variances, answer, cases_for, detectable, needed_cases, repeats_for, simulated,
-    simulated_power,
+    ComparisonDesign, PowerQuestion, PowerUnknown, Variances, answer_power_question, detectable_effect,
+    fewest_cases, fewest_repeats, needed_cases, simulate_pairs, simulated_power,
 };
 pub use proportion::{Interval, clopper_pearson, wilson, wilson_effective};
-pub use random::Random;
-pub use sequential::{Decision, Sprt};
+pub use random::SeededRandom;
+pub use sequential::{Sprt, SprtDecision};
 
 /// The chance of a false alarm that everything here allows unless told otherwise.
 pub const ALPHA: f64 = 0.05;

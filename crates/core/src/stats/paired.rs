@@ -2,20 +2,20 @@
 
 use super::clustered::Cluster;
 use super::correction::holm;
-use super::exact::stratified;
+use super::exact::stratified_test;
 use super::power::{Variances, needed_cases};
 use super::proportion::{Interval, wilson_effective};
 use super::quantile;
-use crate::model::{Compared, Estimate};
+use crate::model::{ComparisonVerdict, Estimate};
 
 /// One case, done both ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pair {
+pub struct CasePair {
     pub before: Cluster,
     pub after: Cluster,
 }
 
-impl Pair {
+impl CasePair {
     /// How much more passes after than before. `None` where one of them says nothing.
     pub fn difference(self) -> Option<f64> {
         Some(self.after.share()? - self.before.share()?)
@@ -23,7 +23,7 @@ impl Pair {
 
     /// How likely chance alone would make the two differ so much.
     pub fn chance(self) -> f64 {
-        stratified(&[self.sides()])
+        stratified_test(&[self.clusters()])
     }
 
     /// The same with as many passes and runs, had they differed as much as they could.
@@ -31,13 +31,13 @@ impl Pair {
         let passed = self.before.passed + self.after.passed;
         let most = |side: Cluster, other: Cluster| {
             let own = passed.min(side.runs);
-            stratified(&[(Cluster::new(own, side.runs), Cluster::new(passed - own, other.runs))])
+            stratified_test(&[(Cluster::new(own, side.runs), Cluster::new(passed - own, other.runs))])
         };
         most(self.before, self.after).min(most(self.after, self.before))
     }
 
     /// How likely runs that pass at this rate, whatever is done, differ so much.
-    pub fn chance_at(self, rate: f64) -> f64 {
+    pub fn chance_at_rate(self, rate: f64) -> f64 {
         let Some(seen) = self.difference() else { return 1.0 };
         let (before, after) = (binomial(self.before.runs, rate), binomial(self.after.runs, rate));
         let share = |count: usize, of: u64| count as f64 / of as f64;
@@ -53,33 +53,38 @@ impl Pair {
         chance.clamp(0.0, 1.0)
     }
 
-    fn sides(self) -> (Cluster, Cluster) {
+    fn clusters(self) -> (Cluster, Cluster) {
         (self.after, self.before)
     }
 }
 
 /// What a comparison comes to.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Comparison {
+pub struct PairedComparison {
     /// After minus before, over the cases that both did.
     pub difference: Estimate,
     /// How likely chance alone would make such a difference.
     pub chance: f64,
-    pub verdict: Compared,
+    pub verdict: ComparisonVerdict,
     /// About how many runs more would tell, where these do not.
     pub more_runs: Option<u64>,
     /// The difference that so many runs would find: the one that was seen, or the margin if that is larger.
-    pub sought: Option<f64>,
+    pub detectable_difference: Option<f64>,
 }
 
 /// Comparisons that are looked at together: each has to be clearer than one alone.
-pub fn together(found: &mut [Comparison], alpha: f64) {
+pub fn correct_comparisons(found: &mut [PairedComparison], alpha: f64) {
     let corrected = holm(&found.iter().map(|one| one.chance).collect::<Vec<_>>());
     for (one, chance) in found.iter_mut().zip(corrected) {
         one.chance = chance;
         match one.verdict {
-            Compared::Better | Compared::Worse if chance > alpha => one.verdict = Compared::Inconclusive,
-            Compared::Better | Compared::Worse | Compared::Equivalent | Compared::Inconclusive => {}
+            ComparisonVerdict::Better | ComparisonVerdict::Worse if chance > alpha => {
+                one.verdict = ComparisonVerdict::Inconclusive
+            }
+            ComparisonVerdict::Better
+            | ComparisonVerdict::Worse
+            | ComparisonVerdict::Equivalent
+            | ComparisonVerdict::Inconclusive => {}
         }
     }
 }
@@ -102,85 +107,91 @@ pub fn mean_difference(differences: &[f64], alpha: f64) -> Estimate {
         return Estimate::undefined(0);
     }
     let value = differences.iter().sum::<f64>() / count as f64;
-    let reach = quantile::student(alpha, count - 1).zip(error(differences, value));
+    let reach = quantile::student(alpha, count - 1).zip(standard_error(differences, value));
     let interval = reach.map(|(reach, error)| (value - reach * error, value + reach * error));
     Estimate::new(Some(value), interval, count)
 }
 
 /// Differences smaller than this do not matter, unless someone says otherwise.
-pub const MARGIN: f64 = 0.1;
+pub const DEFAULT_MARGIN: f64 = 0.1;
 
 /// From so many runs on, the spread of the cases alone decides; below, an exact test has to agree.
 pub const MANY_RUNS: u64 = 400;
 
 /// Compares cases done before and after. The interval is that of a mean over cases, so it is about
 /// cases like these and not only about these runs.
-pub fn compare(pairs: &[Pair], margin: f64, alpha: f64) -> Comparison {
-    let told: Vec<Pair> = pairs.iter().copied().filter(|pair| pair.difference().is_some()).collect();
+pub fn compare_pairs(pairs: &[CasePair], margin: f64, alpha: f64) -> PairedComparison {
+    let told: Vec<CasePair> = pairs.iter().copied().filter(|pair| pair.difference().is_some()).collect();
     let differences: Vec<f64> = told.iter().filter_map(|pair| pair.difference()).collect();
     let runs: u64 = told.iter().map(|pair| pair.before.runs + pair.after.runs).sum();
     if told.is_empty() {
         let difference = Estimate::undefined(0);
-        return Comparison {
+        return PairedComparison {
             difference,
             chance: 1.0,
-            verdict: Compared::Inconclusive,
+            verdict: ComparisonVerdict::Inconclusive,
             more_runs: None,
-            sought: None,
+            detectable_difference: None,
         };
     }
     let value = differences.iter().sum::<f64>() / differences.len() as f64;
-    let chance = chance(&told, &differences, value, runs);
-    let spread = interval(&told, &differences, value, alpha);
+    let chance = chance_of_difference(&told, &differences, value, runs);
+    let spread = interval_of_difference(&told, &differences, value, alpha);
     // What the exact test cannot rule out is not ruled out.
-    let interval = spread.map(|at| if chance > alpha { at.with(0.0) } else { at });
-    let verdict = interval.map_or(Compared::Inconclusive, |at| verdict(at, margin));
+    let interval = spread.map(|at| if chance > alpha { at.extended_to(0.0) } else { at });
+    let verdict = interval.map_or(ComparisonVerdict::Inconclusive, |at| verdict_of_interval(at, margin));
     let difference = Estimate::new(Some(value), interval.map(|at| (at.low, at.high)), told.len() as u64);
     let more_runs = match verdict {
-        Compared::Inconclusive => interval.and_then(|at| more_runs(at, &told, value, margin, alpha)),
-        Compared::Better | Compared::Worse | Compared::Equivalent => None,
+        ComparisonVerdict::Inconclusive => interval.and_then(|at| more_runs(at, &told, value, margin, alpha)),
+        ComparisonVerdict::Better | ComparisonVerdict::Worse | ComparisonVerdict::Equivalent => None,
     };
     let sought = more_runs.map(|_| value.abs().max(margin));
-    Comparison { difference, chance, verdict, more_runs, sought }
+    PairedComparison { difference, chance, verdict, more_runs, detectable_difference: sought }
 }
 
 /// How likely chance alone would make such a difference: counted out, or from the spread of many runs.
-fn chance(told: &[Pair], differences: &[f64], value: f64, runs: u64) -> f64 {
-    match error(differences, value) {
+fn chance_of_difference(told: &[CasePair], differences: &[f64], value: f64, runs: u64) -> f64 {
+    match standard_error(differences, value) {
         Some(error) if runs >= MANY_RUNS => quantile::student_chance(value / error, told.len() as u64 - 1),
-        Some(_) | None => stratified(&told.iter().map(|pair| pair.sides()).collect::<Vec<_>>()),
+        Some(_) | None => stratified_test(&told.iter().map(|pair| pair.clusters()).collect::<Vec<_>>()),
     }
 }
 
 /// The standard error of the mean difference. `None` where the cases show no spread.
-fn error(differences: &[f64], mean: f64) -> Option<f64> {
+fn standard_error(differences: &[f64], mean: f64) -> Option<f64> {
     let count = differences.len() as f64;
     let squares: f64 = differences.iter().map(|difference| (difference - mean).powi(2)).sum();
     (squares > 1e-12).then(|| (squares / (count - 1.0) / count).sqrt())
 }
 
-fn verdict(at: Interval, margin: f64) -> Compared {
+fn verdict_of_interval(at: Interval, margin: f64) -> ComparisonVerdict {
     match at {
-        _ if at.low > 0.0 => Compared::Better,
-        _ if at.high < 0.0 => Compared::Worse,
-        _ if at.low >= -margin && at.high <= margin => Compared::Equivalent,
-        _ => Compared::Inconclusive,
+        _ if at.low > 0.0 => ComparisonVerdict::Better,
+        _ if at.high < 0.0 => ComparisonVerdict::Worse,
+        _ if at.low >= -margin && at.high <= margin => ComparisonVerdict::Equivalent,
+        _ => ComparisonVerdict::Inconclusive,
     }
 }
 
-fn interval(told: &[Pair], differences: &[f64], value: f64, alpha: f64) -> Option<Interval> {
-    let found = match quantile::student(alpha, told.len() as u64 - 1).zip(error(differences, value)) {
+fn interval_of_difference(
+    told: &[CasePair],
+    differences: &[f64],
+    value: f64,
+    alpha: f64,
+) -> Option<Interval> {
+    let found = match quantile::student(alpha, told.len() as u64 - 1).zip(standard_error(differences, value))
+    {
         Some((reach, error)) => Interval { low: value - reach * error, high: value + reach * error },
         // Cases that all differ alike show no spread, and one case cannot: the rates themselves say
         // how sure they are, cases counted once if there are several.
-        None => from_rates(told, value, alpha)?,
+        None => interval_from_rates(told, value, alpha)?,
     };
-    Some(found.within(-1.0, 1.0).with(value))
+    Some(found.clamped_to(-1.0, 1.0).extended_to(value))
 }
 
 /// The interval of a difference from those of the two rates (Newcombe's).
-fn from_rates(told: &[Pair], value: f64, alpha: f64) -> Option<Interval> {
-    let side = |of: fn(&Pair) -> Cluster| {
+fn interval_from_rates(told: &[CasePair], value: f64, alpha: f64) -> Option<Interval> {
+    let side = |of: fn(&CasePair) -> Cluster| {
         let shares: Vec<f64> = told.iter().filter_map(|pair| of(pair).share()).collect();
         let share = shares.iter().sum::<f64>() / shares.len() as f64;
         let points = if let [one] = told { of(one).runs as f64 } else { told.len() as f64 };
@@ -217,8 +228,8 @@ pub fn is_no_difference(difference: f64) -> bool {
 
 /// Runs in all that would make a difference like this one visible four times in five, less those
 /// there are. A difference below the margin is not looked for; its absence is.
-fn more_runs(at: Interval, told: &[Pair], value: f64, margin: f64, alpha: f64) -> Option<u64> {
-    let sides = |of: fn(&Pair) -> Cluster| told.iter().map(of);
+fn more_runs(at: Interval, told: &[CasePair], value: f64, margin: f64, alpha: f64) -> Option<u64> {
+    let sides = |of: fn(&CasePair) -> Cluster| told.iter().map(of);
     let runs: u64 = sides(|pair| pair.before).chain(sides(|pair| pair.after)).map(|side| side.runs).sum();
     if is_no_difference(value) {
         return runs_for_margin(told, runs, margin, alpha);
@@ -236,12 +247,12 @@ fn more_runs(at: Interval, told: &[Pair], value: f64, margin: f64, alpha: f64) -
 
 /// The same where no difference was seen: nothing about its spread is known, so the rates alone say what
 /// it would take to see one as large as the margin.
-fn runs_for_margin(told: &[Pair], runs: u64, margin: f64, alpha: f64) -> Option<u64> {
+fn runs_for_margin(told: &[CasePair], runs: u64, margin: f64, alpha: f64) -> Option<u64> {
     let passed: u64 = told.iter().map(|pair| pair.before.passed + pair.after.passed).sum();
     let rate = passed as f64 / runs as f64;
     let other = if rate > 0.5 { rate - margin } else { rate + margin };
     let of = |rate: f64| (rate.clamp(0.0, 1.0) * (1.0 - rate.clamp(0.0, 1.0)), 1);
-    let variances = Variances { between: 0.0, before: of(rate), after: of(other) };
+    let variances = Variances { between_cases: 0.0, before: of(rate), after: of(other) };
     let on_each_side = needed_cases(margin, variances, alpha, 0.8)?;
     Some(on_each_side.saturating_mul(2).saturating_sub(runs).max(2))
 }
@@ -254,59 +265,70 @@ mod tests {
 
     type Counts = (u64, u64);
 
-    fn pairs(of: &[(Counts, Counts)]) -> Vec<Pair> {
+    fn pairs(of: &[(Counts, Counts)]) -> Vec<CasePair> {
         of.iter()
-            .map(|((a, n), (b, m))| Pair { before: Cluster::new(*a, *n), after: Cluster::new(*b, *m) })
+            .map(|((a, n), (b, m))| CasePair { before: Cluster::new(*a, *n), after: Cluster::new(*b, *m) })
             .collect()
     }
 
-    fn of(pairs: &[Pair]) -> (Compared, f64) {
-        let found = compare(pairs, MARGIN, 0.05);
+    fn of(pairs: &[CasePair]) -> (ComparisonVerdict, f64) {
+        let found = compare_pairs(pairs, DEFAULT_MARGIN, 0.05);
         (found.verdict, found.difference.value.expect("a difference"))
     }
 
     #[test]
     fn a_delta_never_has_its_sign_reversed() {
         let up = pairs(&[((0, 5), (5, 5)), ((1, 5), (5, 5)), ((0, 5), (4, 5)), ((0, 5), (5, 5))]);
-        let down: Vec<Pair> = up.iter().map(|pair| Pair { before: pair.after, after: pair.before }).collect();
+        let down: Vec<CasePair> =
+            up.iter().map(|pair| CasePair { before: pair.after, after: pair.before }).collect();
         let ((better, more), (worse, less)) = (of(&up), of(&down));
-        assert_eq!((better, worse), (Compared::Better, Compared::Worse));
+        assert_eq!((better, worse), (ComparisonVerdict::Better, ComparisonVerdict::Worse));
         assert!(more > 0.0 && less < 0.0 && (more + less).abs() < 1e-12);
     }
 
     #[test]
     fn few_runs_prove_nothing() {
         for one_sided in [vec![((0, 3), (3, 3))], vec![((0, 1), (1, 1)); 5]] {
-            let found = compare(&pairs(&one_sided), MARGIN, 0.05);
-            assert_eq!(found.verdict, Compared::Inconclusive, "{one_sided:?}");
+            let found = compare_pairs(&pairs(&one_sided), DEFAULT_MARGIN, 0.05);
+            assert_eq!(found.verdict, ComparisonVerdict::Inconclusive, "{one_sided:?}");
             assert!(found.more_runs.is_some_and(|runs| runs > 0));
             assert!(found.difference.low.is_some_and(|low| low <= 0.0));
         }
-        assert_eq!(of(&pairs(&[((0, 1), (1, 1)); 6])).0, Compared::Better);
-        assert_eq!(of(&pairs(&[((0, 5), (5, 5))])).0, Compared::Better);
+        assert_eq!(of(&pairs(&[((0, 1), (1, 1)); 6])).0, ComparisonVerdict::Better);
+        assert_eq!(of(&pairs(&[((0, 5), (5, 5))])).0, ComparisonVerdict::Better);
     }
 
     #[test]
     fn where_nothing_differs_only_a_difference_of_the_margin_is_looked_for() {
         for (same, most) in [(((3, 3), (3, 3)), 200), (((0, 5), (0, 5)), 200), (((2, 4), (2, 4)), 900)] {
-            let found = compare(&pairs(&[same]), MARGIN, 0.05);
-            assert_eq!((found.verdict, found.sought), (Compared::Inconclusive, Some(MARGIN)), "{same:?}");
+            let found = compare_pairs(&pairs(&[same]), DEFAULT_MARGIN, 0.05);
+            assert_eq!(
+                (found.verdict, found.detectable_difference),
+                (ComparisonVerdict::Inconclusive, Some(DEFAULT_MARGIN)),
+                "{same:?}"
+            );
             assert!(found.more_runs.is_some_and(|runs| runs > 0 && runs < most), "{same:?} {found:?}");
         }
-        let found = compare(&pairs(&[((0, 3), (2, 3))]), MARGIN, 0.05);
-        assert!(found.sought.is_some_and(|sought| (sought - 2.0 / 3.0).abs() < 1e-9), "{found:?}");
+        let found = compare_pairs(&pairs(&[((0, 3), (2, 3))]), DEFAULT_MARGIN, 0.05);
+        assert!(
+            found.detectable_difference.is_some_and(|sought| (sought - 2.0 / 3.0).abs() < 1e-9),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn sameness_must_be_shown_too() {
-        assert_eq!(of(&pairs(&[((1, 1), (1, 1)); 3])).0, Compared::Inconclusive);
-        assert_eq!(of(&pairs(&[((1, 1), (1, 1)); 100])).0, Compared::Equivalent);
+        assert_eq!(of(&pairs(&[((1, 1), (1, 1)); 3])).0, ComparisonVerdict::Inconclusive);
+        assert_eq!(of(&pairs(&[((1, 1), (1, 1)); 100])).0, ComparisonVerdict::Equivalent);
     }
 
     #[test]
     fn cases_without_an_answer_on_one_side_do_not_count() {
-        let found = compare(&pairs(&[((0, 0), (3, 3)), ((3, 3), (0, 0))]), MARGIN, 0.05);
-        assert_eq!((found.difference, found.verdict), (Estimate::undefined(0), Compared::Inconclusive));
+        let found = compare_pairs(&pairs(&[((0, 0), (3, 3)), ((3, 3), (0, 0))]), DEFAULT_MARGIN, 0.05);
+        assert_eq!(
+            (found.difference, found.verdict),
+            (Estimate::undefined(0), ComparisonVerdict::Inconclusive)
+        );
     }
 
     #[test]
@@ -314,18 +336,18 @@ mod tests {
         let [pair] = pairs(&[((3, 3), (0, 3))])[..] else { unreachable!() };
         // Fisher cannot tell; a rate that is known can.
         assert!((pair.chance() - 0.1).abs() < 1e-9 && (pair.least_chance() - 0.1).abs() < 1e-9);
-        assert!((pair.chance_at(0.9) - 2.0 * 0.9f64.powi(3) * 0.1f64.powi(3)).abs() < 1e-9);
+        assert!((pair.chance_at_rate(0.9) - 2.0 * 0.9f64.powi(3) * 0.1f64.powi(3)).abs() < 1e-9);
         let [same] = pairs(&[((3, 3), (3, 3))])[..] else { unreachable!() };
         assert_eq!((same.chance(), same.least_chance()), (1.0, 1.0));
-        assert!((same.chance_at(0.9) - 1.0).abs() < 1e-9);
+        assert!((same.chance_at_rate(0.9) - 1.0).abs() < 1e-9);
     }
 
     #[test]
     fn what_is_looked_at_together_must_be_clearer() {
-        let one = compare(&pairs(&[((0, 1), (1, 1)); 6]), MARGIN, 0.05);
+        let one = compare_pairs(&pairs(&[((0, 1), (1, 1)); 6]), DEFAULT_MARGIN, 0.05);
         let mut both = [one, one];
-        together(&mut both, 0.05);
-        assert_eq!(both.map(|one| one.verdict), [Compared::Inconclusive; 2]);
+        correct_comparisons(&mut both, 0.05);
+        assert_eq!(both.map(|one| one.verdict), [ComparisonVerdict::Inconclusive; 2]);
     }
 
     #[test]
@@ -333,7 +355,7 @@ mod tests {
         assert_eq!(mean_difference(&[], 0.05), Estimate::undefined(0));
         assert_eq!(mean_difference(&[2.0], 0.05), Estimate::new(Some(2.0), None, 1));
         let found = mean_difference(&[1.0, 2.0, 3.0], 0.05);
-        crate::stats::testing::near(found.low.expect("an end"), 2.0 - 4.30265 / 3f64.sqrt());
+        crate::stats::testing::assert_near(found.low.expect("an end"), 2.0 - 4.30265 / 3f64.sqrt());
     }
 
     proptest! {
@@ -341,7 +363,7 @@ mod tests {
         fn the_interval_holds_the_difference(
             of in prop::collection::vec(((0u64..5, 0u64..5), (0u64..5, 0u64..5)), 0..10)
         ) {
-            let found = compare(&pairs(&of), MARGIN, 0.05);
+            let found = compare_pairs(&pairs(&of), DEFAULT_MARGIN, 0.05);
             prop_assert!((0.0..=1.0).contains(&found.chance));
             match (found.difference.value, found.difference.low, found.difference.high) {
                 (Some(value), Some(low), Some(high)) => {

@@ -2,16 +2,16 @@
 /// were fewer than `k` runs: nothing was seen then that could say it.
 pub fn pass_at_k(passed: u64, runs: u64, k: u64) -> Option<f64> {
     let failed = runs.checked_sub(passed)?;
-    all_of(failed, runs, k).map(|none| 1.0 - none)
+    chance_all_drawn(failed, runs, k).map(|none| 1.0 - none)
 }
 
 /// The chance that all of `k` runs pass.
 pub fn pass_hat_k(passed: u64, runs: u64, k: u64) -> Option<f64> {
-    all_of(passed, runs, k)
+    chance_all_drawn(passed, runs, k)
 }
 
 /// C(part, k) / C(whole, k): the chance that `k` drawn without putting back are all of the part.
-fn all_of(part: u64, whole: u64, k: u64) -> Option<f64> {
+fn chance_all_drawn(part: u64, whole: u64, k: u64) -> Option<f64> {
     if k == 0 || k > whole || part > whole {
         return None;
     }
@@ -24,7 +24,7 @@ mod tests {
     use proptest::prelude::{prop_assert, proptest};
 
     use super::*;
-    use crate::stats::testing::near;
+    use crate::stats::testing::assert_near;
 
     /// Passes 5, 4, 2 of 5 over three cases.
     #[test]
@@ -33,11 +33,11 @@ mod tests {
             [5, 4, 2].iter().map(|passed| of(*passed, 5, k).expect("enough runs")).sum::<f64>() / 3.0
         };
         for (k, expected) in [(1, 0.7333), (2, 0.5667), (3, 0.4667), (4, 0.4), (5, 0.3333)] {
-            near(mean(pass_hat_k, k), expected);
+            assert_near(mean(pass_hat_k, k), expected);
         }
-        near(mean(pass_at_k, 1), 0.7333);
-        near(mean(pass_at_k, 2), 0.9);
-        near(mean(pass_at_k, 3), 0.9667);
+        assert_near(mean(pass_at_k, 1), 0.7333);
+        assert_near(mean(pass_at_k, 2), 0.9);
+        assert_near(mean(pass_at_k, 3), 0.9667);
     }
 
     #[test]

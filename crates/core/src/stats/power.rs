@@ -1,40 +1,40 @@
 //! How many runs are needed, before they are paid for.
 
 use super::clustered::Cluster;
-use super::paired::{MANY_RUNS, MARGIN, Pair, compare};
-use super::{Random, quantile};
-use crate::model::Compared;
+use super::paired::{CasePair, DEFAULT_MARGIN, MANY_RUNS, compare_pairs};
+use super::{SeededRandom, quantile};
+use crate::model::ComparisonVerdict;
 
 /// Where the differences of a comparison come from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Variances {
     /// How the true differences vary from case to case (ω²).
-    pub between: f64,
+    pub between_cases: f64,
     /// How the runs of one case vary, on each side (σ²), and how many there are (K).
     pub before: (f64, u64),
     pub after: (f64, u64),
 }
 
 impl Variances {
-    fn of_a_case(self) -> f64 {
+    fn variance_per_case(self) -> f64 {
         let share = |(variance, runs): (f64, u64)| variance / runs.max(1) as f64;
-        self.between + share(self.before) + share(self.after)
+        self.between_cases + share(self.before) + share(self.after)
     }
 }
 
 /// Cases needed to see a difference of this size with this power. `None` for no difference.
 pub fn needed_cases(difference: f64, variances: Variances, alpha: f64, power: f64) -> Option<u64> {
-    let needed = reach(alpha, power).powi(2) * variances.of_a_case() / difference.powi(2);
+    let needed = quantile_sum(alpha, power).powi(2) * variances.variance_per_case() / difference.powi(2);
     needed.is_finite().then(|| needed.ceil() as u64)
 }
 
-fn reach(alpha: f64, power: f64) -> f64 {
+fn quantile_sum(alpha: f64, power: f64) -> f64 {
     quantile::normal(1.0 - alpha / 2.0) + quantile::normal(power)
 }
 
 /// A comparison that is planned.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Design {
+pub struct ComparisonDesign {
     /// The pass rate before.
     pub baseline: f64,
     /// How much it is to change; negative for a loss.
@@ -48,29 +48,29 @@ pub struct Design {
     pub power: f64,
 }
 
-impl Design {
+impl ComparisonDesign {
     pub fn variances(&self) -> Variances {
         let after = (self.baseline + self.effect).clamp(0.0, 1.0);
         let of = |rate: f64| (rate * (1.0 - rate), self.repeat);
-        Variances { between: self.spread.powi(2), before: of(self.baseline), after: of(after) }
+        Variances { between_cases: self.spread.powi(2), before: of(self.baseline), after: of(after) }
     }
 
     pub fn runs(&self) -> u64 {
         self.cases.saturating_mul(self.repeat).saturating_mul(2)
     }
 
-    fn by_formula(&self) -> f64 {
-        let error = (self.variances().of_a_case() / self.cases.max(1) as f64).sqrt();
+    fn power_by_formula(&self) -> f64 {
+        let error = (self.variances().variance_per_case() / self.cases.max(1) as f64).sqrt();
         let beyond = self.effect.abs() / error - quantile::normal(1.0 - self.alpha / 2.0);
         normal_share(beyond)
     }
 
     /// The chance that the comparison will see the effect. Small designs are tried out, because no
     /// formula knows what an exact test, or the spread of a few cases, will say of them.
-    pub fn power_of(&self) -> f64 {
+    pub fn actual_power(&self) -> f64 {
         match self.runs() >= MANY_RUNS && self.cases >= MANY_CASES {
-            true => self.by_formula(),
-            false => simulated_power(self, ROUNDS, SEED),
+            true => self.power_by_formula(),
+            false => simulated_power(self, SIMULATION_ROUNDS, SEED),
         }
     }
 }
@@ -83,83 +83,87 @@ fn normal_share(below: f64) -> f64 {
     if below.is_nan() { 0.0 } else { Normal::standard().cdf(below) }
 }
 
-const ROUNDS: usize = 1000;
+const SIMULATION_ROUNDS: usize = 1000;
 const SEED: u64 = 1;
 
 /// How often a comparison as planned finds what is really there, tried out with dice.
-pub fn simulated_power(design: &Design, rounds: usize, seed: u64) -> f64 {
-    let wanted = if design.effect < 0.0 { Compared::Worse } else { Compared::Better };
-    let mut random = Random::new(seed);
+pub fn simulated_power(design: &ComparisonDesign, rounds: usize, seed: u64) -> f64 {
+    let wanted = if design.effect < 0.0 { ComparisonVerdict::Worse } else { ComparisonVerdict::Better };
+    let mut random = SeededRandom::new(seed);
     let found = (0..rounds)
-        .filter(|_| compare(&simulated(design, &mut random), MARGIN, design.alpha).verdict == wanted)
+        .filter(|_| {
+            compare_pairs(&simulate_pairs(design, &mut random), DEFAULT_MARGIN, design.alpha).verdict
+                == wanted
+        })
         .count();
     found as f64 / rounds as f64
 }
 
 /// One comparison as it might come out.
-pub fn simulated(design: &Design, random: &mut Random) -> Vec<Pair> {
-    let side = |rate: f64, random: &mut Random| {
+pub fn simulate_pairs(design: &ComparisonDesign, random: &mut SeededRandom) -> Vec<CasePair> {
+    let side = |rate: f64, random: &mut SeededRandom| {
         Cluster::new(random.successes(design.repeat, rate.clamp(0.0, 1.0)), design.repeat)
     };
     let pair = |_| {
         let sway = if random.happens(0.5) { design.spread } else { -design.spread };
         let before = side(design.baseline, random);
-        Pair { before, after: side(design.baseline + design.effect + sway, random) }
+        CasePair { before, after: side(design.baseline + design.effect + sway, random) }
     };
     (0..design.cases).map(pair).collect()
 }
 
 /// More of something than anyone would run.
-const MOST: u64 = 100_000;
+const MAX_SEARCHED: u64 = 100_000;
 
 /// The fewest cases with which the design has its power. `None` if no number has.
-pub fn cases_for(design: Design) -> Option<u64> {
-    let first = needed_cases(design.effect, design.variances(), design.alpha, design.power)?.clamp(1, MOST);
-    grown(first, |cases| Design { cases, ..design })
+pub fn fewest_cases(design: ComparisonDesign) -> Option<u64> {
+    let first =
+        needed_cases(design.effect, design.variances(), design.alpha, design.power)?.clamp(1, MAX_SEARCHED);
+    search_upwards(first, |cases| ComparisonDesign { cases, ..design })
 }
 
 /// The fewest repeats with which so many cases have the power. `None` if the cases differ too much
 /// among themselves for repeats to help.
-pub fn repeats_for(design: Design) -> Option<u64> {
-    let once = Design { repeat: 1, ..design }.variances();
+pub fn fewest_repeats(design: ComparisonDesign) -> Option<u64> {
+    let once = ComparisonDesign { repeat: 1, ..design }.variances();
     let within = once.before.0 + once.after.0;
-    let room =
-        design.cases as f64 * (design.effect / reach(design.alpha, design.power)).powi(2) - once.between;
+    let room = design.cases as f64 * (design.effect / quantile_sum(design.alpha, design.power)).powi(2)
+        - once.between_cases;
     if room <= 0.0 {
         return None;
     }
-    let first = (within / room).ceil().clamp(1.0, MOST as f64) as u64;
-    grown(first, |repeat| Design { repeat, ..design })
+    let first = (within / room).ceil().clamp(1.0, MAX_SEARCHED as f64) as u64;
+    search_upwards(first, |repeat| ComparisonDesign { repeat, ..design })
 }
 
 /// The first number from `first` on, in growing steps, whose design has its power.
-fn grown(first: u64, design: impl Fn(u64) -> Design) -> Option<u64> {
+fn search_upwards(first: u64, design: impl Fn(u64) -> ComparisonDesign) -> Option<u64> {
     let mut number = first;
     for _ in 0..100 {
         let planned = design(number);
-        if planned.power_of() >= planned.power {
+        if planned.actual_power() >= planned.power {
             return Some(number);
         }
-        number = (number + (number / 20).max(1)).min(MOST);
+        number = (number + (number / 20).max(1)).min(MAX_SEARCHED);
     }
     None
 }
 
 /// The smallest gain, in points of a hundred, that the design sees with its power. `None` if it sees
 /// none at all.
-pub fn detectable(design: Design) -> Option<f64> {
+pub fn detectable_effect(design: ComparisonDesign) -> Option<f64> {
     let gains = (1..=100).map(|points| f64::from(points) / 100.0);
     let possible = gains.take_while(|gain| design.baseline + gain <= 1.0 + 1e-9);
     // Trying out takes time, and sees hardly ever more than the formula does.
     let hopeful = possible
-        .map(|effect| Design { effect, ..design })
-        .filter(|design| design.by_formula() >= design.power - 0.05);
-    hopeful.into_iter().find(|design| design.power_of() >= design.power).map(|design| design.effect)
+        .map(|effect| ComparisonDesign { effect, ..design })
+        .filter(|design| design.power_by_formula() >= design.power - 0.05);
+    hopeful.into_iter().find(|design| design.actual_power() >= design.power).map(|design| design.effect)
 }
 
 /// What someone wants to know before they pay: whatever is left out is looked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Question {
+pub struct PowerQuestion {
     pub baseline: f64,
     pub effect: Option<f64>,
     pub cases: Option<u64>,
@@ -171,7 +175,7 @@ pub struct Question {
 
 /// Which part of the design was looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sought {
+pub enum PowerUnknown {
     Cases,
     Repeat,
     Effect,
@@ -179,9 +183,9 @@ pub enum Sought {
 }
 
 /// The design that answers the question, its power the one it really has. `None` if none does.
-pub fn answer(question: &Question) -> (Sought, Option<Design>) {
-    let Question { baseline, effect, cases, repeat, spread, alpha, power } = *question;
-    let design = Design {
+pub fn answer_power_question(question: &PowerQuestion) -> (PowerUnknown, Option<ComparisonDesign>) {
+    let PowerQuestion { baseline, effect, cases, repeat, spread, alpha, power } = *question;
+    let design = ComparisonDesign {
         baseline,
         effect: effect.unwrap_or_default(),
         cases: cases.unwrap_or(1),
@@ -191,14 +195,19 @@ pub fn answer(question: &Question) -> (Sought, Option<Design>) {
         power,
     };
     let (sought, found) = match (effect, cases, repeat) {
-        (None, ..) => (Sought::Effect, detectable(design).map(|effect| Design { effect, ..design })),
-        (Some(_), None, _) => (Sought::Cases, cases_for(design).map(|cases| Design { cases, ..design })),
-        (Some(_), Some(_), None) => {
-            (Sought::Repeat, repeats_for(design).map(|repeat| Design { repeat, ..design }))
+        (None, ..) => (
+            PowerUnknown::Effect,
+            detectable_effect(design).map(|effect| ComparisonDesign { effect, ..design }),
+        ),
+        (Some(_), None, _) => {
+            (PowerUnknown::Cases, fewest_cases(design).map(|cases| ComparisonDesign { cases, ..design }))
         }
-        (Some(_), Some(_), Some(_)) => (Sought::Power, Some(design)),
+        (Some(_), Some(_), None) => {
+            (PowerUnknown::Repeat, fewest_repeats(design).map(|repeat| ComparisonDesign { repeat, ..design }))
+        }
+        (Some(_), Some(_), Some(_)) => (PowerUnknown::Power, Some(design)),
     };
-    (sought, found.map(|design| Design { power: design.power_of(), ..design }))
+    (sought, found.map(|design| ComparisonDesign { power: design.actual_power(), ..design }))
 }
 
 #[cfg(test)]
@@ -208,7 +217,7 @@ mod tests {
     #[test]
     fn golden_sample_sizes() {
         let of = |within: f64, runs| Variances {
-            between: 1.0 / 9.0,
+            between_cases: 1.0 / 9.0,
             before: (within, runs),
             after: (within, runs),
         };
@@ -221,7 +230,7 @@ mod tests {
 
     #[test]
     fn whatever_is_left_out_is_looked_for() {
-        let all = Question {
+        let all = PowerQuestion {
             baseline: 0.6,
             effect: Some(0.2),
             cases: Some(30),
@@ -230,23 +239,23 @@ mod tests {
             alpha: 0.05,
             power: 0.8,
         };
-        let (sought, design) = answer(&all);
+        let (sought, design) = answer_power_question(&all);
         let given = design.expect("an answer").power;
-        assert!(sought == Sought::Power && given > 0.85, "{given}");
-        let (sought, design) = answer(&Question { cases: None, ..all });
+        assert!(sought == PowerUnknown::Power && given > 0.85, "{given}");
+        let (sought, design) = answer_power_question(&PowerQuestion { cases: None, ..all });
         let design = design.expect("an answer");
-        assert!(sought == Sought::Cases && design.cases < 30 && design.power >= 0.8, "{design:?}");
-        let (sought, design) = answer(&Question { repeat: None, ..all });
+        assert!(sought == PowerUnknown::Cases && design.cases < 30 && design.power >= 0.8, "{design:?}");
+        let (sought, design) = answer_power_question(&PowerQuestion { repeat: None, ..all });
         let design = design.expect("an answer");
-        assert!(sought == Sought::Repeat && design.repeat <= 5 && design.power >= 0.8, "{design:?}");
-        let (sought, design) = answer(&Question { effect: None, ..all });
+        assert!(sought == PowerUnknown::Repeat && design.repeat <= 5 && design.power >= 0.8, "{design:?}");
+        let (sought, design) = answer_power_question(&PowerQuestion { effect: None, ..all });
         let design = design.expect("an answer");
-        assert!(sought == Sought::Effect && design.effect <= 0.2 && design.power >= 0.8, "{design:?}");
+        assert!(sought == PowerUnknown::Effect && design.effect <= 0.2 && design.power >= 0.8, "{design:?}");
     }
 
     #[test]
     fn what_no_number_of_runs_can_show_has_no_answer() {
-        let none = Question {
+        let none = PowerQuestion {
             baseline: 0.5,
             effect: Some(0.05),
             cases: Some(10),
@@ -255,7 +264,10 @@ mod tests {
             alpha: 0.05,
             power: 0.8,
         };
-        assert_eq!(answer(&none), (Sought::Repeat, None));
-        assert_eq!(answer(&Question { effect: Some(0.0), cases: None, ..none }), (Sought::Cases, None));
+        assert_eq!(answer_power_question(&none), (PowerUnknown::Repeat, None));
+        assert_eq!(
+            answer_power_question(&PowerQuestion { effect: Some(0.0), cases: None, ..none }),
+            (PowerUnknown::Cases, None)
+        );
     }
 }

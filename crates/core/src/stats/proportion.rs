@@ -12,7 +12,7 @@ pub struct Interval {
 impl Interval {
     /// The smallest interval that holds both this and a point.
     #[must_use]
-    pub fn with(self, point: f64) -> Self {
+    pub fn extended_to(self, point: f64) -> Self {
         Self { low: self.low.min(point), high: self.high.max(point) }
     }
 
@@ -22,7 +22,7 @@ impl Interval {
 
     /// Cut down to what is possible at all.
     #[must_use]
-    pub fn within(self, low: f64, high: f64) -> Self {
+    pub fn clamped_to(self, low: f64, high: f64) -> Self {
         Self { low: self.low.clamp(low, high), high: self.high.clamp(low, high) }
     }
 }
@@ -45,7 +45,7 @@ pub fn wilson_effective(share: f64, points: f64, alpha: f64) -> Option<Interval>
     let middle = (share + z2 / 2.0) / (1.0 + z2);
     let reach = z / (1.0 + z2) * (share * (1.0 - share) / points + z2 / (4.0 * points)).sqrt();
     // Rounding must not leave out the end that is exact.
-    Some(Interval { low: middle - reach, high: middle + reach }.within(0.0, 1.0).with(share))
+    Some(Interval { low: middle - reach, high: middle + reach }.clamped_to(0.0, 1.0).extended_to(share))
 }
 
 /// The exact interval of a proportion: never narrower than promised. `None` when nothing was counted.
@@ -54,15 +54,16 @@ pub fn clopper_pearson(successes: u64, trials: u64, alpha: f64) -> Option<Interv
         return None;
     }
     let failures = trials - successes;
-    let point =
-        |a: u64, b: u64, share: f64| Beta::new(a as f64, b as f64).ok().map(|beta| inverse(&beta, share));
+    let point = |a: u64, b: u64, share: f64| {
+        Beta::new(a as f64, b as f64).ok().map(|beta| beta_quantile(&beta, share))
+    };
     let low = if successes == 0 { 0.0 } else { point(successes, failures + 1, alpha / 2.0)? };
     let high = if failures == 0 { 1.0 } else { point(successes + 1, failures, 1.0 - alpha / 2.0)? };
-    Some(Interval { low, high }.with(successes as f64 / trials as f64))
+    Some(Interval { low, high }.extended_to(successes as f64 / trials as f64))
 }
 
 /// By halving, because that cannot fail to converge.
-fn inverse(beta: &Beta, share: f64) -> f64 {
+fn beta_quantile(beta: &Beta, share: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
@@ -80,7 +81,7 @@ mod tests {
     use proptest::prelude::{ProptestConfig, prop_assert, proptest};
 
     use super::*;
-    use crate::stats::testing::near;
+    use crate::stats::testing::assert_near;
 
     #[test]
     fn golden_wilson() {
@@ -88,16 +89,16 @@ mod tests {
             [(4, 5, 0.3755, 0.9638), (3, 3, 0.4385, 1.0), (0, 3, 0.0, 0.5615), (10, 10, 0.7225, 1.0)]
         {
             let interval = wilson(successes, trials, 0.05).expect("an interval");
-            near(interval.low, low);
-            near(interval.high, high);
+            assert_near(interval.low, low);
+            assert_near(interval.high, high);
         }
     }
 
     #[test]
     fn golden_clopper_pearson() {
         let interval = clopper_pearson(4, 5, 0.05).expect("an interval");
-        near(interval.low, 0.2836);
-        near(interval.high, 0.9949);
+        assert_near(interval.low, 0.2836);
+        assert_near(interval.high, 0.9949);
     }
 
     #[test]

@@ -21,17 +21,17 @@ pub fn student_chance(errors: f64, freedom: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::testing::near;
+    use crate::stats::testing::assert_near;
 
     #[test]
     fn known_quantiles() {
-        near(normal(0.975), 1.95996);
-        near(normal(0.8), 0.84162);
+        assert_near(normal(0.975), 1.95996);
+        assert_near(normal(0.8), 0.84162);
         for (freedom, expected) in [(1, 12.7062), (2, 4.30265), (9, 2.26216), (1000, 1.96234)] {
-            near(student(0.05, freedom).expect("a reach"), expected);
+            assert_near(student(0.05, freedom).expect("a reach"), expected);
         }
         assert_eq!(student(0.05, 0), None);
-        near(student_chance(-2.26216, 9), 0.05);
+        assert_near(student_chance(-2.26216, 9), 0.05);
         assert_eq!((student_chance(3.0, 0), student_chance(0.0, 5)), (1.0, 1.0));
     }
 }

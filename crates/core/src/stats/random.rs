@@ -1,10 +1,10 @@
 /// Numbers that look random and are the same for the same seed on every machine (SplitMix64).
 #[derive(Debug, Clone)]
-pub struct Random {
+pub struct SeededRandom {
     state: u64,
 }
 
-impl Random {
+impl SeededRandom {
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
@@ -18,18 +18,18 @@ impl Random {
     }
 
     /// From 0 up to but not including 1.
-    pub fn share(&mut self) -> f64 {
+    pub fn fraction(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// One of the positions of something so long; 0 if it is empty.
     pub fn position(&mut self, length: usize) -> usize {
-        (self.share() * length as f64) as usize
+        (self.fraction() * length as f64) as usize
     }
 
     /// Whether something of this chance happens.
     pub fn happens(&mut self, chance: f64) -> bool {
-        self.share() < chance
+        self.fraction() < chance
     }
 
     /// How many of `runs` succeed when each does with this chance.
@@ -45,10 +45,10 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_numbers_in_range() {
         // The published first outputs of SplitMix64 for the seed 0.
-        let mut random = Random::new(0);
+        let mut random = SeededRandom::new(0);
         assert_eq!((random.bits(), random.bits()), (0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4));
-        let mut random = Random::new(7);
-        let shares: Vec<f64> = (0..10_000).map(|_| random.share()).collect();
+        let mut random = SeededRandom::new(7);
+        let shares: Vec<f64> = (0..10_000).map(|_| random.fraction()).collect();
         assert!(shares.iter().all(|share| (0.0..1.0).contains(share)));
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
         assert!((mean - 0.5).abs() < 0.01, "{mean}");

@@ -8,7 +8,7 @@ pub struct Sprt {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
+pub enum SprtDecision {
     /// The rate is the high one.
     Accept,
     /// The rate is the low one.
@@ -30,12 +30,12 @@ impl Sprt {
         })
     }
 
-    pub fn decide(&self, passed: u64, failed: u64) -> Decision {
+    pub fn decide(&self, passed: u64, failed: u64) -> SprtDecision {
         let evidence = passed as f64 * self.pass + failed as f64 * self.fail;
         match evidence {
-            _ if evidence >= self.accept => Decision::Accept,
-            _ if evidence <= self.reject => Decision::Reject,
-            _ => Decision::Undecided,
+            _ if evidence >= self.accept => SprtDecision::Accept,
+            _ if evidence <= self.reject => SprtDecision::Reject,
+            _ => SprtDecision::Undecided,
         }
     }
 }
@@ -43,7 +43,7 @@ impl Sprt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::{Random, testing::near};
+    use crate::stats::{SeededRandom, testing::assert_near};
 
     fn golden() -> Sprt {
         Sprt::new(0.6, 0.9, 0.05, 0.2).expect("sound")
@@ -52,21 +52,21 @@ mod tests {
     #[test]
     fn golden_bounds_and_steps() {
         let Sprt { accept, reject, pass, fail } = golden();
-        near(accept, 2.77259);
-        near(reject, -1.55814);
-        near(pass, 0.40547);
-        near(fail, -1.38629);
+        assert_near(accept, 2.77259);
+        assert_near(reject, -1.55814);
+        assert_near(pass, 0.40547);
+        assert_near(fail, -1.38629);
     }
 
     #[test]
     fn seven_passes_accept_and_two_failures_reject() {
         for (passed, failed, expected) in [
-            (0, 0, Decision::Undecided),
-            (6, 0, Decision::Undecided),
-            (7, 0, Decision::Accept),
-            (0, 1, Decision::Undecided),
-            (0, 2, Decision::Reject),
-            (7, 1, Decision::Undecided),
+            (0, 0, SprtDecision::Undecided),
+            (6, 0, SprtDecision::Undecided),
+            (7, 0, SprtDecision::Accept),
+            (0, 1, SprtDecision::Undecided),
+            (0, 2, SprtDecision::Reject),
+            (7, 1, SprtDecision::Undecided),
         ] {
             assert_eq!(golden().decide(passed, failed), expected, "{passed} {failed}");
         }
@@ -84,12 +84,12 @@ mod tests {
     /// Looking after every run is allowed: the errors stay within what was promised.
     #[test]
     fn peeking_does_not_raise_the_error() {
-        let mut random = Random::new(11);
-        for (rate, wrong, most) in [(0.6, Decision::Accept, 0.05), (0.9, Decision::Reject, 0.2)] {
+        let mut random = SeededRandom::new(11);
+        for (rate, wrong, most) in [(0.6, SprtDecision::Accept, 0.05), (0.9, SprtDecision::Reject, 0.2)] {
             let mut errors = 0;
             for _ in 0..4000 {
                 let (mut passed, mut failed) = (0, 0);
-                while golden().decide(passed, failed) == Decision::Undecided {
+                while golden().decide(passed, failed) == SprtDecision::Undecided {
                     if random.happens(rate) { passed += 1 } else { failed += 1 }
                 }
                 errors += usize::from(golden().decide(passed, failed) == wrong);

@@ -1,5 +1,5 @@
 /// Equal to four digits after the point.
 #[track_caller]
-pub fn near(actual: f64, expected: f64) {
+pub fn assert_near(actual: f64, expected: f64) {
     assert!((actual - expected).abs() < 5e-5, "{actual} is not {expected}");
 }

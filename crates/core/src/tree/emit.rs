@@ -6,74 +6,74 @@ use serde_json::Value;
 pub fn to_yaml(value: &Value) -> String {
     let mut out = String::new();
     match value {
-        Value::Object(map) if !map.is_empty() => mapping(map, 0, &mut out),
-        Value::Array(items) if !items.is_empty() => sequence(items, 0, &mut out),
+        Value::Object(map) if !map.is_empty() => write_mapping(map, 0, &mut out),
+        Value::Array(items) if !items.is_empty() => write_sequence(items, 0, &mut out),
         _ => {
-            scalar(value, 0, &mut out);
+            write_scalar(value, 0, &mut out);
             out.push('\n');
         }
     }
     out
 }
 
-fn indent(depth: usize, out: &mut String) {
+fn write_indent(depth: usize, out: &mut String) {
     out.extend(std::iter::repeat_n("  ", depth));
 }
 
-fn mapping(map: &serde_json::Map<String, Value>, depth: usize, out: &mut String) {
+fn write_mapping(map: &serde_json::Map<String, Value>, depth: usize, out: &mut String) {
     for (position, (key, value)) in map.iter().enumerate() {
         if position > 0 {
-            indent(depth, out);
+            write_indent(depth, out);
         }
-        out.push_str(&one_line(key));
+        out.push_str(&inline_scalar(key));
         out.push(':');
-        below(value, depth, out);
+        write_mapping_value(value, depth, out);
     }
 }
 
 /// What stands after a key.
-fn below(value: &Value, depth: usize, out: &mut String) {
+fn write_mapping_value(value: &Value, depth: usize, out: &mut String) {
     match value {
         Value::Object(map) if !map.is_empty() => {
             out.push('\n');
-            indent(depth + 1, out);
-            mapping(map, depth + 1, out);
+            write_indent(depth + 1, out);
+            write_mapping(map, depth + 1, out);
         }
         Value::Array(items) if !items.is_empty() => {
             out.push('\n');
-            indent(depth + 1, out);
-            sequence(items, depth + 1, out);
+            write_indent(depth + 1, out);
+            write_sequence(items, depth + 1, out);
         }
         _ => {
             out.push(' ');
-            scalar(value, depth + 1, out);
+            write_scalar(value, depth + 1, out);
             out.push('\n');
         }
     }
 }
 
-fn sequence(items: &[Value], depth: usize, out: &mut String) {
+fn write_sequence(items: &[Value], depth: usize, out: &mut String) {
     for (position, item) in items.iter().enumerate() {
         if position > 0 {
-            indent(depth, out);
+            write_indent(depth, out);
         }
         out.push_str("- ");
         match item {
-            Value::Object(map) if !map.is_empty() => mapping(map, depth + 1, out),
-            Value::Array(inner) if !inner.is_empty() => sequence(inner, depth + 1, out),
+            Value::Object(map) if !map.is_empty() => write_mapping(map, depth + 1, out),
+            Value::Array(inner) if !inner.is_empty() => write_sequence(inner, depth + 1, out),
             _ => {
-                scalar(item, depth + 1, out);
+                write_scalar(item, depth + 1, out);
                 out.push('\n');
             }
         }
     }
 }
 
-fn scalar(value: &Value, depth: usize, out: &mut String) {
+fn write_scalar(value: &Value, depth: usize, out: &mut String) {
     match value {
-        Value::String(text) => match block(text, depth) {
+        Value::String(text) => match literal_block(text, depth) {
             Some(block) => out.push_str(&block),
-            None => out.push_str(&one_line(text)),
+            None => out.push_str(&inline_scalar(text)),
         },
         // Empty lists and mappings, numbers, words: JSON is YAML.
         other => out.push_str(&other.to_string()),
@@ -81,7 +81,7 @@ fn scalar(value: &Value, depth: usize, out: &mut String) {
 }
 
 /// Several lines as a literal block, where that keeps every character.
-fn block(text: &str, depth: usize) -> Option<String> {
+fn literal_block(text: &str, depth: usize) -> Option<String> {
     let body = text.strip_suffix('\n').unwrap_or(text);
     let fits = body.contains('\n')
         && !body.ends_with('\n')
@@ -96,7 +96,7 @@ fn block(text: &str, depth: usize) -> Option<String> {
     for line in body.split('\n') {
         out.push('\n');
         if !line.is_empty() {
-            indent(depth, &mut out);
+            write_indent(depth, &mut out);
             out.push_str(line);
         }
     }
@@ -104,8 +104,8 @@ fn block(text: &str, depth: usize) -> Option<String> {
 }
 
 /// Plain where nobody could take it for something else, else in double quotes.
-fn one_line(text: &str) -> String {
-    if is_plain(text) { text.to_owned() } else { quoted(text) }
+fn inline_scalar(text: &str) -> String {
+    if is_plain(text) { text.to_owned() } else { quote(text) }
 }
 
 fn is_plain(text: &str) -> bool {
@@ -122,7 +122,7 @@ fn is_printable(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}')
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let mut out = String::from('"');
     for c in text.chars() {
         match c {

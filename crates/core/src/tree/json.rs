@@ -1,17 +1,17 @@
 //! Strict JSON (RFC 8259): what every other tool would also accept.
 
-use super::{DEEPEST, Data, Entry, MOST_NODES, Node};
+use super::{MAX_DEPTH, MAX_NODES, MapEntry, NodeData, TreeNode};
 use crate::model::{Diagnostics, Span};
 
-pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
-    let mut parser = Parser { text, at: 0, nodes: 0, diagnostics };
-    let root = parser.document();
+pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<TreeNode> {
+    let mut parser = JsonParser { text, position: 0, nodes: 0, diagnostics };
+    let root = parser.parse_document();
     match root {
         Ok(root) => Some(root),
-        Err(Wrong { at, what, help }) => {
+        Err(JsonError { position: at, message: what, help }) => {
             let end = text[at..].chars().next().map_or(at, |c| at + c.len_utf8());
             match help {
-                Some(help) => diagnostics.error_help("invalid-json", Span::new(at, end), what, help),
+                Some(help) => diagnostics.error_with_help("invalid-json", Span::new(at, end), what, help),
                 None => diagnostics.error("invalid-json", Span::new(at, end), what),
             }
             None
@@ -19,174 +19,176 @@ pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
     }
 }
 
-struct Parser<'t, 'd> {
+struct JsonParser<'t, 'd> {
     text: &'t str,
-    at: usize,
+    position: usize,
     nodes: usize,
     diagnostics: &'d mut Diagnostics,
 }
 
-struct Wrong {
-    at: usize,
-    what: String,
+struct JsonError {
+    position: usize,
+    message: String,
     help: Option<&'static str>,
 }
 
-impl Parser<'_, '_> {
-    fn document(&mut self) -> Result<Node, Wrong> {
-        self.space();
-        if self.at == self.text.len() {
-            return Err(self.wrong("the file is empty"));
+impl JsonParser<'_, '_> {
+    fn parse_document(&mut self) -> Result<TreeNode, JsonError> {
+        self.skip_whitespace();
+        if self.position == self.text.len() {
+            return Err(self.error("the file is empty"));
         }
-        let root = self.value(0)?;
-        self.space();
-        if self.at < self.text.len() {
-            return Err(self.wrong("there is more after the end of the document"));
+        let root = self.parse_value(0)?;
+        self.skip_whitespace();
+        if self.position < self.text.len() {
+            return Err(self.error("there is more after the end of the document"));
         }
         Ok(root)
     }
 
-    fn wrong(&self, what: impl Into<String>) -> Wrong {
-        Wrong { at: self.at, what: what.into(), help: None }
+    fn error(&self, what: impl Into<String>) -> JsonError {
+        JsonError { position: self.position, message: what.into(), help: None }
     }
 
-    fn wrong_help(&self, what: impl Into<String>, help: &'static str) -> Wrong {
-        Wrong { at: self.at, what: what.into(), help: Some(help) }
+    fn error_with_help(&self, what: impl Into<String>, help: &'static str) -> JsonError {
+        JsonError { position: self.position, message: what.into(), help: Some(help) }
     }
 
     fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+        self.text.as_bytes().get(self.position).copied()
     }
 
-    fn space(&mut self) {
+    fn skip_whitespace(&mut self) {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
+            self.position += 1;
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, Wrong> {
+    fn parse_value(&mut self, depth: usize) -> Result<TreeNode, JsonError> {
         self.nodes += 1;
-        if self.nodes > MOST_NODES {
-            return Err(self.wrong("the document has too many values"));
+        if self.nodes > MAX_NODES {
+            return Err(self.error("the document has too many values"));
         }
-        if depth > DEEPEST {
-            return Err(self.wrong(format!("nested deeper than {DEEPEST} levels")));
+        if depth > MAX_DEPTH {
+            return Err(self.error(format!("nested deeper than {MAX_DEPTH} levels")));
         }
-        let start = self.at;
+        let start = self.position;
         let data = match self.peek() {
-            Some(b'{') => self.map(depth)?,
-            Some(b'[') => self.list(depth)?,
-            Some(b'"') => Data::Text(self.string()?),
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            Some(b't') => self.word("true", Data::Bool(true))?,
-            Some(b'f') => self.word("false", Data::Bool(false))?,
-            Some(b'n') => self.word("null", Data::Null)?,
+            Some(b'{') => self.parse_map(depth)?,
+            Some(b'[') => self.parse_list(depth)?,
+            Some(b'"') => NodeData::Text(self.parse_string()?),
+            Some(b'-' | b'0'..=b'9') => self.parse_number()?,
+            Some(b't') => self.parse_literal("true", NodeData::Bool(true))?,
+            Some(b'f') => self.parse_literal("false", NodeData::Bool(false))?,
+            Some(b'n') => self.parse_literal("null", NodeData::Null)?,
             Some(b'\'') => {
                 return Err(
-                    self.wrong_help("JSON text stands in double quotes", "write \"…\" instead of '…'")
+                    self.error_with_help("JSON text stands in double quotes", "write \"…\" instead of '…'")
                 );
             }
-            Some(b'/' | b'#') => return Err(self.wrong_help("JSON has no comments", "remove it")),
+            Some(b'/' | b'#') => return Err(self.error_with_help("JSON has no comments", "remove it")),
             Some(b'T' | b'F' | b'N') => {
-                return Err(self.wrong_help("expected a value", "JSON writes true, false and null so"));
+                return Err(self.error_with_help("expected a value", "JSON writes true, false and null so"));
             }
-            Some(_) => return Err(self.wrong("expected a value")),
-            None => return Err(self.wrong("the document ends where a value should be")),
+            Some(_) => return Err(self.error("expected a value")),
+            None => return Err(self.error("the document ends where a value should be")),
         };
-        Ok(Node { span: Span::new(start, self.at), data })
+        Ok(TreeNode { span: Span::new(start, self.position), data })
     }
 
-    fn word(&mut self, word: &str, data: Data) -> Result<Data, Wrong> {
-        if !self.text[self.at..].starts_with(word) {
-            return Err(self.wrong("expected a value"));
+    fn parse_literal(&mut self, word: &str, data: NodeData) -> Result<NodeData, JsonError> {
+        if !self.text[self.position..].starts_with(word) {
+            return Err(self.error("expected a value"));
         }
-        self.at += word.len();
+        self.position += word.len();
         Ok(data)
     }
 
-    fn map(&mut self, depth: usize) -> Result<Data, Wrong> {
-        let mut entries: Vec<Entry> = Vec::new();
+    fn parse_map(&mut self, depth: usize) -> Result<NodeData, JsonError> {
+        let mut entries: Vec<MapEntry> = Vec::new();
         let mut seen = std::collections::HashSet::new();
-        self.at += 1;
-        self.space();
+        self.position += 1;
+        self.skip_whitespace();
         if self.peek() == Some(b'}') {
-            self.at += 1;
-            return Ok(Data::Map(entries));
+            self.position += 1;
+            return Ok(NodeData::Map(entries));
         }
         loop {
-            self.space();
+            self.skip_whitespace();
             if self.peek() != Some(b'"') {
                 return Err(match self.peek() {
-                    Some(b'}') => self.wrong_help("a comma before the closing brace", "remove the comma"),
-                    Some(b'\'') => {
-                        self.wrong_help("JSON keys stand in double quotes", "write \"…\" instead of '…'")
+                    Some(b'}') => {
+                        self.error_with_help("a comma before the closing brace", "remove the comma")
                     }
-                    Some(b'/' | b'#') => self.wrong_help("JSON has no comments", "remove it"),
-                    Some(_) => self.wrong("expected a key in double quotes"),
-                    None => self.wrong("the document ends inside a mapping"),
+                    Some(b'\'') => {
+                        self.error_with_help("JSON keys stand in double quotes", "write \"…\" instead of '…'")
+                    }
+                    Some(b'/' | b'#') => self.error_with_help("JSON has no comments", "remove it"),
+                    Some(_) => self.error("expected a key in double quotes"),
+                    None => self.error("the document ends inside a mapping"),
                 });
             }
-            let key_start = self.at;
-            let key = self.string()?;
-            let key_span = Span::new(key_start, self.at);
-            self.space();
+            let key_start = self.position;
+            let key = self.parse_string()?;
+            let key_span = Span::new(key_start, self.position);
+            self.skip_whitespace();
             if self.peek() != Some(b':') {
-                return Err(self.wrong("expected a colon after the key"));
+                return Err(self.error("expected a colon after the key"));
             }
-            self.at += 1;
-            self.space();
-            let value = self.value(depth + 1)?;
+            self.position += 1;
+            self.skip_whitespace();
+            let value = self.parse_value(depth + 1)?;
             if !seen.insert(key.clone()) {
-                self.diagnostics.error_help(
+                self.diagnostics.error_with_help(
                     "duplicate-key",
                     key_span,
                     format!("the key \"{key}\" stands here twice"),
                     "keep one of them",
                 );
             }
-            entries.push(Entry { key, key_span, value });
-            self.space();
+            entries.push(MapEntry { key, key_span, value });
+            self.skip_whitespace();
             match self.peek() {
-                Some(b',') => self.at += 1,
+                Some(b',') => self.position += 1,
                 Some(b'}') => {
-                    self.at += 1;
-                    return Ok(Data::Map(entries));
+                    self.position += 1;
+                    return Ok(NodeData::Map(entries));
                 }
-                Some(_) => return Err(self.wrong("expected a comma or the closing brace")),
-                None => return Err(self.wrong("the document ends inside a mapping")),
+                Some(_) => return Err(self.error("expected a comma or the closing brace")),
+                None => return Err(self.error("the document ends inside a mapping")),
             }
         }
     }
 
-    fn list(&mut self, depth: usize) -> Result<Data, Wrong> {
+    fn parse_list(&mut self, depth: usize) -> Result<NodeData, JsonError> {
         let mut items = Vec::new();
-        self.at += 1;
-        self.space();
+        self.position += 1;
+        self.skip_whitespace();
         if self.peek() == Some(b']') {
-            self.at += 1;
-            return Ok(Data::List(items));
+            self.position += 1;
+            return Ok(NodeData::List(items));
         }
         loop {
-            self.space();
+            self.skip_whitespace();
             if self.peek() == Some(b']') {
-                return Err(self.wrong_help("a comma before the closing bracket", "remove the comma"));
+                return Err(self.error_with_help("a comma before the closing bracket", "remove the comma"));
             }
-            items.push(self.value(depth + 1)?);
-            self.space();
+            items.push(self.parse_value(depth + 1)?);
+            self.skip_whitespace();
             match self.peek() {
-                Some(b',') => self.at += 1,
+                Some(b',') => self.position += 1,
                 Some(b']') => {
-                    self.at += 1;
-                    return Ok(Data::List(items));
+                    self.position += 1;
+                    return Ok(NodeData::List(items));
                 }
-                Some(_) => return Err(self.wrong("expected a comma or the closing bracket")),
-                None => return Err(self.wrong("the document ends inside a list")),
+                Some(_) => return Err(self.error("expected a comma or the closing bracket")),
+                None => return Err(self.error("the document ends inside a list")),
             }
         }
     }
 
-    fn number(&mut self) -> Result<Data, Wrong> {
-        let start = self.at;
+    fn parse_number(&mut self) -> Result<NodeData, JsonError> {
+        let start = self.position;
         let bytes = self.text.as_bytes();
         let mut end = start;
         while end < bytes.len() && matches!(bytes[end], b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E') {
@@ -195,45 +197,44 @@ impl Parser<'_, '_> {
         let text = &self.text[start..end];
         // serde_json knows the number grammar exactly.
         let Ok(number) = serde_json::from_str::<serde_json::Number>(text) else {
-            return Err(self.wrong(format!("{text:?} is not a JSON number")));
+            return Err(self.error(format!("{text:?} is not a JSON number")));
         };
-        self.at = end;
+        self.position = end;
         // The standard library reads the nearest float; serde_json may be off by the last bit.
         Ok(match (number.as_i64(), text.parse::<f64>()) {
-            (None, _) if text == "-0" => Data::Int(0),
-            (Some(int), _) => Data::Int(int),
-            (None, Ok(float)) if float.is_finite() => Data::Float(float),
-            (None, _) => return Err(self.wrong(format!("{text} is too large"))),
+            (None, _) if text == "-0" => NodeData::Int(0),
+            (Some(int), _) => NodeData::Int(int),
+            (None, Ok(float)) if float.is_finite() => NodeData::Float(float),
+            (None, _) => return Err(self.error(format!("{text} is too large"))),
         })
     }
 
-    fn string(&mut self) -> Result<String, Wrong> {
-        self.at += 1;
+    fn parse_string(&mut self) -> Result<String, JsonError> {
+        self.position += 1;
         let mut out = String::new();
         loop {
-            let rest = &self.text[self.at..];
+            let rest = &self.text[self.position..];
             let plain = rest.bytes().position(|b| b == b'"' || b == b'\\' || b < 0x20).unwrap_or(rest.len());
             out.push_str(&rest[..plain]);
-            self.at += plain;
+            self.position += plain;
             match self.peek() {
                 Some(b'"') => {
-                    self.at += 1;
+                    self.position += 1;
                     return Ok(out);
                 }
-                Some(b'\\') => self.escape(&mut out)?,
+                Some(b'\\') => self.parse_escape(&mut out)?,
                 Some(b'\n' | b'\r') => {
-                    return Err(
-                        self.wrong_help("the text is not closed on its line", "write a line break as \\n")
-                    );
+                    return Err(self
+                        .error_with_help("the text is not closed on its line", "write a line break as \\n"));
                 }
-                Some(_) => return Err(self.wrong("a control character inside text; write it as an escape")),
-                None => return Err(self.wrong("the document ends inside text")),
+                Some(_) => return Err(self.error("a control character inside text; write it as an escape")),
+                None => return Err(self.error("the document ends inside text")),
             }
         }
     }
 
-    fn escape(&mut self, out: &mut String) -> Result<(), Wrong> {
-        let escaped = self.text.as_bytes().get(self.at + 1).copied();
+    fn parse_escape(&mut self, out: &mut String) -> Result<(), JsonError> {
+        let escaped = self.text.as_bytes().get(self.position + 1).copied();
         let plain = match escaped {
             Some(b'"') => '"',
             Some(b'\\') => '\\',
@@ -243,22 +244,31 @@ impl Parser<'_, '_> {
             Some(b'n') => '\n',
             Some(b'r') => '\r',
             Some(b't') => '\t',
-            Some(b'u') => return self.unicode_escape(out),
-            _ => return Err(self.wrong_help("no such escape in JSON", "a backslash itself is written \\\\")),
+            Some(b'u') => return self.parse_unicode_escape(out),
+            _ => {
+                return Err(
+                    self.error_with_help("no such escape in JSON", "a backslash itself is written \\\\")
+                );
+            }
         };
         out.push(plain);
-        self.at += 2;
+        self.position += 2;
         Ok(())
     }
 
-    fn unicode_escape(&mut self, out: &mut String) -> Result<(), Wrong> {
-        let first = self.hex4(self.at + 2).ok_or_else(|| self.wrong("\\u is followed by four hex digits"))?;
-        self.at += 6;
+    fn parse_unicode_escape(&mut self, out: &mut String) -> Result<(), JsonError> {
+        let first = self
+            .parse_hex4(self.position + 2)
+            .ok_or_else(|| self.error("\\u is followed by four hex digits"))?;
+        self.position += 6;
         let code = if (0xD800..0xDC00).contains(&first) {
-            let paired = self.text[self.at..].starts_with("\\u").then(|| self.hex4(self.at + 2)).flatten();
+            let paired = self.text[self.position..]
+                .starts_with("\\u")
+                .then(|| self.parse_hex4(self.position + 2))
+                .flatten();
             match paired {
                 Some(second) if (0xDC00..0xE000).contains(&second) => {
-                    self.at += 6;
+                    self.position += 6;
                     0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00)
                 }
                 _ => 0xFFFD,
@@ -270,7 +280,7 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    fn hex4(&self, at: usize) -> Option<u32> {
+    fn parse_hex4(&self, at: usize) -> Option<u32> {
         let digits = self.text.get(at..at + 4)?;
         if !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
             return None;
@@ -322,13 +332,13 @@ mod tests {
     fn numbers() {
         let data = |text: &str| parse(text, &mut Diagnostics::default()).map(|node| node.data);
         for (text, expected) in [
-            ("0", Data::Int(0)),
-            ("-0", Data::Int(0)),
-            ("-7", Data::Int(-7)),
-            ("1.0", Data::Float(1.0)),
-            ("1e2", Data::Float(100.0)),
-            ("9223372036854775807", Data::Int(i64::MAX)),
-            ("9223372036854775808", Data::Float(9_223_372_036_854_775_808.0)),
+            ("0", NodeData::Int(0)),
+            ("-0", NodeData::Int(0)),
+            ("-7", NodeData::Int(-7)),
+            ("1.0", NodeData::Float(1.0)),
+            ("1e2", NodeData::Float(100.0)),
+            ("9223372036854775807", NodeData::Int(i64::MAX)),
+            ("9223372036854775808", NodeData::Float(9_223_372_036_854_775_808.0)),
         ] {
             assert_eq!(data(text), Some(expected), "{text}");
         }

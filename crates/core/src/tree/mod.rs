@@ -1,60 +1,60 @@
 //! Text files as a tree in which every node knows where it stood.
 //!
-//! In: bytes of YAML or JSON. Out: `Source` with a `Node` tree, or a diagnostic with a position.
+//! In: bytes of YAML or JSON. Out: `SourceFile` with a `Node` tree, or a diagnostic with a position.
 //! Never: what a key means.
 
 mod emit;
 mod json;
+pub mod json_schema;
 mod object;
-mod read;
-pub mod shape;
+mod source;
 mod yaml;
-mod yaml_problem;
+mod yaml_error;
 
 use serde_json::Value;
 
 pub use emit::to_yaml;
 #[cfg(any(test, feature = "test-helpers"))]
-pub use object::asked;
-pub use object::{Object, closest, int_of, text_of, wrong_type};
-pub use read::{Source, Syntax, read_bounded};
+pub use object::requested_keys;
+pub use object::{ObjectReader, closest_word, node_int, node_text, report_wrong_type};
+pub use source::{SourceFile, SourceSyntax, read_bounded};
 
 use crate::model::Span;
 
 /// How deep a document may nest. People's files stay below a dozen.
-const DEEPEST: usize = 128;
+const MAX_DEPTH: usize = 128;
 
 /// How many nodes a document may have, aliases followed. Bounds alias bombs.
-const MOST_NODES: usize = 2_000_000;
+const MAX_NODES: usize = 2_000_000;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub struct TreeNode {
     pub span: Span,
-    pub data: Data,
+    pub data: NodeData,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Data {
+pub enum NodeData {
     Null,
     Bool(bool),
     Int(i64),
     Float(f64),
     Text(String),
-    List(Vec<Node>),
-    Map(Vec<Entry>),
+    List(Vec<TreeNode>),
+    Map(Vec<MapEntry>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct MapEntry {
     pub key: String,
     pub key_span: Span,
-    pub value: Node,
+    pub value: TreeNode,
 }
 
-impl Node {
-    pub fn get(&self, key: &str) -> Option<&Node> {
+impl TreeNode {
+    pub fn get(&self, key: &str) -> Option<&TreeNode> {
         match &self.data {
-            Data::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
+            NodeData::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
             _ => None,
         }
     }
@@ -65,78 +65,78 @@ impl Node {
 
     pub fn as_text(&self) -> Option<&str> {
         match &self.data {
-            Data::Text(text) => Some(text),
+            NodeData::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    pub fn as_list(&self) -> Option<&[Node]> {
+    pub fn as_list(&self) -> Option<&[TreeNode]> {
         match &self.data {
-            Data::List(items) => Some(items),
+            NodeData::List(items) => Some(items),
             _ => None,
         }
     }
 
-    pub fn as_map(&self) -> Option<&[Entry]> {
+    pub fn as_map(&self) -> Option<&[MapEntry]> {
         match &self.data {
-            Data::Map(entries) => Some(entries),
+            NodeData::Map(entries) => Some(entries),
             _ => None,
         }
     }
 
     pub fn is_null(&self) -> bool {
-        matches!(self.data, Data::Null)
+        matches!(self.data, NodeData::Null)
     }
 
     /// What this is, for messages.
-    pub fn what(&self) -> &'static str {
+    pub fn kind_name(&self) -> &'static str {
         match self.data {
-            Data::Null => "null",
-            Data::Bool(_) => "true or false",
-            Data::Int(_) => "a whole number",
-            Data::Float(_) => "a decimal number",
-            Data::Text(_) => "text",
-            Data::List(_) => "a list",
-            Data::Map(_) => "a mapping",
+            NodeData::Null => "null",
+            NodeData::Bool(_) => "true or false",
+            NodeData::Int(_) => "a whole number",
+            NodeData::Float(_) => "a decimal number",
+            NodeData::Text(_) => "text",
+            NodeData::List(_) => "a list",
+            NodeData::Map(_) => "a mapping",
         }
     }
 
     /// Data that stands nowhere of its own, taken to stand at `span`.
     pub fn from_value(value: &Value, span: Span) -> Self {
         let data = match value {
-            Value::Null => Data::Null,
-            Value::Bool(b) => Data::Bool(*b),
+            Value::Null => NodeData::Null,
+            Value::Bool(b) => NodeData::Bool(*b),
             Value::Number(number) => match number.as_i64() {
-                Some(int) => Data::Int(int),
-                None => number.as_f64().map_or(Data::Null, Data::Float),
+                Some(int) => NodeData::Int(int),
+                None => number.as_f64().map_or(NodeData::Null, NodeData::Float),
             },
-            Value::String(text) => Data::Text(text.clone()),
+            Value::String(text) => NodeData::Text(text.clone()),
             Value::Array(items) => {
-                Data::List(items.iter().map(|item| Node::from_value(item, span)).collect())
+                NodeData::List(items.iter().map(|item| TreeNode::from_value(item, span)).collect())
             }
-            Value::Object(map) => Data::Map(
+            Value::Object(map) => NodeData::Map(
                 map.iter()
-                    .map(|(key, value)| Entry {
+                    .map(|(key, value)| MapEntry {
                         key: key.clone(),
                         key_span: span,
-                        value: Node::from_value(value, span),
+                        value: TreeNode::from_value(value, span),
                     })
                     .collect(),
             ),
         };
-        Node { span, data }
+        TreeNode { span, data }
     }
 
     /// The same data without positions.
     pub fn to_value(&self) -> Value {
         match &self.data {
-            Data::Null => Value::Null,
-            Data::Bool(b) => Value::Bool(*b),
-            Data::Int(n) => Value::from(*n),
-            Data::Float(x) => serde_json::Number::from_f64(*x).map_or(Value::Null, Value::Number),
-            Data::Text(text) => Value::String(text.clone()),
-            Data::List(items) => Value::Array(items.iter().map(Node::to_value).collect()),
-            Data::Map(entries) => Value::Object(
+            NodeData::Null => Value::Null,
+            NodeData::Bool(b) => Value::Bool(*b),
+            NodeData::Int(n) => Value::from(*n),
+            NodeData::Float(x) => serde_json::Number::from_f64(*x).map_or(Value::Null, Value::Number),
+            NodeData::Text(text) => Value::String(text.clone()),
+            NodeData::List(items) => Value::Array(items.iter().map(TreeNode::to_value).collect()),
+            NodeData::Map(entries) => Value::Object(
                 entries.iter().map(|entry| (entry.key.clone(), entry.value.to_value())).collect(),
             ),
         }

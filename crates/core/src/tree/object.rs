@@ -1,48 +1,48 @@
-use super::{Data, Entry, Node};
+use super::{MapEntry, NodeData, TreeNode};
 use crate::model::{Diagnostics, Span};
 
 /// A mapping being read key by key. What was not asked for can be told afterwards.
 #[derive(Clone)]
-pub struct Object<'n> {
+pub struct ObjectReader<'n> {
     pub span: Span,
-    entries: &'n [Entry],
-    asked: Vec<&'static str>,
+    entries: &'n [MapEntry],
+    requested_keys: Vec<&'static str>,
 }
 
-impl<'n> Object<'n> {
+impl<'n> ObjectReader<'n> {
     /// `what` names the thing in messages: "a case", "the file".
-    pub fn new(node: &'n Node, what: &str, diagnostics: &mut Diagnostics) -> Option<Self> {
+    pub fn new(node: &'n TreeNode, what: &str, diagnostics: &mut Diagnostics) -> Option<Self> {
         match &node.data {
-            Data::Map(entries) => Some(Self { span: node.span, entries, asked: Vec::new() }),
+            NodeData::Map(entries) => Some(Self { span: node.span, entries, requested_keys: Vec::new() }),
             _ => {
                 diagnostics.error(
                     "wrong-type",
                     node.span,
-                    format!("{what} must be a mapping, not {}", node.what()),
+                    format!("{what} must be a mapping, not {}", node.kind_name()),
                 );
                 None
             }
         }
     }
 
-    pub fn get(&mut self, key: &'static str) -> Option<&'n Node> {
-        self.asked.push(key);
+    pub fn get(&mut self, key: &'static str) -> Option<&'n TreeNode> {
+        self.requested_keys.push(key);
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
     /// As `get`, but an explicit null is the same as nothing.
-    pub fn given(&mut self, key: &'static str) -> Option<&'n Node> {
+    pub fn get_non_null(&mut self, key: &'static str) -> Option<&'n TreeNode> {
         self.get(key).filter(|node| !node.is_null())
     }
 
     pub fn text(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
-        self.given(key).and_then(|node| text_of(node, key, diagnostics))
+        self.get_non_null(key).and_then(|node| node_text(node, key, diagnostics))
     }
 
     pub fn required_text(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
-        match self.given(key) {
+        match self.get_non_null(key) {
             Some(node) => {
-                let text = text_of(node, key, diagnostics)?;
+                let text = node_text(node, key, diagnostics)?;
                 if text.trim().is_empty() {
                     diagnostics.error("empty-text", node.span, format!("\"{key}\" must not be blank"));
                     return None;
@@ -50,18 +50,18 @@ impl<'n> Object<'n> {
                 Some(text)
             }
             None => {
-                self.missing(key, diagnostics);
+                self.report_missing(key, diagnostics);
                 None
             }
         }
     }
 
     pub fn bool(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<bool> {
-        let node = self.given(key)?;
+        let node = self.get_non_null(key)?;
         match node.data {
-            Data::Bool(value) => Some(value),
+            NodeData::Bool(value) => Some(value),
             _ => {
-                wrong_type(node, key, "true or false", diagnostics);
+                report_wrong_type(node, key, "true or false", diagnostics);
                 None
             }
         }
@@ -75,8 +75,8 @@ impl<'n> Object<'n> {
         most: i64,
         diagnostics: &mut Diagnostics,
     ) -> Option<i64> {
-        let node = self.given(key)?;
-        int_of(node, key, least, most, diagnostics)
+        let node = self.get_non_null(key)?;
+        node_int(node, key, least, most, diagnostics)
     }
 
     /// A number within bounds, both included.
@@ -87,12 +87,12 @@ impl<'n> Object<'n> {
         most: f64,
         diagnostics: &mut Diagnostics,
     ) -> Option<f64> {
-        let node = self.given(key)?;
+        let node = self.get_non_null(key)?;
         let value = match node.data {
-            Data::Int(n) => n as f64,
-            Data::Float(x) => x,
+            NodeData::Int(n) => n as f64,
+            NodeData::Float(x) => x,
             _ => {
-                wrong_type(node, key, "a number", diagnostics);
+                report_wrong_type(node, key, "a number", diagnostics);
                 return None;
             }
         };
@@ -107,12 +107,12 @@ impl<'n> Object<'n> {
         Some(value)
     }
 
-    pub fn list(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<&'n [Node]> {
-        let node = self.given(key)?;
+    pub fn list(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<&'n [TreeNode]> {
+        let node = self.get_non_null(key)?;
         match &node.data {
-            Data::List(items) => Some(items),
+            NodeData::List(items) => Some(items),
             _ => {
-                wrong_type(node, key, "a list", diagnostics);
+                report_wrong_type(node, key, "a list", diagnostics);
                 None
             }
         }
@@ -124,23 +124,23 @@ impl<'n> Object<'n> {
         key: &'static str,
         diagnostics: &mut Diagnostics,
     ) -> Option<Vec<(&'n str, Span)>> {
-        let node = self.given(key)?;
+        let node = self.get_non_null(key)?;
         match &node.data {
-            Data::Text(text) => Some(vec![(text, node.span)]),
-            Data::List(items) => Some(
+            NodeData::Text(text) => Some(vec![(text, node.span)]),
+            NodeData::List(items) => Some(
                 items
                     .iter()
-                    .filter_map(|item| text_of(item, key, diagnostics).map(|text| (text, item.span)))
+                    .filter_map(|item| node_text(item, key, diagnostics).map(|text| (text, item.span)))
                     .collect(),
             ),
             _ => {
-                wrong_type(node, key, "text or a list of texts", diagnostics);
+                report_wrong_type(node, key, "text or a list of texts", diagnostics);
                 None
             }
         }
     }
 
-    pub fn missing(&self, key: &str, diagnostics: &mut Diagnostics) {
+    pub fn report_missing(&self, key: &str, diagnostics: &mut Diagnostics) {
         if let Some(entry) = self.entries.iter().find(|entry| entry.key == key) {
             diagnostics.error("missing-key", entry.key_span, format!("\"{key}\" has no value"));
             return;
@@ -148,67 +148,72 @@ impl<'n> Object<'n> {
         let start = Span::new(self.span.start, self.span.start + 1);
         let message = format!("\"{key}\" is missing");
         let others: Vec<&str> = self.entries.iter().map(|entry| entry.key.as_str()).collect();
-        match closest(key, &others).filter(|other| !self.asked.contains(other)) {
+        match closest_word(key, &others).filter(|other| !self.requested_keys.contains(other)) {
             Some(other) => {
                 let help = format!("there is a key \"{other}\"; is it misspelt?");
-                diagnostics.error_help("missing-key", start, message, help);
+                diagnostics.error_with_help("missing-key", start, message, help);
             }
             None => diagnostics.error("missing-key", start, message),
         }
     }
 
     /// Entries nobody asked for.
-    pub fn rest(&self) -> impl Iterator<Item = &'n Entry> + '_ {
+    pub fn unread_entries(&self) -> impl Iterator<Item = &'n MapEntry> + '_ {
         #[cfg(any(test, feature = "test-helpers"))]
-        asked::record(&self.asked);
-        self.entries.iter().filter(|entry| !self.asked.iter().any(|asked| *asked == entry.key))
+        requested_keys::record(&self.requested_keys);
+        self.entries.iter().filter(|entry| !self.requested_keys.iter().any(|asked| *asked == entry.key))
     }
 
     /// The value of a key, without asking for it.
-    pub fn peek(&self, key: &str) -> Option<&'n Node> {
+    pub fn peek(&self, key: &str) -> Option<&'n TreeNode> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
     /// Whether this key was asked for, so that it means something in this mapping.
-    pub fn knows(&self, key: &str) -> bool {
-        self.asked.contains(&key)
+    pub fn is_known_key(&self, key: &str) -> bool {
+        self.requested_keys.contains(&key)
     }
 
     /// The known key that was perhaps meant by an unknown one, unless it is here as well.
-    pub fn perhaps(&self, unknown: &str) -> Option<&'static str> {
-        closest(unknown, &self.absent().collect::<Vec<_>>())
+    pub fn suggest_key(&self, unknown: &str) -> Option<&'static str> {
+        closest_word(unknown, &self.absent_keys().collect::<Vec<_>>())
     }
 
     /// The known key of which an unknown one is a misspelling, unless it is here as well. One that begins
     /// with `_` is written so on purpose.
-    pub fn misspelt(&self, unknown: &str) -> Option<&'static str> {
-        self.absent().find(|known| !unknown.starts_with('_') && is_misspelt(unknown, known))
+    pub fn find_misspelt_key(&self, unknown: &str) -> Option<&'static str> {
+        self.absent_keys().find(|known| !unknown.starts_with('_') && is_misspelt(unknown, known))
     }
 
     /// The known key that stands beside an unknown one which is a misspelling of it.
-    pub fn misspelt_beside(&self, unknown: &str) -> Option<&'static str> {
+    pub fn find_misspelt_duplicate(&self, unknown: &str) -> Option<&'static str> {
         let is_here = |key: &str| self.entries.iter().any(|entry| entry.key == key);
-        let mut known = self.asked.iter().copied().filter(|asked| is_here(asked));
+        let mut known = self.requested_keys.iter().copied().filter(|asked| is_here(asked));
         known.find(|known| !unknown.starts_with('_') && is_misspelt(unknown, known))
     }
 
     /// The known keys that are not here.
-    fn absent(&self) -> impl Iterator<Item = &'static str> + '_ {
+    fn absent_keys(&self) -> impl Iterator<Item = &'static str> + '_ {
         let is_here = |key: &str| self.entries.iter().any(|entry| entry.key == key);
-        self.asked.iter().copied().filter(move |asked| !is_here(asked))
+        self.requested_keys.iter().copied().filter(move |asked| !is_here(asked))
     }
 
     /// Unknown keys as errors, with the known key that was perhaps meant.
-    pub fn refuse_rest(&self, what: &str, diagnostics: &mut Diagnostics) {
-        self.refuse_misplaced(what, &[], diagnostics);
+    pub fn reject_unknown_keys(&self, what: &str, diagnostics: &mut Diagnostics) {
+        self.reject_misplaced_keys(what, &[], diagnostics);
     }
 
     /// The same, where some of the unknown keys belong into a part: its name, and its keys.
-    pub fn refuse_misplaced(&self, what: &str, parts: &[(&str, &[&str])], diagnostics: &mut Diagnostics) {
-        for entry in self.rest() {
+    pub fn reject_misplaced_keys(
+        &self,
+        what: &str,
+        parts: &[(&str, &[&str])],
+        diagnostics: &mut Diagnostics,
+    ) {
+        for entry in self.unread_entries() {
             let message = format!("unknown key \"{}\" in {what}", entry.key);
             let part = parts.iter().find(|(_, keys)| keys.contains(&entry.key.as_str()));
-            let help = match (part, closest(&entry.key, &self.asked)) {
+            let help = match (part, closest_word(&entry.key, &self.requested_keys)) {
                 (Some((part, _)), _) => format!("it stands under \"{part}\""),
                 (None, Some(known)) => format!("did you mean \"{known}\"?"),
                 (None, None) => {
@@ -216,25 +221,31 @@ impl<'n> Object<'n> {
                     continue;
                 }
             };
-            diagnostics.error_help("unknown-key", entry.key_span, message, help);
+            diagnostics.error_with_help("unknown-key", entry.key_span, message, help);
         }
     }
 }
 
-pub fn text_of<'n>(node: &'n Node, key: &str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
+pub fn node_text<'n>(node: &'n TreeNode, key: &str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
     match &node.data {
-        Data::Text(text) => Some(text),
+        NodeData::Text(text) => Some(text),
         _ => {
-            wrong_type(node, key, "text", diagnostics);
+            report_wrong_type(node, key, "text", diagnostics);
             None
         }
     }
 }
 
-pub fn int_of(node: &Node, key: &str, least: i64, most: i64, diagnostics: &mut Diagnostics) -> Option<i64> {
+pub fn node_int(
+    node: &TreeNode,
+    key: &str,
+    least: i64,
+    most: i64,
+    diagnostics: &mut Diagnostics,
+) -> Option<i64> {
     match node.data {
-        Data::Int(value) if (least..=most).contains(&value) => Some(value),
-        Data::Int(_) => {
+        NodeData::Int(value) if (least..=most).contains(&value) => Some(value),
+        NodeData::Int(_) => {
             diagnostics.error(
                 "out-of-range",
                 node.span,
@@ -243,17 +254,17 @@ pub fn int_of(node: &Node, key: &str, least: i64, most: i64, diagnostics: &mut D
             None
         }
         _ => {
-            wrong_type(node, key, "a whole number", diagnostics);
+            report_wrong_type(node, key, "a whole number", diagnostics);
             None
         }
     }
 }
 
-pub fn wrong_type(node: &Node, key: &str, expected: &str, diagnostics: &mut Diagnostics) {
-    let message = format!("\"{key}\" must be {expected}, not {}", node.what());
+pub fn report_wrong_type(node: &TreeNode, key: &str, expected: &str, diagnostics: &mut Diagnostics) {
+    let message = format!("\"{key}\" must be {expected}, not {}", node.kind_name());
     match node.data {
-        Data::Bool(_) | Data::Int(_) | Data::Float(_) if expected.starts_with("text") => {
-            diagnostics.error_help("wrong-type", node.span, message, "put it in quotes");
+        NodeData::Bool(_) | NodeData::Int(_) | NodeData::Float(_) if expected.starts_with("text") => {
+            diagnostics.error_with_help("wrong-type", node.span, message, "put it in quotes");
         }
         _ => diagnostics.error("wrong-type", node.span, message),
     }
@@ -273,7 +284,7 @@ fn is_misspelt(word: &str, meant: &str) -> bool {
 }
 
 /// The known word that was perhaps meant.
-pub fn closest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn closest_word<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     known
         .iter()
         .map(|candidate| (strsim::jaro_winkler(&word.to_lowercase(), candidate), *candidate))
@@ -284,7 +295,7 @@ pub fn closest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
 
 /// Which keys readers ask for, so that a test can hold them against what is published.
 #[cfg(any(test, feature = "test-helpers"))]
-pub mod asked {
+pub mod requested_keys {
     use std::cell::RefCell;
     use std::collections::BTreeSet;
 

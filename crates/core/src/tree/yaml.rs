@@ -4,13 +4,19 @@ use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span as YamlSpan};
 
-use super::yaml_problem::{in_words, is_tab, is_unclosed_quote};
-use super::{DEEPEST, Data, Entry, MOST_NODES, Node};
+use super::yaml_error::{describe_error, is_tab, is_unclosed_quote};
+use super::{MAX_DEPTH, MAX_NODES, MapEntry, NodeData, TreeNode};
 use crate::model::{Diagnostics, Span};
 
-pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
-    let mut builder =
-        Builder { text, anchors: HashMap::new(), open: Vec::new(), nodes: 0, root: None, diagnostics };
+pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<TreeNode> {
+    let mut builder = YamlTreeBuilder {
+        text,
+        anchors: HashMap::new(),
+        open_nodes: Vec::new(),
+        node_count: 0,
+        root: None,
+        diagnostics,
+    };
     let mut documents = 0;
     let mut read = 0;
     for event in Parser::new_from_str(text) {
@@ -18,9 +24,9 @@ pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
             Ok(pair) => pair,
             Err(error) => {
                 let gave_up = error.marker().byte_offset().unwrap_or(0).min(text.len());
-                let (what, help) = in_words(error.kind());
+                let (what, help) = describe_error(error.kind());
                 // The parser tells where it gave up; the author wants to see what is wrong.
-                let (what, help, at) = match (builder.unclosed(gave_up), error.kind()) {
+                let (what, help, at) = match (builder.find_unclosed_bracket(gave_up), error.kind()) {
                     (Some((bracket, at)), _) => {
                         let help = "close it, or put text that begins with a bracket in quotes";
                         (format!("the \"{bracket}\" is not closed"), Some(help), at)
@@ -36,7 +42,7 @@ pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
                 let message = format!("not valid YAML: {what}");
                 match help {
                     Some(help) => {
-                        builder.diagnostics.error_help("invalid-yaml", Span::new(at, at), message, help)
+                        builder.diagnostics.error_with_help("invalid-yaml", Span::new(at, at), message, help)
                     }
                     None => builder.diagnostics.error("invalid-yaml", Span::new(at, at), message),
                 }
@@ -55,7 +61,7 @@ pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
                 return None;
             }
         }
-        if let Err(Stop) = builder.event(event, to_span(&span, text)) {
+        if let Err(YamlBuildError) = builder.handle_event(event, to_span(&span, text)) {
             return None;
         }
     }
@@ -103,114 +109,125 @@ fn to_span(span: &YamlSpan, text: &str) -> Span {
     Span::new(range.start.min(text.len()), range.end.clamp(range.start, text.len().max(range.start)))
 }
 
-struct Builder<'t, 'd> {
+struct YamlTreeBuilder<'t, 'd> {
     text: &'t str,
-    anchors: HashMap<usize, Node>,
-    open: Vec<Open>,
-    nodes: usize,
-    root: Option<Node>,
+    anchors: HashMap<usize, TreeNode>,
+    open_nodes: Vec<OpenNode>,
+    node_count: usize,
+    root: Option<TreeNode>,
     diagnostics: &'d mut Diagnostics,
 }
 
-struct Open {
+struct OpenNode {
     anchor: usize,
     start: Span,
-    inside: Inside,
+    content: OpenNodeContent,
 }
 
-enum Inside {
-    List(Vec<Node>),
-    Map { entries: Vec<Entry>, key: Option<(String, Span)> },
+enum OpenNodeContent {
+    List(Vec<TreeNode>),
+    Map { entries: Vec<MapEntry>, key: Option<(String, Span)> },
 }
 
 /// A diagnostic has been given and building cannot go on.
-struct Stop;
+struct YamlBuildError;
 
-impl Builder<'_, '_> {
+impl YamlTreeBuilder<'_, '_> {
     /// The bracket of an earlier line that is still open where the parser gave up, and its place: what
     /// most likely went wrong.
-    fn unclosed(&self, gave_up: usize) -> Option<(char, usize)> {
-        let start = self.open.last()?.start.start;
+    fn find_unclosed_bracket(&self, gave_up: usize) -> Option<(char, usize)> {
+        let start = self.open_nodes.last()?.start.start;
         let bracket = self.text[start..].chars().next().filter(|first| ['[', '{'].contains(first))?;
         let between = self.text.get(start..gave_up)?;
         between.contains('\n').then_some((bracket, start))
     }
 
-    fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Stop> {
+    fn handle_event(&mut self, event: Event<'_>, span: Span) -> Result<(), YamlBuildError> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let forced_text = tag.as_ref().is_some_and(|tag| tag.core_suffix() == Some("str"));
                 let data = if style == ScalarStyle::Plain && !forced_text {
                     plain_scalar(&text)
                 } else {
-                    Data::Text(text.into_owned())
+                    NodeData::Text(text.into_owned())
                 };
-                self.complete(Node { span, data }, anchor)
+                self.attach_node(TreeNode { span, data }, anchor)
             }
-            Event::SequenceStart(_, anchor, _) => self.begin(anchor, span, Inside::List(Vec::new())),
+            Event::SequenceStart(_, anchor, _) => {
+                self.open_node(anchor, span, OpenNodeContent::List(Vec::new()))
+            }
             Event::MappingStart(_, anchor, _) => {
-                self.begin(anchor, span, Inside::Map { entries: Vec::new(), key: None })
+                self.open_node(anchor, span, OpenNodeContent::Map { entries: Vec::new(), key: None })
             }
-            Event::SequenceEnd | Event::MappingEnd => self.end(span),
+            Event::SequenceEnd | Event::MappingEnd => self.close_node(span),
             Event::Alias(anchor) => {
                 let Some(node) = self.anchors.get(&anchor).cloned() else {
                     self.diagnostics.error("invalid-yaml", span, "this alias refers to itself");
-                    return Err(Stop);
+                    return Err(YamlBuildError);
                 };
-                self.nodes += size(&node);
-                self.complete(Node { span, data: node.data }, 0)
+                self.node_count += count_nodes(&node);
+                self.attach_node(TreeNode { span, data: node.data }, 0)
             }
             _ => Ok(()),
         }
     }
 
-    fn begin(&mut self, anchor: usize, start: Span, inside: Inside) -> Result<(), Stop> {
-        if self.open.len() >= DEEPEST {
-            self.diagnostics.error("nested-too-deep", start, format!("nested deeper than {DEEPEST} levels"));
-            return Err(Stop);
+    fn open_node(
+        &mut self,
+        anchor: usize,
+        start: Span,
+        inside: OpenNodeContent,
+    ) -> Result<(), YamlBuildError> {
+        if self.open_nodes.len() >= MAX_DEPTH {
+            self.diagnostics.error(
+                "nested-too-deep",
+                start,
+                format!("nested deeper than {MAX_DEPTH} levels"),
+            );
+            return Err(YamlBuildError);
         }
-        self.open.push(Open { anchor, start, inside });
+        self.open_nodes.push(OpenNode { anchor, start, content: inside });
         Ok(())
     }
 
-    fn end(&mut self, end: Span) -> Result<(), Stop> {
-        let Some(open) = self.open.pop() else { return Ok(()) };
-        let data = match open.inside {
-            Inside::List(items) => Data::List(items),
-            Inside::Map { entries, .. } => Data::Map(self.merged(entries)?),
+    fn close_node(&mut self, end: Span) -> Result<(), YamlBuildError> {
+        let Some(open) = self.open_nodes.pop() else { return Ok(()) };
+        let data = match open.content {
+            OpenNodeContent::List(items) => NodeData::List(items),
+            OpenNodeContent::Map { entries, .. } => NodeData::Map(self.resolve_merge_keys(entries)?),
         };
         let trimmed = self.text[open.start.start..end.end.max(open.start.start)].trim_end().len();
         let span = Span::new(open.start.start, open.start.start + trimmed);
-        self.complete(Node { span, data }, open.anchor)
+        self.attach_node(TreeNode { span, data }, open.anchor)
     }
 
     /// A finished node goes to whatever is open: a list, a mapping waiting for a key or a value,
     /// or the document itself.
-    fn complete(&mut self, node: Node, anchor: usize) -> Result<(), Stop> {
-        self.nodes += 1;
-        if self.nodes > MOST_NODES {
-            self.diagnostics.error_help(
+    fn attach_node(&mut self, node: TreeNode, anchor: usize) -> Result<(), YamlBuildError> {
+        self.node_count += 1;
+        if self.node_count > MAX_NODES {
+            self.diagnostics.error_with_help(
                 "too-many-nodes",
                 node.span,
                 "the document has too many values once its aliases are followed",
                 "write the repeated parts out, or use fewer aliases",
             );
-            return Err(Stop);
+            return Err(YamlBuildError);
         }
         if anchor > 0 {
             self.anchors.insert(anchor, node.clone());
         }
-        match self.open.last_mut().map(|open| &mut open.inside) {
+        match self.open_nodes.last_mut().map(|open| &mut open.content) {
             None => self.root = Some(node),
-            Some(Inside::List(items)) => items.push(node),
-            Some(Inside::Map { entries, key }) => match key.take() {
-                Some((name, key_span)) => entries.push(Entry { key: name, key_span, value: node }),
+            Some(OpenNodeContent::List(items)) => items.push(node),
+            Some(OpenNodeContent::Map { entries, key }) => match key.take() {
+                Some((name, key_span)) => entries.push(MapEntry { key: name, key_span, value: node }),
                 None => match key_text(&node) {
                     Some(name) => {
                         let twice = name != "<<" && entries.iter().any(|entry| entry.key == name);
                         *key = Some((name.clone(), node.span));
                         if twice {
-                            self.diagnostics.error_help(
+                            self.diagnostics.error_with_help(
                                 "duplicate-key",
                                 node.span,
                                 format!("the key \"{name}\" stands here twice"),
@@ -219,13 +236,13 @@ impl Builder<'_, '_> {
                         }
                     }
                     None => {
-                        self.diagnostics.error_help(
+                        self.diagnostics.error_with_help(
                             "invalid-key",
                             node.span,
-                            format!("a key cannot be {}", node.what()),
+                            format!("a key cannot be {}", node.kind_name()),
                             "text that begins with a bracket stands in quotes",
                         );
-                        return Err(Stop);
+                        return Err(YamlBuildError);
                     }
                 },
             },
@@ -234,26 +251,26 @@ impl Builder<'_, '_> {
     }
 
     /// `<<: *base` adds the entries of the base that are not given here.
-    fn merged(&mut self, entries: Vec<Entry>) -> Result<Vec<Entry>, Stop> {
+    fn resolve_merge_keys(&mut self, entries: Vec<MapEntry>) -> Result<Vec<MapEntry>, YamlBuildError> {
         if !entries.iter().any(|entry| entry.key == "<<") {
             return Ok(entries);
         }
-        let (merges, mut own): (Vec<Entry>, Vec<Entry>) =
+        let (merges, mut own): (Vec<MapEntry>, Vec<MapEntry>) =
             entries.into_iter().partition(|entry| entry.key == "<<");
         for merge in merges {
             let bases = match merge.value.data {
-                Data::Map(_) => vec![merge.value],
-                Data::List(items) => items,
+                NodeData::Map(_) => vec![merge.value],
+                NodeData::List(items) => items,
                 _ => vec![merge.value],
             };
             for base in bases {
-                let Data::Map(inherited) = base.data else {
+                let NodeData::Map(inherited) = base.data else {
                     self.diagnostics.error(
                         "invalid-merge",
                         base.span,
                         "a merge key takes a mapping or a list of mappings",
                     );
-                    return Err(Stop);
+                    return Err(YamlBuildError);
                 };
                 for entry in inherited {
                     if !own.iter().any(|given| given.key == entry.key) {
@@ -266,53 +283,53 @@ impl Builder<'_, '_> {
     }
 }
 
-fn size(node: &Node) -> usize {
+fn count_nodes(node: &TreeNode) -> usize {
     1 + match &node.data {
-        Data::List(items) => items.iter().map(size).sum(),
-        Data::Map(entries) => entries.iter().map(|entry| size(&entry.value)).sum(),
-        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Text(_) => 0,
+        NodeData::List(items) => items.iter().map(count_nodes).sum(),
+        NodeData::Map(entries) => entries.iter().map(|entry| count_nodes(&entry.value)).sum(),
+        NodeData::Null | NodeData::Bool(_) | NodeData::Int(_) | NodeData::Float(_) | NodeData::Text(_) => 0,
     }
 }
 
-fn key_text(node: &Node) -> Option<String> {
+fn key_text(node: &TreeNode) -> Option<String> {
     match &node.data {
-        Data::Text(text) => Some(text.clone()),
-        Data::Int(n) => Some(n.to_string()),
-        Data::Float(x) => Some(x.to_string()),
-        Data::Bool(b) => Some(b.to_string()),
-        Data::Null => Some("null".to_owned()),
-        Data::List(_) | Data::Map(_) => None,
+        NodeData::Text(text) => Some(text.clone()),
+        NodeData::Int(n) => Some(n.to_string()),
+        NodeData::Float(x) => Some(x.to_string()),
+        NodeData::Bool(b) => Some(b.to_string()),
+        NodeData::Null => Some("null".to_owned()),
+        NodeData::List(_) | NodeData::Map(_) => None,
     }
 }
 
 /// The core schema of YAML 1.2. Timestamps stay text; `.nan` and `.inf` do too, so that no later
 /// stage meets a number that is not one.
-fn plain_scalar(text: &str) -> Data {
+fn plain_scalar(text: &str) -> NodeData {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Data::Null,
-        "true" | "True" | "TRUE" => return Data::Bool(true),
-        "false" | "False" | "FALSE" => return Data::Bool(false),
+        "" | "~" | "null" | "Null" | "NULL" => return NodeData::Null,
+        "true" | "True" | "TRUE" => return NodeData::Bool(true),
+        "false" | "False" | "FALSE" => return NodeData::Bool(false),
         _ => {}
     }
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
         return match text.parse::<i64>() {
-            Ok(int) => Data::Int(int),
-            Err(_) => text.parse().map_or_else(|_| Data::Text(text.to_owned()), Data::Float),
+            Ok(int) => NodeData::Int(int),
+            Err(_) => text.parse().map_or_else(|_| NodeData::Text(text.to_owned()), NodeData::Float),
         };
     }
     let radix = [("0x", 16), ("0o", 8)]
         .into_iter()
         .find_map(|(prefix, radix)| i64::from_str_radix(text.strip_prefix(prefix)?, radix).ok());
     if let Some(int) = radix {
-        return Data::Int(int);
+        return NodeData::Int(int);
     }
     let float_like = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
         && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'))
         && digits.bytes().any(|b| b.is_ascii_digit());
     match text.parse::<f64>() {
-        Ok(float) if float_like && float.is_finite() => Data::Float(float),
-        _ => Data::Text(text.to_owned()),
+        Ok(float) if float_like && float.is_finite() => NodeData::Float(float),
+        _ => NodeData::Text(text.to_owned()),
     }
 }
 
@@ -423,10 +440,10 @@ mod tests {
         let text = "ä: 1\nlist:\n  - ünï: \"x\"\n";
         let mut diagnostics = Diagnostics::default();
         let root = parse(text, &mut diagnostics).expect("valid");
-        let item = &root.get("list").and_then(Node::as_list).expect("a list")[0];
+        let item = &root.get("list").and_then(TreeNode::as_list).expect("a list")[0];
         let value = item.get("ünï").expect("the value");
         assert_eq!(&text[value.span.start..value.span.end], "\"x\"");
-        assert_eq!(value.span.position(text), crate::model::Position { line: 3, column: 10 });
+        assert_eq!(value.span.position(text), crate::model::TextPosition { line: 3, column: 10 });
     }
 
     proptest! {

@@ -2,28 +2,28 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::store::{CheckCounts, Index, IndexError};
-use practicum_core::model::counted;
+use practicum_core::model::count_with_noun;
 
 /// What is doubtful about the checks themselves: `audit --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Doubtful checks (audit --json)")]
-pub struct Audited {
+pub struct AuditReport {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     /// How many checks were looked at.
     pub checks: usize,
     /// How many of them had too few answers to say anything.
     pub too_few: usize,
-    pub doubts: Vec<Doubt>,
+    pub doubts: Vec<DoubtfulCheck>,
 }
 
 /// A check that may not measure what it should, with what speaks for that.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Doubt {
+pub struct DoubtfulCheck {
     pub suite: String,
     pub case: String,
     pub check: String,
-    pub concern: Concern,
+    pub concern: DoubtReason,
     /// In how many runs it was asked.
     pub runs: u64,
     /// What it found, in all arms.
@@ -40,7 +40,7 @@ pub struct Doubt {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Concern {
+pub enum DoubtReason {
     /// It has never failed, so nobody knows whether it can.
     NeverFails,
     /// It finds the same with and without the skill, so it says nothing about the skill.
@@ -49,65 +49,70 @@ pub enum Concern {
     Flaky,
 }
 
-impl Concern {
+impl DoubtReason {
     pub fn name(self) -> &'static str {
         match self {
-            Concern::NeverFails => "never fails",
-            Concern::SameWithoutSkill => "same without the skill",
-            Concern::Flaky => "flaky",
+            DoubtReason::NeverFails => "never fails",
+            DoubtReason::SameWithoutSkill => "same without the skill",
+            DoubtReason::Flaky => "flaky",
         }
     }
 }
 
-impl Doubt {
+impl DoubtfulCheck {
     /// The counts that speak for it.
     pub fn evidence(&self) -> String {
         match self.concern {
-            Concern::NeverFails => {
-                format!("passed {} of {} in {}", self.passed, self.told(), counted(self.runs, "run"))
+            DoubtReason::NeverFails => {
+                format!(
+                    "passed {} of {} in {}",
+                    self.passed,
+                    self.answers(),
+                    count_with_noun(self.runs, "run")
+                )
             }
-            Concern::SameWithoutSkill => {
-                let (passed, told) = self.with_skill();
+            DoubtReason::SameWithoutSkill => {
+                let (passed, told) = self.counts_with_skill();
                 let told_without = self.passed_without + self.failed_without;
                 format!(
                     "passed {passed} of {told} with it, {} of {told_without} without",
                     self.passed_without
                 )
             }
-            Concern::Flaky => format!(
+            DoubtReason::Flaky => format!(
                 "in {} of {} repetitions the answers differed; passed {} of {}",
                 self.divided,
                 self.repeated,
                 self.passed,
-                self.told()
+                self.answers()
             ),
         }
     }
 
-    fn told(&self) -> u64 {
+    fn answers(&self) -> u64 {
         self.passed + self.failed
     }
 
     /// How many passed with the skill, and of how many.
-    fn with_skill(&self) -> (u64, u64) {
+    fn counts_with_skill(&self) -> (u64, u64) {
         let passed = self.passed - self.passed_without;
         (passed, passed + self.failed - self.failed_without)
     }
 }
 
 /// Rates that differ by less than this are the same for the purpose of doubting a check.
-const SAME: f64 = 0.05;
+const SAME_RATE_TOLERANCE: f64 = 0.05;
 
 /// Looks for checks that never fail, that find the same without the skill, or that flake. A check
 /// is doubted only for what at least `least` answers say, in each arm where arms are compared.
-pub fn audit(index: &Index, suite: Option<&str>, runs: usize, least: u64) -> Result<Audited, IndexError> {
+pub fn audit(index: &Index, suite: Option<&str>, runs: usize, least: u64) -> Result<AuditReport, IndexError> {
     let counts = index.check_counts(suite, runs)?;
     let too_few = counts.iter().filter(|check| check.passed + check.failed < least).count();
-    let doubts = counts.iter().flat_map(|check| doubts(check, least)).collect();
-    Ok(Audited { schema_version: 1, checks: counts.len(), too_few, doubts })
+    let doubts = counts.iter().flat_map(|check| find_doubts(check, least)).collect();
+    Ok(AuditReport { schema_version: 1, checks: counts.len(), too_few, doubts })
 }
 
-fn doubts(check: &CheckCounts, least: u64) -> Vec<Doubt> {
+fn find_doubts(check: &CheckCounts, least: u64) -> Vec<DoubtfulCheck> {
     let told = check.passed + check.failed;
     let without = check.passed_without + check.failed_without;
     let with = told - without;
@@ -115,12 +120,15 @@ fn doubts(check: &CheckCounts, least: u64) -> Vec<Doubt> {
     let compared = without >= least && with >= least;
     let same = compared
         && (rate(check.passed - check.passed_without, with) - rate(check.passed_without, without)).abs()
-            < SAME;
+            < SAME_RATE_TOLERANCE;
     let never_fails = told >= least && check.failed == 0;
     let flaky = told >= least && check.divided > 0;
-    let found =
-        [(never_fails, Concern::NeverFails), (same, Concern::SameWithoutSkill), (flaky, Concern::Flaky)];
-    let doubt = |concern: Concern| Doubt {
+    let found = [
+        (never_fails, DoubtReason::NeverFails),
+        (same, DoubtReason::SameWithoutSkill),
+        (flaky, DoubtReason::Flaky),
+    ];
+    let doubt = |concern: DoubtReason| DoubtfulCheck {
         suite: check.suite.clone(),
         case: check.case.clone(),
         check: check.check.clone(),
@@ -141,7 +149,7 @@ fn doubts(check: &CheckCounts, least: u64) -> Vec<Doubt> {
 mod tests {
     use super::*;
 
-    fn concerns(passed: [u64; 2], failed: [u64; 2], divided: u64) -> Vec<Concern> {
+    fn concerns(passed: [u64; 2], failed: [u64; 2], divided: u64) -> Vec<DoubtReason> {
         let check = CheckCounts {
             passed: passed[0] + passed[1],
             failed: failed[0] + failed[1],
@@ -151,12 +159,12 @@ mod tests {
             divided,
             ..CheckCounts::default()
         };
-        doubts(&check, 5).iter().map(|doubt| doubt.concern).collect()
+        find_doubts(&check, 5).iter().map(|doubt| doubt.concern).collect()
     }
 
     #[test]
     fn a_check_is_doubted_only_with_enough_answers() {
-        use Concern::{Flaky, NeverFails, SameWithoutSkill};
+        use DoubtReason::{Flaky, NeverFails, SameWithoutSkill};
         // With and without the skill.
         for (passed, failed, divided, expected) in [
             ([4, 0], [0, 0], 0, vec![]),

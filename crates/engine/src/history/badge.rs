@@ -1,19 +1,19 @@
 use serde::Serialize;
 
 use crate::store::RunRow;
-use practicum_core::model::Standing;
-use practicum_skills::own_files::MARK;
+use practicum_core::model::RunStatus;
+use practicum_skills::own_files::OWN_FILE_MARK;
 
 /// A run in a few words, for a page that only wants to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Badge {
     pub label: String,
     pub message: String,
-    pub tone: Tone,
+    pub tone: BadgeTone,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
+pub enum BadgeTone {
     Good,
     Bad,
     /// The run could not tell.
@@ -23,7 +23,7 @@ pub enum Tone {
 /// What the endpoint of shields.io reads, with exactly its keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Shields {
+pub struct ShieldsEndpoint {
     pub schema_version: u32,
     pub label: String,
     pub message: String,
@@ -32,54 +32,54 @@ pub struct Shields {
 }
 
 impl Badge {
-    pub fn of(label: &str, run: Option<&RunRow>) -> Self {
-        let badge = |message: String, tone: Tone| Self { label: label.to_owned(), message, tone };
-        let Some(run) = run else { return badge("no runs".to_owned(), Tone::Unsure) };
+    pub fn from_run(label: &str, run: Option<&RunRow>) -> Self {
+        let badge = |message: String, tone: BadgeTone| Self { label: label.to_owned(), message, tone };
+        let Some(run) = run else { return badge("no runs".to_owned(), BadgeTone::Unsure) };
         let (passed, told) = (run.examined.passed, run.examined.passed + run.examined.failed);
         let sample = run.sample.as_ref().map(|sample| format!(", {sample}")).unwrap_or_default();
         let counted = format!("{passed} of {told} passed{sample}");
-        match (told, run.standing()) {
-            (0, _) => badge("nothing scored".to_owned(), Tone::Unsure),
+        match (told, run.status()) {
+            (0, _) => badge("nothing scored".to_owned(), BadgeTone::Unsure),
             // Answers from a script tell nothing of a model.
-            (_, Some(Standing::Passed)) if run.scripted => {
-                badge(format!("{counted}, scripted"), Tone::Unsure)
+            (_, Some(RunStatus::Passed)) if run.scripted => {
+                badge(format!("{counted}, scripted"), BadgeTone::Unsure)
             }
-            (_, Some(Standing::Passed)) => badge(counted, Tone::Good),
-            (_, Some(Standing::Failed)) => badge(counted, Tone::Bad),
-            (_, Some(Standing::Ungated)) => badge(format!("{counted}, no gate"), Tone::Unsure),
-            (_, Some(Standing::Incomplete | Standing::OverBudget | Standing::Interrupted) | None) => {
-                badge(format!("{counted}, incomplete"), Tone::Unsure)
+            (_, Some(RunStatus::Passed)) => badge(counted, BadgeTone::Good),
+            (_, Some(RunStatus::Failed)) => badge(counted, BadgeTone::Bad),
+            (_, Some(RunStatus::Ungated)) => badge(format!("{counted}, no gate"), BadgeTone::Unsure),
+            (_, Some(RunStatus::Incomplete | RunStatus::OverBudget | RunStatus::Interrupted) | None) => {
+                badge(format!("{counted}, incomplete"), BadgeTone::Unsure)
             }
         }
     }
 
-    pub fn shields(&self) -> Shields {
+    pub fn shields(&self) -> ShieldsEndpoint {
         let color = match self.tone {
-            Tone::Good => "brightgreen",
-            Tone::Bad => "red",
-            Tone::Unsure => "lightgrey",
+            BadgeTone::Good => "brightgreen",
+            BadgeTone::Bad => "red",
+            BadgeTone::Unsure => "lightgrey",
         };
-        Shields {
+        ShieldsEndpoint {
             schema_version: 1,
             label: self.label.clone(),
             message: self.message.clone(),
             color,
-            is_error: self.tone == Tone::Bad,
+            is_error: self.tone == BadgeTone::Bad,
         }
     }
 
     pub fn svg(&self) -> String {
-        let (label, message) = (escaped(&self.label), escaped(&self.message));
+        let (label, message) = (escape_xml(&self.label), escape_xml(&self.message));
         let (left, right) = (width(&self.label), width(&self.message));
         let (whole, left_middle, right_middle) = (left + right, left / 2, left + right / 2);
         let colour = match self.tone {
-            Tone::Good => "#2e7d32",
-            Tone::Bad => "#c62828",
-            Tone::Unsure => "#757575",
+            BadgeTone::Good => "#2e7d32",
+            BadgeTone::Bad => "#c62828",
+            BadgeTone::Unsure => "#757575",
         };
         format!(
             r##"<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" aria-label="{label}: {message}">
-{MARK}
+{OWN_FILE_MARK}
 <title>{label}: {message}</title>
 <clipPath id="round"><rect width="{whole}" height="20" rx="3"/></clipPath>
 <g clip-path="url(#round)"><rect width="{left}" height="20" fill="#424242"/><rect x="{left}" width="{right}" height="20" fill="{colour}"/></g>
@@ -99,7 +99,7 @@ fn width(text: &str) -> usize {
 }
 
 /// Text as XML wants it. Characters that XML has no way to say become the replacement character.
-fn escaped(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
@@ -118,7 +118,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use practicum_core::model::Totals;
+    use practicum_core::model::TrialTotals;
 
     fn run(exit: Option<u8>, passed: u64, failed: u64) -> RunRow {
         RunRow {
@@ -134,7 +134,7 @@ mod tests {
             passed: 0,
             failed: 9,
             not_scored: 0,
-            examined: Totals { trials: passed + failed, passed, failed, ..Totals::default() },
+            examined: TrialTotals { trials: passed + failed, passed, failed, ..TrialTotals::default() },
             cost_usd: None,
             seconds: None,
         }
@@ -143,28 +143,32 @@ mod tests {
     #[test]
     fn badges() {
         for (run, message, tone) in [
-            (None, "no runs", Tone::Unsure),
-            (Some(run(Some(0), 3, 0)), "3 of 3 passed", Tone::Good),
-            (Some(RunRow { scripted: true, ..run(Some(0), 3, 0) }), "3 of 3 passed, scripted", Tone::Unsure),
+            (None, "no runs", BadgeTone::Unsure),
+            (Some(run(Some(0), 3, 0)), "3 of 3 passed", BadgeTone::Good),
+            (
+                Some(RunRow { scripted: true, ..run(Some(0), 3, 0) }),
+                "3 of 3 passed, scripted",
+                BadgeTone::Unsure,
+            ),
             (
                 Some(RunRow { sample: Some("sample of 3 of 9 cases".into()), ..run(Some(0), 3, 0) }),
                 "3 of 3 passed, sample of 3 of 9 cases",
-                Tone::Good,
+                BadgeTone::Good,
             ),
-            (Some(run(Some(1), 2, 1)), "2 of 3 passed", Tone::Bad),
-            (Some(run(Some(0), 2, 1)), "2 of 3 passed, no gate", Tone::Unsure),
-            (Some(run(Some(3), 2, 0)), "2 of 2 passed, incomplete", Tone::Unsure),
-            (Some(run(None, 2, 0)), "2 of 2 passed, incomplete", Tone::Unsure),
-            (Some(run(Some(3), 0, 0)), "nothing scored", Tone::Unsure),
+            (Some(run(Some(1), 2, 1)), "2 of 3 passed", BadgeTone::Bad),
+            (Some(run(Some(0), 2, 1)), "2 of 3 passed, no gate", BadgeTone::Unsure),
+            (Some(run(Some(3), 2, 0)), "2 of 2 passed, incomplete", BadgeTone::Unsure),
+            (Some(run(None, 2, 0)), "2 of 2 passed, incomplete", BadgeTone::Unsure),
+            (Some(run(Some(3), 0, 0)), "nothing scored", BadgeTone::Unsure),
         ] {
-            let badge = Badge::of("exam", run.as_ref());
+            let badge = Badge::from_run("exam", run.as_ref());
             assert_eq!((badge.message.as_str(), badge.tone), (message, tone));
         }
     }
 
     #[test]
     fn a_label_cannot_leave_its_place() {
-        let svg = Badge::of("</text><script>alert(1)</script>\"'&\u{0}", None).svg();
+        let svg = Badge::from_run("</text><script>alert(1)</script>\"'&\u{0}", None).svg();
         assert!(!svg.contains("<script") && !svg.contains('\0'), "{svg}");
         assert!(
             svg.contains("&lt;/text&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;\u{fffd}"),

@@ -2,11 +2,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::store::{Index, IndexError};
-use practicum_core::model::{counted, format_duration};
+use practicum_core::model::{count_with_noun, format_duration};
 
 /// What trials of one kind have in common that decides what they take.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Wanted {
+pub struct EstimatedTrialKind {
     pub suite: String,
     pub agent: String,
     pub model: Option<String>,
@@ -16,28 +16,31 @@ pub struct Wanted {
 
 /// What a run will take, as far as earlier trials tell.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Estimate {
+pub struct RunEstimate {
     pub trials: u64,
     /// The sum of medians, over the trials of kinds that have a history.
     pub seconds: f64,
-    pub timed: u64,
+    pub timed_trials: u64,
     pub cost_usd: f64,
-    pub priced: u64,
+    pub priced_trials: u64,
 }
 
 /// Adds up what each trial took in the median before.
-pub fn estimate(index: &Index, wanted: &BTreeMap<Wanted, u64>) -> Result<Estimate, IndexError> {
-    let mut whole = Estimate::default();
+pub fn estimate_run(
+    index: &Index,
+    wanted: &BTreeMap<EstimatedTrialKind, u64>,
+) -> Result<RunEstimate, IndexError> {
+    let mut whole = RunEstimate::default();
     for (kind, count) in wanted {
-        let spent = index.spent(&kind.suite, &kind.agent, kind.model.as_deref(), kind.scripted)?;
+        let spent = index.past_trial_costs(&kind.suite, &kind.agent, kind.model.as_deref(), kind.scripted)?;
         whole.trials += count;
         if let Some(seconds) = median(&spent.seconds) {
             whole.seconds += seconds * *count as f64;
-            whole.timed += count;
+            whole.timed_trials += count;
         }
         if let Some(cost) = median(&spent.cost_usd) {
             whole.cost_usd += cost * *count as f64;
-            whole.priced += count;
+            whole.priced_trials += count;
         }
     }
     Ok(whole)
@@ -54,31 +57,31 @@ fn median(sorted: &[f64]) -> Option<f64> {
 }
 
 /// Seconds up to two minutes, then minutes: it is an estimate.
-fn rounded(seconds: f64) -> String {
+fn describe_duration(seconds: f64) -> String {
     let unit = if seconds > 120.0 { 60.0 } else { 1.0 };
     let whole = Duration::try_from_secs_f64((seconds / unit).ceil().max(1.0) * unit);
     whole.map_or_else(|_| "very long".to_owned(), format_duration)
 }
 
-impl Estimate {
+impl RunEstimate {
     /// In words, with so many trials at a time.
-    pub fn in_words(&self, jobs: usize) -> String {
+    pub fn describe(&self, jobs: usize) -> String {
         let part = |of: u64| match of {
             of if of == self.trials => String::new(),
-            of => format!(" for {of} of {}", counted(self.trials, "trial")),
+            of => format!(" for {of} of {}", count_with_noun(self.trials, "trial")),
         };
-        let cost = match self.priced {
+        let cost = match self.priced_trials {
             0 => "cost unknown".to_owned(),
             priced => format!("about ${:.2}{}", self.cost_usd, part(priced)),
         };
-        let time = match self.timed {
+        let time = match self.timed_trials {
             0 => "time unknown".to_owned(),
             timed => {
                 let at_once = (jobs as u64).clamp(1, self.trials.max(1));
-                format!("about {}{}", rounded(self.seconds / at_once as f64), part(timed))
+                format!("about {}{}", describe_duration(self.seconds / at_once as f64), part(timed))
             }
         };
-        match (self.priced, self.timed) {
+        match (self.priced_trials, self.timed_trials) {
             (0, 0) => "cost and time unknown, as nothing like it was run before".to_owned(),
             _ => format!("{cost}, {time}, by the median of earlier trials"),
         }
@@ -91,22 +94,23 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_said_and_not_zero() {
-        let known = Estimate { trials: 4, seconds: 100.0, timed: 4, cost_usd: 1.0, priced: 4 };
+        let known =
+            RunEstimate { trials: 4, seconds: 100.0, timed_trials: 4, cost_usd: 1.0, priced_trials: 4 };
         for (estimate, jobs, expected) in [
             (
-                Estimate { trials: 4, ..Estimate::default() },
+                RunEstimate { trials: 4, ..RunEstimate::default() },
                 2,
                 "cost and time unknown, as nothing like it was run before",
             ),
             (known, 2, "about $1.00, about 50s, by the median of earlier trials"),
             (known, 100, "about $1.00, about 25s, by the median of earlier trials"),
             (
-                Estimate { priced: 0, timed: 2, ..known },
+                RunEstimate { priced_trials: 0, timed_trials: 2, ..known },
                 1,
                 "cost unknown, about 100s for 2 of 4 trials, by the median of earlier trials",
             ),
         ] {
-            assert_eq!(estimate.in_words(jobs), expected);
+            assert_eq!(estimate.describe(jobs), expected);
         }
     }
 

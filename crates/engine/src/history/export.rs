@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::store::{CheckRow, Index, IndexError, TrialFilter, TrialRow};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Table {
+pub enum ExportTable {
     /// One row a trial.
     Trials,
     /// One row for each check of each trial.
@@ -17,7 +17,7 @@ pub enum Table {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum ExportFormat {
     Jsonl,
     Csv,
 }
@@ -27,7 +27,7 @@ pub enum Format {
 #[schemars(title = "A trial (a line of export)")]
 pub struct ExportedTrial {
     #[serde(flatten)]
-    pub of: Identity,
+    pub of: TrialIdentity,
     pub verdict: String,
     /// Why there is no answer.
     pub why: Option<String>,
@@ -49,7 +49,7 @@ pub struct ExportedTrial {
 #[schemars(title = "A check of a trial (a line of export --table checks)")]
 pub struct ExportedCheck {
     #[serde(flatten)]
-    pub of: Identity,
+    pub of: TrialIdentity,
     pub check: String,
     pub required: bool,
     pub judged: bool,
@@ -60,7 +60,7 @@ pub struct ExportedCheck {
 
 /// Which trial.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct Identity {
+pub struct TrialIdentity {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub run: String,
@@ -79,17 +79,17 @@ pub struct Identity {
 pub fn export(
     index: &Index,
     filter: &TrialFilter,
-    table: Table,
-    format: Format,
+    table: ExportTable,
+    format: ExportFormat,
     out: &mut dyn Write,
 ) -> Result<std::io::Result<()>, IndexError> {
-    if let Err(error) = head(table, format, out) {
+    if let Err(error) = write_header(table, format, out) {
         return Ok(Err(error));
     }
     let mut failed = None;
     let written = index.each_trial(filter, |trial| match table {
-        Table::Trials => row(format, &exported_trial(trial), out),
-        Table::Checks => match index.checks_of(trial.n) {
+        ExportTable::Trials => row(format, &exported_trial(trial), out),
+        ExportTable::Checks => match index.checks_of(trial.n) {
             Ok(checks) => {
                 checks.into_iter().try_for_each(|check| row(format, &exported_check(&trial, check), out))
             }
@@ -106,34 +106,34 @@ pub fn export(
 }
 
 /// The names of the columns, where the format has such a line.
-fn head(table: Table, format: Format, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_header(table: ExportTable, format: ExportFormat, out: &mut dyn Write) -> std::io::Result<()> {
     let empty = match (format, table) {
-        (Format::Jsonl, _) => return Ok(()),
-        (Format::Csv, Table::Trials) => serde_json::to_value(ExportedTrial::default())?,
-        (Format::Csv, Table::Checks) => serde_json::to_value(ExportedCheck::default())?,
+        (ExportFormat::Jsonl, _) => return Ok(()),
+        (ExportFormat::Csv, ExportTable::Trials) => serde_json::to_value(ExportedTrial::default())?,
+        (ExportFormat::Csv, ExportTable::Checks) => serde_json::to_value(ExportedCheck::default())?,
     };
-    let names: Vec<&str> = columns(&empty).map(|(name, _)| name).collect();
+    let names: Vec<&str> = table_columns(&empty).map(|(name, _)| name).collect();
     write!(out, "{}\r\n", names.join(","))
 }
 
-fn row(format: Format, row: &impl Serialize, out: &mut dyn Write) -> std::io::Result<()> {
+fn row(format: ExportFormat, row: &impl Serialize, out: &mut dyn Write) -> std::io::Result<()> {
     match format {
-        Format::Jsonl => writeln!(out, "{}", serde_json::to_string(row)?),
-        Format::Csv => {
+        ExportFormat::Jsonl => writeln!(out, "{}", serde_json::to_string(row)?),
+        ExportFormat::Csv => {
             let value = serde_json::to_value(row)?;
-            let cells: Vec<String> = columns(&value).map(|(_, value)| cell(value)).collect();
+            let cells: Vec<String> = table_columns(&value).map(|(_, value)| cell(value)).collect();
             write!(out, "{}\r\n", cells.join(","))
         }
     }
 }
 
 /// What a table has of a row: all but the version, which is for readers of JSON.
-fn columns(row: &Value) -> impl Iterator<Item = (&str, &Value)> {
+fn table_columns(row: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let all = row.as_object().into_iter().flatten();
     all.map(|(name, value)| (name.as_str(), value)).filter(|(name, _)| *name != "schema_version")
 }
 
-fn verdict(passed: Option<bool>) -> String {
+fn verdict_name(passed: Option<bool>) -> String {
     let name = match passed {
         Some(true) => "pass",
         Some(false) => "fail",
@@ -142,8 +142,8 @@ fn verdict(passed: Option<bool>) -> String {
     name.to_owned()
 }
 
-fn identity(trial: &TrialRow) -> Identity {
-    Identity {
+fn identity(trial: &TrialRow) -> TrialIdentity {
+    TrialIdentity {
         schema_version: 1,
         run: trial.run.clone(),
         trial: trial.id.clone(),
@@ -160,7 +160,7 @@ fn identity(trial: &TrialRow) -> Identity {
 fn exported_trial(trial: TrialRow) -> ExportedTrial {
     ExportedTrial {
         of: identity(&trial),
-        verdict: verdict(trial.passed),
+        verdict: verdict_name(trial.passed),
         why: trial.why,
         ended: trial.ended,
         expect: trial.expect,
@@ -178,7 +178,7 @@ fn exported_check(trial: &TrialRow, check: CheckRow) -> ExportedCheck {
         check: check.id,
         required: check.required,
         judged: check.judged,
-        verdict: verdict(check.passed),
+        verdict: verdict_name(check.passed),
         score: check.score,
     }
 }

@@ -9,8 +9,8 @@ mod estimate;
 mod export;
 mod trend;
 
-pub use audit::{Audited, Concern, Doubt, audit};
-pub use badge::{Badge, Shields};
-pub use estimate::{Estimate, Wanted, estimate};
-pub use export::{ExportedCheck, ExportedTrial, Format, Table, export};
+pub use audit::{AuditReport, DoubtReason, DoubtfulCheck, audit};
+pub use badge::{Badge, ShieldsEndpoint};
+pub use estimate::{EstimatedTrialKind, RunEstimate, estimate_run};
+pub use export::{ExportFormat, ExportTable, ExportedCheck, ExportedTrial, export};
 pub use trend::{Trend, TrendPoint, sparkline, trend};

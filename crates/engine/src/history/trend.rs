@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::store::{Index, IndexError, Metric, Scope};
+use crate::store::{Index, IndexError, Metric, MetricScope};
 
 /// One number over the runs of a project: `trend --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -31,8 +31,8 @@ pub struct TrendPoint {
 }
 
 /// Follows a number over the newest runs.
-pub fn trend(index: &Index, metric: Metric, scope: &Scope, runs: usize) -> Result<Trend, IndexError> {
-    let points = index.points(metric, scope, runs)?.into_iter();
+pub fn trend(index: &Index, metric: Metric, scope: &MetricScope, runs: usize) -> Result<Trend, IndexError> {
+    let points = index.metric_points(metric, scope, runs)?.into_iter();
     Ok(Trend {
         schema_version: 1,
         metric: metric.name().to_owned(),
@@ -51,7 +51,7 @@ pub fn trend(index: &Index, metric: Metric, scope: &Scope, runs: usize) -> Resul
     })
 }
 
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const SPARKLINE_BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// A bar for each value, a dot where there is none. Shares stand between 0 and 1, so that a fall
 /// from 1.00 to 0.99 does not look like an abyss; other numbers between the smallest and the largest.
@@ -61,10 +61,10 @@ pub fn sparkline(values: &[Option<f64>], is_share: bool) -> String {
         true => (0.0, 1.0),
         false => (told().fold(f64::INFINITY, f64::min), told().fold(f64::NEG_INFINITY, f64::max)),
     };
-    let highest = BARS.len() - 1;
+    let highest = SPARKLINE_BARS.len() - 1;
     let bar = |value: f64| {
         let part = if high > low { (value - low) / (high - low) } else { 0.5 };
-        BARS[((part.clamp(0.0, 1.0) * highest as f64).round() as usize).min(highest)]
+        SPARKLINE_BARS[((part.clamp(0.0, 1.0) * highest as f64).round() as usize).min(highest)]
     };
     values.iter().map(|value| value.map_or('·', bar)).collect()
 }

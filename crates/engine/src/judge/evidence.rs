@@ -1,35 +1,35 @@
 //! What the judge may look at, as one text within bounds.
 
-use super::prompt::visible;
-use super::quotes::Quotable;
+use super::prompt::make_visible;
+use super::quotes::QuotableText;
 use super::steps::{self, StepsText};
 use practicum_core::model::{
-    Change, FileChange, Given, Observation, RelPath, ShortenedEvidence, Step, WorkspaceView,
+    FileChange, FileChangeKind, GivenFile, Observation, RelPath, ShortenedEvidence, Step, WorkspaceView,
 };
 
 /// One trial laid out for a judge.
-pub struct Exhibit<'e> {
+pub struct TrialEvidence<'e> {
     /// What the agent was asked.
     pub observation: &'e Observation,
     /// What the case's author wants the judge to know without marking it.
     pub context: Option<&'e str>,
     pub workspace: &'e dyn WorkspaceView,
     /// The files that the agent was given to read.
-    pub given: &'e [Given],
+    pub given_files: &'e [GivenFile],
 }
 
 /// Bounds of the parts. Files give way first: the transcript says what was done to them.
 const LONGEST_FILE: usize = 20_000;
-const ALL_FILES: usize = 100_000;
-const LEAST_FOR_FILES: usize = 20_000;
-const ALL_STEPS: usize = 200_000;
+const MAX_FILES_TOTAL: usize = 100_000;
+const MIN_FILES_TOTAL: usize = 20_000;
+const MAX_STEPS_TOTAL: usize = 200_000;
 const LONGEST_OUTPUT: usize = 60_000;
 const LONGEST_CONTEXT: usize = 20_000;
-const ALL_GIVEN: usize = 10_000;
-const WINDOW: usize = 300_000;
+const MAX_GIVEN_TOTAL: usize = 10_000;
+const JUDGE_WINDOW: usize = 300_000;
 
 /// The headings of the parts. What they say is no evidence.
-const HEADINGS: [&str; 4] = [
+const EVIDENCE_HEADINGS: [&str; 4] = [
     "## What happened",
     "## The last message of the agent",
     "## Files the agent made or changed",
@@ -37,11 +37,11 @@ const HEADINGS: [&str; 4] = [
 ];
 
 /// Bounds where one text is graded, and the rest of the run is shown beside it.
-const ALL_GRADED: usize = 200_000;
-const ALL_BACKGROUND: usize = 80_000;
+const MAX_GRADED_TEXT: usize = 200_000;
+const MAX_BACKGROUND: usize = 80_000;
 
 /// A trial, or a text, as a judge reads it.
-pub struct Laid {
+pub struct EvidenceText {
     /// What is shown.
     shown: String,
     /// What a quote may come from: what the agent said, did or made. Part of what is shown.
@@ -55,46 +55,50 @@ pub struct Laid {
     pub shortened: Option<ShortenedEvidence>,
 }
 
-impl Laid {
+impl EvidenceText {
     /// The same, for quotes to be looked up in, as `edit` changes it.
-    pub fn quotable(&self, edit: impl Fn(String) -> String) -> Quotable {
-        let quotable = Quotable::part_of(edit(self.shown.clone()), &edit(self.evidence.clone()));
+    pub fn to_quotable(&self, edit: impl Fn(String) -> String) -> QuotableText {
+        let quotable =
+            QuotableText::with_partial_evidence(edit(self.shown.clone()), &edit(self.evidence.clone()));
         quotable
-            .beside(edit(self.background.clone()))
+            .with_background(edit(self.background.clone()))
             .with_headings(self.headings)
             .with_whole_lines(self.whole_lines.iter().map(|line| edit(line.clone())))
     }
 }
 
-impl Exhibit<'_> {
-    pub fn lay_out(&self) -> Laid {
-        let mut scissors = Scissors::default();
-        let StepsText { shown: steps, by_agent, calls_by_name } =
-            steps::lay_out(&self.observation.steps, ALL_STEPS, &mut scissors);
-        let for_files = if self.observation.files.is_empty() { 0 } else { ALL_FILES };
-        let for_output = WINDOW.saturating_sub(steps.len() + for_files).max(LONGEST_OUTPUT);
-        let output = scissors.cut(&self.observation.output, for_output);
-        let left = WINDOW.saturating_sub(steps.len() + output.len());
-        let files = self.files(left.clamp(LEAST_FOR_FILES, ALL_FILES), &mut scissors);
+impl TrialEvidence<'_> {
+    pub fn to_text(&self) -> EvidenceText {
+        let mut scissors = TextShortener::default();
+        let StepsText { shown: steps, shown_of_agent: by_agent, calls_by_name } =
+            steps::render_steps(&self.observation.steps, MAX_STEPS_TOTAL, &mut scissors);
+        let for_files = if self.observation.files.is_empty() { 0 } else { MAX_FILES_TOTAL };
+        let for_output = JUDGE_WINDOW.saturating_sub(steps.len() + for_files).max(LONGEST_OUTPUT);
+        let output = scissors.shorten(&self.observation.output, for_output);
+        let left = JUDGE_WINDOW.saturating_sub(steps.len() + output.len());
+        let files = self.files(left.clamp(MIN_FILES_TOTAL, MAX_FILES_TOTAL), &mut scissors);
         let context = self.context.map(|context| {
-            let context = scissors.cut(context, LONGEST_CONTEXT);
+            let context = scissors.shorten(context, LONGEST_CONTEXT);
             format!("## For your information, not to be marked\n{context}\n\n")
         });
-        let [happened, said, made, was_given] = HEADINGS;
+        let [happened, said, made, was_given] = EVIDENCE_HEADINGS;
         let lay = |steps: &str| format!("{happened}\n{steps}\n{said}\n{output}\n\n{made}\n{files}\n");
         let mut shown = context.unwrap_or_default() + &lay(&steps);
         // That a file was given is the eval's doing; what became of it is the agent's.
-        let line = |given: &Given| visible(&format!("{}: {}\n", given.path, given.fate.name()));
-        let whole_lines: Vec<String> = self.given.iter().map(line).collect();
+        let line = |given: &GivenFile| make_visible(&format!("{}: {}\n", given.path, given.fate.name()));
+        let whole_lines: Vec<String> = self.given_files.iter().map(line).collect();
         if !whole_lines.is_empty() {
-            shown.push_str(&format!("{was_given}\n{}", scissors.cut(&whole_lines.concat(), ALL_GIVEN)));
+            shown.push_str(&format!(
+                "{was_given}\n{}",
+                scissors.shorten(&whole_lines.concat(), MAX_GIVEN_TOTAL)
+            ));
         }
         let is_call = |step: &&Step| matches!(step, Step::Tool(_));
-        Laid {
-            shown: visible(&shown),
-            evidence: visible(&lay(&by_agent)),
+        EvidenceText {
+            shown: make_visible(&shown),
+            evidence: make_visible(&lay(&by_agent)),
             background: String::new(),
-            headings: &HEADINGS,
+            headings: &EVIDENCE_HEADINGS,
             whole_lines,
             shortened: (scissors.left_out > 0).then(|| ShortenedEvidence {
                 bytes_left_out: scissors.left_out as u64,
@@ -106,21 +110,21 @@ impl Exhibit<'_> {
 
     /// Lays out texts that the agent was to write as what is graded, and the run as what is beside it.
     /// `shown` may label the texts; `evidence` is what they say themselves.
-    pub fn lay_out_texts(&self, shown: &str, evidence: &str) -> Laid {
-        let run = self.lay_out();
-        let mut scissors = Scissors::default();
-        let shown = visible(&scissors.cut(shown, ALL_GRADED));
-        Laid {
+    pub fn to_graded_text(&self, shown: &str, evidence: &str) -> EvidenceText {
+        let run = self.to_text();
+        let mut scissors = TextShortener::default();
+        let shown = make_visible(&scissors.shorten(shown, MAX_GRADED_TEXT));
+        EvidenceText {
             shown,
-            evidence: visible(&cut(evidence, ALL_GRADED)),
-            background: cut(&run.shown, ALL_BACKGROUND),
+            evidence: make_visible(&shorten_text(evidence, MAX_GRADED_TEXT)),
+            background: shorten_text(&run.shown, MAX_BACKGROUND),
             headings: &[],
             whole_lines: Vec::new(),
-            shortened: scissors.shortened(),
+            shortened: scissors.shortened_evidence(),
         }
     }
 
-    fn files(&self, most: usize, scissors: &mut Scissors) -> String {
+    fn files(&self, most: usize, scissors: &mut TextShortener) -> String {
         if self.observation.files.is_empty() {
             return "none\n".to_owned();
         }
@@ -128,13 +132,13 @@ impl Exhibit<'_> {
         for file in &self.observation.files {
             let FileChange { path, change, bytes } = file;
             let word = match change {
-                Change::Created => "created",
-                Change::Changed => "changed",
-                Change::Deleted => "deleted",
+                FileChangeKind::Created => "created",
+                FileChangeKind::Changed => "changed",
+                FileChangeKind::Deleted => "deleted",
             };
             out.push_str(&format!("### {path} ({word}, {bytes} bytes)\n"));
-            if *change != Change::Deleted {
-                out.push_str(&scissors.cut(&self.file(path), LONGEST_FILE));
+            if *change != FileChangeKind::Deleted {
+                out.push_str(&scissors.shorten(&self.file(path), LONGEST_FILE));
                 out.push('\n');
             }
             // The rest would be cut away again.
@@ -142,7 +146,7 @@ impl Exhibit<'_> {
                 break;
             }
         }
-        scissors.cut(&out, most)
+        scissors.shorten(&out, most)
     }
 
     fn file(&self, path: &RelPath) -> String {
@@ -159,13 +163,13 @@ impl Exhibit<'_> {
 
 /// Cuts, and counts what falls off.
 #[derive(Default)]
-pub(super) struct Scissors {
+pub(super) struct TextShortener {
     pub left_out: usize,
 }
 
-impl Scissors {
+impl TextShortener {
     /// Head and tail of a long text, with a mark that something is missing between.
-    pub fn cut(&mut self, text: &str, most: usize) -> String {
+    pub fn shorten(&mut self, text: &str, most: usize) -> String {
         if text.len() <= most {
             return text.to_owned();
         }
@@ -182,50 +186,50 @@ impl Scissors {
     }
 }
 
-impl Scissors {
+impl TextShortener {
     /// What was left out of a text, if anything was.
-    fn shortened(&self) -> Option<ShortenedEvidence> {
+    fn shortened_evidence(&self) -> Option<ShortenedEvidence> {
         let bytes_left_out = self.left_out as u64;
         (bytes_left_out > 0).then_some(ShortenedEvidence { bytes_left_out, calls: 0, calls_by_name: 0 })
     }
 }
 
 /// A text of at most about so many bytes, cut where others are.
-pub fn cut(text: &str, most: usize) -> String {
-    Scissors::default().cut(text, most)
+pub fn shorten_text(text: &str, most: usize) -> String {
+    TextShortener::default().shorten(text, most)
 }
 
 /// A long text within the window of a judge, where nothing else has to fit.
-pub fn within_window(text: &str) -> Laid {
-    let mut scissors = Scissors::default();
-    let evidence = visible(&scissors.cut(text, WINDOW));
-    Laid {
+pub fn text_within_window(text: &str) -> EvidenceText {
+    let mut scissors = TextShortener::default();
+    let evidence = make_visible(&scissors.shorten(text, JUDGE_WINDOW));
+    EvidenceText {
         shown: evidence.clone(),
         evidence,
         background: String::new(),
         headings: &[],
         whole_lines: Vec::new(),
-        shortened: scissors.shortened(),
+        shortened: scissors.shortened_evidence(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use practicum_core::model::{Ended, Fate};
+    use practicum_core::model::{AgentEnding, GivenFileFate};
 
     #[test]
     fn a_cut_keeps_head_and_tail_and_says_so() {
-        let mut scissors = Scissors::default();
+        let mut scissors = TextShortener::default();
         let text = format!("start{}end", "ü".repeat(1000));
-        let short = scissors.cut(&text, 100);
+        let short = scissors.shorten(&text, 100);
         assert!(
             short.starts_with("start") && short.ends_with("end") && short.contains("left out"),
             "{short}"
         );
         assert!(short.len() < 160);
         assert_eq!(scissors.left_out, text.len() + "\n[…  bytes left out …]\n".len() + 4 - short.len());
-        assert_eq!(scissors.cut("short", 100), "short");
+        assert_eq!(scissors.shorten("short", 100), "short");
     }
 
     /// Every file is a flood.
@@ -249,13 +253,13 @@ mod tests {
     fn files_give_way_before_the_transcript_and_the_whole_has_a_bound() {
         let file = |n: usize| FileChange {
             path: RelPath::new(&format!("f{n}")).expect("a path"),
-            change: Change::Created,
+            change: FileChangeKind::Created,
             bytes: 1,
         };
-        let mut seen = Observation::ended(Ended::Finished);
+        let mut seen = Observation::with_ending(AgentEnding::Finished);
         seen.files = (0..100).map(file).collect();
         let lay_out = |seen: &Observation| {
-            Exhibit { observation: seen, context: None, workspace: &Flood, given: &[] }.lay_out()
+            TrialEvidence { observation: seen, context: None, workspace: &Flood, given_files: &[] }.to_text()
         };
         let quiet = lay_out(&seen);
         let in_files = |text: &str| text.len() - text.find("## Files").expect("files");
@@ -265,7 +269,7 @@ mod tests {
         let loud = lay_out(&seen);
         assert!((15_000..65_000).contains(&in_files(&loud.evidence)), "{}", in_files(&loud.evidence));
         let shortened = loud.shortened.expect("it was shortened");
-        assert!(loud.evidence.len() < WINDOW + 30_000 && shortened.bytes_left_out > 1_000_000);
+        assert!(loud.evidence.len() < JUDGE_WINDOW + 30_000 && shortened.bytes_left_out > 1_000_000);
         for step in [0, 500, 999] {
             assert!(loud.evidence.contains(&format!("agent: {step} step")), "{step}");
         }
@@ -273,12 +277,17 @@ mod tests {
 
     #[test]
     fn what_became_of_each_given_file_is_told() {
-        let given = |path: &str, fate| Given { path: RelPath::new(path).expect("a path"), fate };
-        let given =
-            [given("in/a", Fate::Unchanged), given("in/b", Fate::Changed), given("in/c", Fate::Deleted)];
-        let seen = Observation::ended(Ended::Finished);
+        let given = |path: &str, fate| GivenFile { path: RelPath::new(path).expect("a path"), fate };
+        let given = [
+            given("in/a", GivenFileFate::Unchanged),
+            given("in/b", GivenFileFate::Changed),
+            given("in/c", GivenFileFate::Deleted),
+        ];
+        let seen = Observation::with_ending(AgentEnding::Finished);
         let text =
-            Exhibit { observation: &seen, context: None, workspace: &Flood, given: &given }.lay_out().shown;
+            TrialEvidence { observation: &seen, context: None, workspace: &Flood, given_files: &given }
+                .to_text()
+                .shown;
         assert!(text.ends_with("as they are\nin/a: unchanged\nin/b: changed\nin/c: deleted\n"), "{text}");
     }
 }

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::python_text::python_text;
-use super::question::{Problem, Reading};
-use super::quotes::Quotable;
-use practicum_core::model::{Section, Tier, UnsupportedPass};
-use practicum_evals::score::{Entry, Extracted};
+use super::question::{AnswerProblem, AnswerReader};
+use super::quotes::QuotableText;
+use practicum_core::model::{OutputSection, SectionTier, UnsupportedPassPolicy};
+use practicum_evals::checks::{ExtractedSections, SectionEntry};
 
 /// The most entries that are taken of one group. No text that a person would read has more.
 const MOST_ENTRIES: usize = 10_000;
@@ -16,39 +16,43 @@ const MOST_ENTRIES: usize = 10_000;
 /// How many doubtful values are told of.
 const MOST_FLAGS: usize = 10;
 
-pub fn schema(sections: &[Section]) -> Value {
+pub fn schema(sections: &[OutputSection]) -> Value {
     let closed = |properties: Map<String, Value>| {
         let required: Vec<&String> = properties.keys().collect();
         json!({"type": "object", "required": required, "additionalProperties": false, "properties": properties})
     };
-    let tier = |tier: &Tier| {
+    let tier = |tier: &SectionTier| {
         let fields =
             tier.fields.iter().map(|field| (field.name.clone(), json!({"type": ["string", "null"]})));
         (tier.label.clone(), json!({"type": "array", "items": closed(fields.collect())}))
     };
     let section =
-        |section: &Section| (section.name.clone(), closed(section.tiers.iter().map(tier).collect()));
+        |section: &OutputSection| (section.name.clone(), closed(section.tiers.iter().map(tier).collect()));
     closed(sections.iter().map(section).collect())
 }
 
 /// The entries that were read so far.
-pub struct Extraction<'e> {
-    sections: &'e [Section],
-    text: &'e Quotable,
-    unsupported: UnsupportedPass,
-    pub extracted: Extracted,
+pub struct ExtractionReader<'e> {
+    sections: &'e [OutputSection],
+    text: &'e QuotableText,
+    unsupported: UnsupportedPassPolicy,
+    pub extracted: ExtractedSections,
     pub flags: Vec<String>,
 }
 
-impl<'e> Extraction<'e> {
-    pub fn new(sections: &'e [Section], text: &'e Quotable, unsupported: UnsupportedPass) -> Self {
-        Self { sections, text, unsupported, extracted: Extracted::default(), flags: Vec::new() }
+impl<'e> ExtractionReader<'e> {
+    pub fn new(
+        sections: &'e [OutputSection],
+        text: &'e QuotableText,
+        unsupported: UnsupportedPassPolicy,
+    ) -> Self {
+        Self { sections, text, unsupported, extracted: ExtractedSections::default(), flags: Vec::new() }
     }
 
     /// What is wrong with the first entry that has values, of which the text has none. One that is there
     /// in part may only have been written otherwise.
-    fn invented(&self, entries: &[Entry]) -> Option<String> {
-        let is_invented = |entry: &Entry| {
+    fn invented_entry(&self, entries: &[SectionEntry]) -> Option<String> {
+        let is_invented = |entry: &SectionEntry| {
             let mut values = entry.values().flatten().filter(|value| !value.trim().is_empty()).peekable();
             values.peek().is_some() && !values.any(|value| self.text.has(value))
         };
@@ -63,7 +67,7 @@ impl<'e> Extraction<'e> {
     }
 
     /// The values that the text does not have, each with its field.
-    fn unsupported_values<'v>(&self, entries: &'v [Entry]) -> Vec<(&'v str, &'v str)> {
+    fn unsupported_values<'v>(&self, entries: &'v [SectionEntry]) -> Vec<(&'v str, &'v str)> {
         let values = entries.iter().flatten();
         let values = values.filter_map(|(field, value)| Some((field.as_str(), value.as_deref()?)));
         values.filter(|(_, value)| !self.has_value(value)).collect()
@@ -76,8 +80,8 @@ impl<'e> Extraction<'e> {
     }
 
     /// Leaves out entries that repeat an earlier one more often than the text has it.
-    fn without_repeats(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
-        let mut counts: BTreeMap<Entry, usize> = BTreeMap::new();
+    fn without_repeats(&mut self, entries: Vec<SectionEntry>) -> Vec<SectionEntry> {
+        let mut counts: BTreeMap<SectionEntry, usize> = BTreeMap::new();
         let mut kept = Vec::new();
         for (at, entry) in entries.into_iter().enumerate() {
             let count = counts.entry(entry.clone()).or_default();
@@ -92,34 +96,34 @@ impl<'e> Extraction<'e> {
     }
 
     /// How often the text has an entry: as often as the rarest of its values.
-    fn occurrences(&self, entry: &Entry) -> usize {
+    fn occurrences(&self, entry: &SectionEntry) -> usize {
         let values = entry.values().flatten().map(|value| self.text.count_value(value));
         values.filter(|count| *count > 0).min().unwrap_or_default()
     }
 
     /// Keeps what was read, with the fields of which the text does not have all values.
-    fn keep(&mut self, section: &Section, tier: &Tier, entries: Vec<Entry>) {
+    fn keep_entries(&mut self, section: &OutputSection, tier: &SectionTier, entries: Vec<SectionEntry>) {
         let entries = self.without_repeats(entries);
         let unsupported = self.unsupported_values(&entries);
         let fields: BTreeSet<String> = unsupported.iter().map(|(field, _)| (*field).to_owned()).collect();
         let flags: Vec<String> =
             unsupported.iter().map(|(_, value)| format!("read, but not in the text: {value}")).collect();
         flags.into_iter().for_each(|flag| self.flag(flag));
-        if self.unsupported == UnsupportedPass::NotScored {
-            self.extracted.doubt(section, tier, fields);
+        if self.unsupported == UnsupportedPassPolicy::NotScored {
+            self.extracted.add_doubtful(section, tier, fields);
         }
         self.extracted.insert(section, tier, entries);
     }
 }
 
-impl Reading for Extraction<'_> {
+impl AnswerReader for ExtractionReader<'_> {
     /// An empty object says that there is nothing to read.
-    fn is_meant(&self, answer: &Value) -> bool {
+    fn looks_like_answer(&self, answer: &Value) -> bool {
         answer.as_object().is_some_and(Map::is_empty)
             || self.sections.iter().any(|section| answer.get(&section.name).is_some())
     }
 
-    fn take_in(&mut self, answer: &Value, round: usize) -> Result<(), Problem> {
+    fn read_answer(&mut self, answer: &Value, round: usize) -> Result<(), AnswerProblem> {
         let last = round > 0;
         let mut problems = Vec::new();
         for section in self.sections {
@@ -128,18 +132,18 @@ impl Reading for Extraction<'_> {
                     continue;
                 }
                 let given = answer.get(&section.name).and_then(|section| section.get(&tier.label));
-                let read = entries(tier, given, last);
+                let read = read_entries(tier, given, last);
                 let invented = read.as_deref().ok().and_then(|entries| {
                     let doubtful = || {
                         let (field, _) = *self.unsupported_values(entries).first().filter(|_| !last)?;
                         Some(format!("has an entry whose \"{field}\" is not in the text"))
                     };
-                    self.invented(entries).or_else(doubtful)
+                    self.invented_entry(entries).or_else(doubtful)
                 });
-                let accepted = last && self.unsupported == UnsupportedPass::Accept;
+                let accepted = last && self.unsupported == UnsupportedPassPolicy::Accept;
                 match read.and_then(|read| invented.filter(|_| !accepted).map_or(Ok(read), Err)) {
                     Ok(entries) => {
-                        self.keep(section, tier, entries);
+                        self.keep_entries(section, tier, entries);
                     }
                     Err(problem) => {
                         problems.push(format!("\"{}\" of \"{}\" {problem}", tier.label, section.name));
@@ -147,10 +151,10 @@ impl Reading for Extraction<'_> {
                 }
             }
         }
-        if problems.is_empty() { Ok(()) } else { Err(Problem::of_form(problems.join("; "), round)) }
+        if problems.is_empty() { Ok(()) } else { Err(AnswerProblem::broken_form(problems.join("; "), round)) }
     }
 
-    fn start_over(&mut self) {
+    fn reset(&mut self) {
         *self = Self::new(self.sections, self.text, self.unsupported);
     }
 }
@@ -158,7 +162,7 @@ impl Reading for Extraction<'_> {
 /// The entries of a tier. Asked for the first time, what is left out may only have been forgotten, so it
 /// is an error. Left out again by a judge that was told so, a value is not there, and a tier that must
 /// have entries has none. A tier that needs none has no answer then: silence must not pass.
-fn entries(tier: &Tier, given: Option<&Value>, last: bool) -> Result<Vec<Entry>, String> {
+fn read_entries(tier: &SectionTier, given: Option<&Value>, last: bool) -> Result<Vec<SectionEntry>, String> {
     let given = match given.filter(|given| !given.is_null()) {
         Some(given) => given.as_array().ok_or("must be a list")?,
         None if last && tier.min_entries > 0 => return Ok(Vec::new()),
@@ -170,13 +174,19 @@ fn entries(tier: &Tier, given: Option<&Value>, last: bool) -> Result<Vec<Entry>,
     let mut entries = Vec::new();
     for (at, entry) in given.iter().enumerate() {
         let fields = entry.as_object().ok_or_else(|| format!("has an entry {} that is no object", at + 1))?;
-        let mut read = Entry::new();
+        let mut read = SectionEntry::new();
         for field in &tier.fields {
             let value = match fields.get(&field.name) {
                 Some(Value::Null) => None,
                 Some(value) => Some(python_text(value)),
                 None if last => None,
-                None => return Err(wrong(at, &field.name, "is missing, and must be null if there is none")),
+                None => {
+                    return Err(entry_error(
+                        at,
+                        &field.name,
+                        "is missing, and must be null if there is none",
+                    ));
+                }
             };
             read.insert(field.name.clone(), value);
         }
@@ -185,40 +195,41 @@ fn entries(tier: &Tier, given: Option<&Value>, last: bool) -> Result<Vec<Entry>,
     Ok(entries)
 }
 
-fn wrong(at: usize, field: &str, what: &str) -> String {
+fn entry_error(at: usize, field: &str, what: &str) -> String {
     format!("has an entry {} whose \"{field}\" {what}", at + 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use practicum_core::model::Field;
+    use practicum_core::model::SectionField;
 
-    fn sections() -> Vec<Section> {
-        let field = |name: &str| Field { id: name.into(), name: name.into(), required: true, format: None };
-        let tier = |label: &str, min_entries: u32| Tier {
+    fn sections() -> Vec<OutputSection> {
+        let field =
+            |name: &str| SectionField { id: name.into(), name: name.into(), required: true, format: None };
+        let tier = |label: &str, min_entries: u32| SectionTier {
             label: label.into(),
             description: None,
             min_entries,
             max_entries: None,
             fields: vec![field("name"), field("zip")],
         };
-        vec![Section { name: "V".into(), tiers: vec![tier("near", 1), tier("far", 0)] }]
+        vec![OutputSection { name: "V".into(), tiers: vec![tier("near", 1), tier("far", 0)] }]
     }
 
     /// How many entries each group has, `None` where it was not read; and whether that was all.
-    fn check(answers: &[Value], unsupported: UnsupportedPass) -> (Vec<Option<usize>>, bool, usize) {
+    fn check(answers: &[Value], unsupported: UnsupportedPassPolicy) -> (Vec<Option<usize>>, bool, usize) {
         let sections = sections();
-        let text = Quotable::new("Park 94103 Zoo".to_owned());
-        let mut extraction = Extraction::new(&sections, &text, unsupported);
+        let text = QuotableText::new("Park 94103 Zoo".to_owned());
+        let mut extraction = ExtractionReader::new(&sections, &text, unsupported);
         let mut complete = false;
         for (at, answer) in answers.iter().enumerate() {
-            complete = extraction.take_in(answer, at).is_ok();
+            complete = extraction.read_answer(answer, at).is_ok();
         }
         let counts = sections[0]
             .tiers
             .iter()
-            .map(|tier| extraction.extracted.get(&sections[0], tier).map(<[Entry]>::len));
+            .map(|tier| extraction.extracted.get(&sections[0], tier).map(<[SectionEntry]>::len));
         (counts.collect(), complete, extraction.flags.len())
     }
 
@@ -255,7 +266,7 @@ mod tests {
                 (vec![Some(1), Some(0)], true, 2),
             ),
         ] {
-            assert_eq!(check(&answers, UnsupportedPass::NotScored), expected, "{answers:?}");
+            assert_eq!(check(&answers, UnsupportedPassPolicy::NotScored), expected, "{answers:?}");
         }
     }
 
@@ -273,8 +284,8 @@ mod tests {
             ),
             (vec![invented.clone(), invented], unread, (vec![Some(1), Some(0)], true, 1)),
         ] {
-            assert_eq!(check(&answers, UnsupportedPass::NotScored), strict, "{answers:?}");
-            assert_eq!(check(&answers, UnsupportedPass::Accept), accepting, "{answers:?}");
+            assert_eq!(check(&answers, UnsupportedPassPolicy::NotScored), strict, "{answers:?}");
+            assert_eq!(check(&answers, UnsupportedPassPolicy::Accept), accepting, "{answers:?}");
         }
     }
 }

@@ -3,73 +3,82 @@
 
 use serde_json::{Value, json};
 
-use super::{Inquiry, Judge, Mark, Marks, Sitting};
-use practicum_agents::llm::Tool;
-use practicum_core::model::{Activation, By, Check, CheckKind, Finding};
-use practicum_evals::score::mark_prediction;
+use super::{Judge, JudgeContext, JudgeResult, JudgeVerdict, StructuredQuestion};
+use practicum_agents::llm::ToolDefinition;
+use practicum_core::model::{ActivationCheck, ActivationSource, Check, CheckFinding, CheckKind};
+use practicum_evals::checks::check_prediction;
 
 /// The tool that the choice is reported with, where it is asked for over an API.
 const CHOICE_TOOL: &str = "report_choice";
 
 /// A skill as agents are offered it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offered {
+pub struct OfferedSkill {
     pub name: String,
     pub description: String,
 }
 
 /// What an agent would have before it: the skills, and what the user says.
 #[derive(Debug, Clone, Default)]
-pub struct Situation {
-    pub offered: Vec<Offered>,
+pub struct PredictionInput {
+    pub skills: Vec<OfferedSkill>,
     pub turns: Vec<String>,
 }
 
 /// What is to be predicted by a check, if anything is.
-pub fn predicted(check: &Check) -> Option<&Activation> {
+pub fn predicted_activation(check: &Check) -> Option<&ActivationCheck> {
     match &check.kind {
-        CheckKind::Activation(activation) => Some(activation).filter(|asked| asked.by == By::Predicted),
-        CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
+        CheckKind::Activation(activation) => {
+            Some(activation).filter(|asked| asked.source == ActivationSource::Predicted)
+        }
+        CheckKind::Rule(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
     }
 }
 
 /// The skills that would be taken up, and why.
-struct Choice {
+struct SkillChoice {
     skills: Vec<String>,
     reasoning: String,
 }
 
 impl Judge {
     /// Asks once for all checks, since it is one situation.
-    pub(super) async fn predict(
+    pub(super) async fn predict_activation(
         &self,
-        asked: &[(&str, &Activation)],
-        situation: &Situation,
-        sitting: &Sitting<'_>,
-    ) -> Marks {
-        let read = |answer: &Value| choice(answer, &situation.offered);
-        let consulted = self.consult(&inquiry(situation), &read, sitting).await;
-        let mark = |(id, activation): &(&str, &Activation)| {
+        asked: &[(&str, &ActivationCheck)],
+        situation: &PredictionInput,
+        sitting: &JudgeContext<'_>,
+    ) -> JudgeResult {
+        let read = |answer: &Value| read_choice(answer, &situation.skills);
+        let consulted = self.ask_structured(&prediction_question(situation), &read, sitting).await;
+        let mark = |(id, activation): &(&str, &ActivationCheck)| {
             let finding = match &consulted.answer {
-                Ok(Choice { skills, reasoning }) => mark_prediction(activation, skills, reasoning),
-                Err(why) => Finding::not_scored(why.clone()),
+                Ok(SkillChoice { skills, reasoning }) => check_prediction(activation, skills, reasoning),
+                Err(why) => CheckFinding::not_scored(why.clone()),
             };
-            Mark::new(id, id, finding)
+            JudgeVerdict::new(id, id, finding)
         };
         let marks = asked.iter().map(mark).collect();
         let chosen = consulted.answer.ok().map(|choice| choice.skills);
-        Marks { marks, chosen, usage: consulted.usage, ..Marks::default() }
+        JudgeResult {
+            verdicts: marks,
+            predicted_skills: chosen,
+            usage: consulted.usage,
+            ..JudgeResult::default()
+        }
     }
 }
 
-fn inquiry(situation: &Situation) -> Inquiry {
+fn prediction_question(situation: &PredictionInput) -> StructuredQuestion {
     let skills: Vec<String> = situation
-        .offered
+        .skills
         .iter()
-        .map(|Offered { name, description }| format!("- {name}: {}", description.trim().replace('\n', " ")))
+        .map(|OfferedSkill { name, description }| {
+            format!("- {name}: {}", description.trim().replace('\n', " "))
+        })
         .collect();
     let text = json!({"type": "string"});
-    Inquiry {
+    StructuredQuestion {
         rules: "\
 You predict what an AI agent does. It has skills, of which it knows the name and the description, and it \
 takes one up before it answers where the description fits what the user wants.
@@ -83,10 +92,10 @@ Rules:
             ("The skills".to_owned(), skills.join("\n")),
             ("What the user says".to_owned(), situation.turns.join("\n\n")),
         ],
-        wanted: "Which skills would the agent take up? Answer with JSON of the form {\"skills\": [names], \
+        task: "Which skills would the agent take up? Answer with JSON of the form {\"skills\": [names], \
                  \"reasoning\": text}; without any, the list is empty."
             .to_owned(),
-        form: Tool {
+        form: ToolDefinition {
             name: CHOICE_TOOL.to_owned(),
             description: "Report the skills that would be taken up.".to_owned(),
             input_schema: json!({
@@ -101,7 +110,7 @@ Rules:
 }
 
 /// A skill that is not in the list cannot be taken up, so whoever names one has not read it.
-fn choice(answer: &Value, offered: &[Offered]) -> Result<Choice, String> {
+fn read_choice(answer: &Value, offered: &[OfferedSkill]) -> Result<SkillChoice, String> {
     let names = answer["skills"].as_array().ok_or("\"skills\" must be a list of names")?;
     let mut skills = Vec::new();
     for name in names {
@@ -114,7 +123,7 @@ fn choice(answer: &Value, offered: &[Offered]) -> Result<Choice, String> {
         }
     }
     let reasoning = answer["reasoning"].as_str().ok_or("\"reasoning\" must be text")?.to_owned();
-    Ok(Choice { skills, reasoning })
+    Ok(SkillChoice { skills, reasoning })
 }
 
 #[cfg(test)]
@@ -123,7 +132,8 @@ mod tests {
 
     #[test]
     fn only_what_is_offered_can_be_chosen() {
-        let offered = ["greeter", "doctor"].map(|name| Offered { name: name.into(), description: "".into() });
+        let offered =
+            ["greeter", "doctor"].map(|name| OfferedSkill { name: name.into(), description: "".into() });
         for (answer, expected) in [
             (json!({"skills": [], "reasoning": "r"}), Some(vec![])),
             (json!({"skills": ["greeter"], "reasoning": ""}), Some(vec!["greeter"])),
@@ -136,7 +146,7 @@ mod tests {
             (json!({"skills": [1], "reasoning": ""}), None),
             (json!({"skills": []}), None),
         ] {
-            let found = choice(&answer, &offered).ok().map(|choice| choice.skills);
+            let found = read_choice(&answer, &offered).ok().map(|choice| choice.skills);
             assert_eq!(
                 found,
                 expected.map(|names| names.into_iter().map(str::to_owned).collect()),
@@ -147,11 +157,11 @@ mod tests {
 
     #[test]
     fn the_question_shows_names_and_descriptions_and_nothing_of_what_is_expected() {
-        let situation = Situation {
-            offered: vec![Offered { name: "greeter".into(), description: "Greets\npeople.".into() }],
+        let situation = PredictionInput {
+            skills: vec![OfferedSkill { name: "greeter".into(), description: "Greets\npeople.".into() }],
             turns: vec!["Say hello.".to_owned()],
         };
-        let asked = inquiry(&situation);
+        let asked = prediction_question(&situation);
         assert_eq!(asked.exhibits[0].1, "- greeter: Greets people.");
         assert_eq!(asked.exhibits[1].1, "Say hello.");
     }

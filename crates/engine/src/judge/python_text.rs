@@ -23,10 +23,10 @@ fn repr(value: &Value) -> String {
             Some(float) => float_text(float),
             None => number.to_string(),
         },
-        Value::String(text) => quoted(text),
+        Value::String(text) => quote_python(text),
         Value::Array(items) => format!("[{}]", list(items.iter().map(repr).collect())),
         Value::Object(fields) => {
-            let field = |(key, value): (&String, &Value)| format!("{}: {}", quoted(key), repr(value));
+            let field = |(key, value): (&String, &Value)| format!("{}: {}", quote_python(key), repr(value));
             format!("{{{}}}", list(fields.iter().map(field).collect()))
         }
     }
@@ -45,7 +45,7 @@ fn float_text(float: f64) -> String {
 }
 
 /// In single quotes, unless only double ones need no escape.
-fn quoted(text: &str) -> String {
+fn quote_python(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);
     for c in text.chars() {

@@ -2,57 +2,59 @@
 
 use serde_json::Value;
 
-use super::Sitting;
-use super::cache::Cache;
-use super::transport::{Transport, Unasked};
-use practicum_agents::llm::{Block, Message, Reply, Request, Role, Stop, Tool};
-use practicum_core::model::{Digest, Ended, Usage, Why};
+use super::JudgeContext;
+use super::answer_cache::AnswerCache;
+use super::connection::{JudgeCallError, JudgeConnection};
+use practicum_agents::llm::{
+    ChatMessage, ContentBlock, ModelReply, ModelRequest, Role, StopReason, ToolDefinition,
+};
+use practicum_core::model::{AgentEnding, Digest, NotScoredReason, TokenUsage};
 
 /// How long an answer may be. Long enough for dozens of statements with quotes.
 const MOST_TOKENS: u32 = 16_000;
 
 /// How much JSON is looked for in an answer that is prose.
-const MOST_TRIES: usize = 1_000;
+const MOST_JSON_CANDIDATES: usize = 1_000;
 
 /// Bump when the same question is answered or read in another way.
-const GENERATION: &str = "1";
+const ANSWER_GENERATION: &str = "1";
 
-pub struct Question {
+pub struct JudgeQuestion {
     pub system: String,
     pub text: String,
     /// Random, so it is no part of what is asked.
     pub fence: String,
     /// The form of the answer, as a tool that takes it.
-    pub tool: Tool,
+    pub tool: ToolDefinition,
     /// The same question asked for another vote is another question.
     pub vote: u32,
 }
 
 /// Takes answers in, one after the other, and keeps what can be used of them.
-pub trait Reading: Send {
+pub trait AnswerReader: Send {
     /// Whether an object is meant as the answer, right or wrong.
-    fn is_meant(&self, answer: &Value) -> bool;
+    fn looks_like_answer(&self, answer: &Value) -> bool;
 
     /// Reads the answer of a round; the first round is 0. `Err` says what is missing or wrong.
-    fn take_in(&mut self, answer: &Value, round: usize) -> Result<(), Problem>;
+    fn read_answer(&mut self, answer: &Value, round: usize) -> Result<(), AnswerProblem>;
 
     /// Forgets all answers.
-    fn start_over(&mut self);
+    fn reset(&mut self);
 }
 
 /// What is missing or wrong in an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    pub what: String,
+pub struct AnswerProblem {
+    pub description: String,
     /// The request for a better answer; `None` if another round would not help.
     pub request: Option<String>,
 }
 
-impl Problem {
+impl AnswerProblem {
     /// A broken form: asked for again once, as a whole.
-    pub fn of_form(what: String, round: usize) -> Self {
+    pub fn broken_form(what: String, round: usize) -> Self {
         let whole = || "Answer again, in the given form and completely.".to_owned();
-        Self { what, request: (round == 0).then(whole) }
+        Self { description: what, request: (round == 0).then(whole) }
     }
 }
 
@@ -60,81 +62,94 @@ impl Problem {
 const MOST_ROUNDS: usize = 3;
 
 /// What became of a question.
-pub struct Settled {
-    pub usage: Usage,
+pub struct QuestionResult {
+    pub usage: TokenUsage,
     /// Why not everything has an answer.
-    pub missing: Option<Why>,
+    pub missing: Option<NotScoredReason>,
 }
 
-impl Question {
+impl JudgeQuestion {
     /// Asks, and asks again with what was wrong. What was answered before costs nothing.
-    pub async fn settle(
+    pub async fn ask(
         &self,
-        transport: &Transport,
+        transport: &JudgeConnection,
         model: &str,
-        cache: Option<&Cache>,
-        reading: &mut dyn Reading,
-        sitting: &Sitting<'_>,
-    ) -> Settled {
+        cache: Option<&AnswerCache>,
+        reading: &mut dyn AnswerReader,
+        sitting: &JudgeContext<'_>,
+    ) -> QuestionResult {
         let key = self.key(transport, model);
         let known = cache.and_then(|cache| cache.find(&key));
         if let Some(answers) = known {
             if replay(&answers, reading) {
-                return Settled { usage: Usage::default(), missing: None };
+                return QuestionResult { usage: TokenUsage::default(), missing: None };
             }
-            reading.start_over();
+            reading.reset();
         }
-        let mut request = self.request(model);
-        let mut usage = Usage::default();
+        let mut request = self.build_request(model);
+        let mut usage = TokenUsage::default();
         let mut answers = Vec::new();
         let mut problem = String::new();
         for round in 0..MOST_ROUNDS {
             let reply = match transport.ask(&request, sitting).await {
                 Ok(reply) => reply,
-                Err(Unasked::Cancelled) => {
-                    return Settled { usage, missing: Some(Why::Ended(Ended::Cancelled)) };
+                Err(JudgeCallError::Cancelled) => {
+                    return QuestionResult {
+                        usage,
+                        missing: Some(NotScoredReason::Ended(AgentEnding::Cancelled)),
+                    };
                 }
-                Err(Unasked::Failed(error)) => {
+                Err(JudgeCallError::Failed(error)) => {
                     problem = error.to_string();
                     break;
                 }
             };
             usage.add(reply.usage);
-            let answer = answer_in(&reply, reading);
+            let answer = find_answer(&reply, reading);
             // One that could not be understood has its place too: it was a round.
             answers.push(answer.clone().unwrap_or_default());
             let read = match answer {
-                Ok(answer) => reading.take_in(&answer, round),
-                Err(what) => Err(Problem::of_form(what, round)),
+                Ok(answer) => reading.read_answer(&answer, round),
+                Err(what) => Err(AnswerProblem::broken_form(what, round)),
             };
             let Err(wrong) = read else {
                 if let Some(cache) = cache {
-                    cache.keep(&key, &answers);
+                    cache.store(&key, &answers);
                 }
-                return Settled { usage, missing: None };
+                return QuestionResult { usage, missing: None };
             };
-            problem = wrong.what;
+            problem = wrong.description;
             let Some(again) = wrong.request else { break };
-            request.messages.extend(repair(&reply, &format!("That cannot be used: {problem}. {again}")));
+            request
+                .messages
+                .extend(repair_messages(&reply, &format!("That cannot be used: {problem}. {again}")));
         }
-        Settled { usage, missing: Some(Why::JudgeFailed(problem)) }
+        QuestionResult { usage, missing: Some(NotScoredReason::JudgeFailed(problem)) }
     }
 
     /// Everything that decides the answer.
-    fn key(&self, transport: &Transport, model: &str) -> Digest {
+    fn key(&self, transport: &JudgeConnection, model: &str) -> Digest {
         let text = self.text.replace(&self.fence, "fence");
         let vote = self.vote.to_string();
         let schema = self.tool.input_schema.to_string();
-        let parts =
-            [GENERATION, transport.identity(), model, &self.system, &text, &self.tool.name, &schema, &vote];
+        let parts = [
+            ANSWER_GENERATION,
+            transport.identity(),
+            model,
+            &self.system,
+            &text,
+            &self.tool.name,
+            &schema,
+            &vote,
+        ];
         Digest::of_parts(parts.map(str::as_bytes))
     }
 
-    fn request(&self, model: &str) -> Request {
-        Request {
+    fn build_request(&self, model: &str) -> ModelRequest {
+        ModelRequest {
             model: model.to_owned(),
             system: Some(self.system.clone()),
-            messages: vec![Message::user(self.text.clone())],
+            messages: vec![ChatMessage::user(self.text.clone())],
             tools: vec![self.tool.clone()],
             tool_choice: Some(self.tool.name.clone()),
             max_tokens: Some(MOST_TOKENS),
@@ -145,44 +160,45 @@ impl Question {
 }
 
 /// Whether earlier answers are still enough.
-fn replay(answers: &[Value], reading: &mut dyn Reading) -> bool {
+fn replay(answers: &[Value], reading: &mut dyn AnswerReader) -> bool {
     let mut enough = false;
     for (round, answer) in answers.iter().enumerate() {
-        enough = reading.take_in(answer, round).is_ok();
+        enough = reading.read_answer(answer, round).is_ok();
     }
     enough
 }
 
 /// The tool's input, or the one object in the text that is meant as the answer.
-fn answer_in(reply: &Reply, reading: &dyn Reading) -> Result<Value, String> {
+fn find_answer(reply: &ModelReply, reading: &dyn AnswerReader) -> Result<Value, String> {
     let called = reply.blocks.iter().find_map(|block| match block {
-        Block::ToolUse { input, .. } if input.is_object() => Some(input.clone()),
-        Block::ToolUse { .. } | Block::Text { .. } | Block::Thinking { .. } | Block::ToolResult { .. } => {
-            None
-        }
+        ContentBlock::ToolUse { input, .. } if input.is_object() => Some(input.clone()),
+        ContentBlock::ToolUse { .. }
+        | ContentBlock::Text { .. }
+        | ContentBlock::Thinking { .. }
+        | ContentBlock::ToolResult { .. } => None,
     });
     if let Some(called) = called {
         return Ok(called);
     }
-    let mut meant = objects_in(&reply.text());
-    meant.retain(|object| reading.is_meant(object));
+    let mut meant = find_json_objects(&reply.text());
+    meant.retain(|object| reading.looks_like_answer(object));
     meant.dedup();
     match (meant.len(), &reply.stop) {
         (1, _) => Ok(meant.remove(0)),
         (2.., _) => Err("there are several answers".to_owned()),
-        (_, Stop::Refusal) => Err("the judge refused to answer".to_owned()),
-        (_, Stop::MaxTokens) => Err("the answer was cut off".to_owned()),
-        (_, Stop::EndTurn | Stop::ToolUse | Stop::Other(_)) => {
+        (_, StopReason::Refusal) => Err("the judge refused to answer".to_owned()),
+        (_, StopReason::MaxTokens) => Err("the answer was cut off".to_owned()),
+        (_, StopReason::EndTurn | StopReason::ToolUse | StopReason::Other(_)) => {
             Err("the answer is not the JSON that was asked for".to_owned())
         }
     }
 }
 
 /// Every JSON object in a text that is not part of another.
-fn objects_in(text: &str) -> Vec<Value> {
+fn find_json_objects(text: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut from = 0;
-    for _ in 0..MOST_TRIES {
+    for _ in 0..MOST_JSON_CANDIDATES {
         let Some(open) = text[from..].find('{').map(|at| from + at) else { break };
         let mut objects = serde_json::Deserializer::from_str(&text[open..]).into_iter::<Value>();
         match objects.next() {
@@ -197,25 +213,32 @@ fn objects_in(text: &str) -> Vec<Value> {
 }
 
 /// The judge's own answer and what is said about it, as the conversation goes on.
-fn repair(reply: &Reply, text: &str) -> Vec<Message> {
+fn repair_messages(reply: &ModelReply, text: &str) -> Vec<ChatMessage> {
     let text = text.to_owned();
-    let results: Vec<Block> = reply
+    let results: Vec<ContentBlock> = reply
         .blocks
         .iter()
         .filter_map(|block| match block {
-            Block::ToolUse { id, .. } => {
-                Some(Block::ToolResult { tool_use_id: id.clone(), content: text.clone(), is_error: true })
+            ContentBlock::ToolUse { id, .. } => Some(ContentBlock::ToolResult {
+                tool_use_id: id.clone(),
+                content: text.clone(),
+                is_error: true,
+            }),
+            ContentBlock::Text { .. } | ContentBlock::Thinking { .. } | ContentBlock::ToolResult { .. } => {
+                None
             }
-            Block::Text { .. } | Block::Thinking { .. } | Block::ToolResult { .. } => None,
         })
         .collect();
     // An answer without any block cannot stand in a conversation.
     if reply.blocks.is_empty() {
         return Vec::new();
     }
-    let answered = Message { role: Role::Assistant, blocks: reply.blocks.clone() };
-    let back =
-        if results.is_empty() { Message::user(text) } else { Message { role: Role::User, blocks: results } };
+    let answered = ChatMessage { role: Role::Assistant, blocks: reply.blocks.clone() };
+    let back = if results.is_empty() {
+        ChatMessage::user(text)
+    } else {
+        ChatMessage { role: Role::User, blocks: results }
+    };
     vec![answered, back]
 }
 
@@ -227,41 +250,42 @@ mod tests {
     /// Means objects with `a`.
     struct Meant;
 
-    impl Reading for Meant {
-        fn is_meant(&self, answer: &Value) -> bool {
+    impl AnswerReader for Meant {
+        fn looks_like_answer(&self, answer: &Value) -> bool {
             answer.get("a").is_some()
         }
 
-        fn take_in(&mut self, _answer: &Value, _round: usize) -> Result<(), Problem> {
+        fn read_answer(&mut self, _answer: &Value, _round: usize) -> Result<(), AnswerProblem> {
             Ok(())
         }
 
-        fn start_over(&mut self) {}
+        fn reset(&mut self) {}
     }
 
     #[test]
     fn an_answer_is_found_where_there_is_exactly_one() {
-        let text = |text: &str| vec![Block::Text { text: text.to_owned() }];
-        let call = |input: Value| vec![Block::ToolUse { id: "t".into(), name: "n".into(), input }];
+        let text = |text: &str| vec![ContentBlock::Text { text: text.to_owned() }];
+        let call = |input: Value| vec![ContentBlock::ToolUse { id: "t".into(), name: "n".into(), input }];
         for (blocks, stop, expected) in [
-            (call(json!({"a": 1})), Stop::ToolUse, Ok(json!({"a": 1}))),
+            (call(json!({"a": 1})), StopReason::ToolUse, Ok(json!({"a": 1}))),
             (
                 text("Here:\n```json\n{\"a\": {\"b\": 2}}\n``` as {asked}"),
-                Stop::EndTurn,
+                StopReason::EndTurn,
                 Ok(json!({"a": {"b": 2}})),
             ),
-            (text("It says {\"b\": 1}, so {\"a\": 1}"), Stop::EndTurn, Ok(json!({"a": 1}))),
-            (text("{\"a\": 1} {\"a\": 1}"), Stop::EndTurn, Ok(json!({"a": 1}))),
-            (text("The agent wrote {\"a\": 1}; I say {\"a\": 2}"), Stop::EndTurn, Err("several")),
-            (text("{\"a\": [1,"), Stop::MaxTokens, Err("cut off")),
-            (text("I can't."), Stop::Refusal, Err("refused")),
-            (call(json!("{")), Stop::ToolUse, Err("not the JSON")),
-            (text("It passes."), Stop::EndTurn, Err("not the JSON")),
-            (text(&"{".repeat(100_000)), Stop::EndTurn, Err("not the JSON")),
-            (vec![], Stop::EndTurn, Err("not the JSON")),
+            (text("It says {\"b\": 1}, so {\"a\": 1}"), StopReason::EndTurn, Ok(json!({"a": 1}))),
+            (text("{\"a\": 1} {\"a\": 1}"), StopReason::EndTurn, Ok(json!({"a": 1}))),
+            (text("The agent wrote {\"a\": 1}; I say {\"a\": 2}"), StopReason::EndTurn, Err("several")),
+            (text("{\"a\": [1,"), StopReason::MaxTokens, Err("cut off")),
+            (text("I can't."), StopReason::Refusal, Err("refused")),
+            (call(json!("{")), StopReason::ToolUse, Err("not the JSON")),
+            (text("It passes."), StopReason::EndTurn, Err("not the JSON")),
+            (text(&"{".repeat(100_000)), StopReason::EndTurn, Err("not the JSON")),
+            (vec![], StopReason::EndTurn, Err("not the JSON")),
         ] {
-            let reply = Reply { id: "m".into(), model: "m".into(), blocks, stop, usage: Usage::default() };
-            match (answer_in(&reply, &Meant), expected) {
+            let reply =
+                ModelReply { id: "m".into(), model: "m".into(), blocks, stop, usage: TokenUsage::default() };
+            match (find_answer(&reply, &Meant), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),
                 (Err(problem), Err(part)) => assert!(problem.contains(part), "{problem}"),
                 (found, expected) => panic!("{found:?} instead of {expected:?}"),
@@ -271,15 +295,15 @@ mod tests {
 
     #[test]
     fn a_fence_is_no_part_of_a_question() {
-        let question = |fence: &str, vote| Question {
+        let question = |fence: &str, vote| JudgeQuestion {
             system: "s".into(),
             text: format!("{fence}\nrecord\n{fence}\n"),
             fence: fence.to_owned(),
-            tool: Tool { name: "t".into(), description: String::new(), input_schema: json!({}) },
+            tool: ToolDefinition { name: "t".into(), description: String::new(), input_schema: json!({}) },
             vote,
         };
-        let transport = Transport::nowhere();
-        let key = |question: Question, model: &str| question.key(&transport, model);
+        let transport = JudgeConnection::for_tests();
+        let key = |question: JudgeQuestion, model: &str| question.key(&transport, model);
         assert_eq!(key(question("fence-1", 0), "m"), key(question("fence-2", 0), "m"));
         assert_ne!(key(question("fence-1", 0), "m"), key(question("fence-1", 1), "m"));
         assert_ne!(key(question("fence-1", 0), "m"), key(question("fence-1", 0), "n"));

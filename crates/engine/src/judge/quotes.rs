@@ -4,7 +4,7 @@
 //! may differ in case, white space, Markdown marks, kinds of quotation marks and dashes and JSON
 //! escapes, and may leave out a part with an ellipsis. Never: accepts words that are not there.
 
-use super::prompt::visible;
+use super::prompt::make_visible;
 
 /// Quotes with fewer letters and digits support nothing, unless they are a whole line.
 const FEWEST_LETTERS: usize = 3;
@@ -28,37 +28,37 @@ pub enum QuoteCheck {
 
 /// Whether a quote stands in a text that a model was shown, and says enough to support its answer.
 pub fn supports(text: &str, quote: &str) -> bool {
-    Quotable::new(visible(text)).look_up(quote) == QuoteCheck::Supports
+    QuotableText::new(make_visible(text)).check_quote(quote) == QuoteCheck::Supports
 }
 
 /// A text in which quotes are looked up.
-pub struct Quotable {
+pub struct QuotableText {
     /// What the judge is shown.
     pub text: String,
     /// What the judge is shown beside it, to know it. Empty if nothing is.
     pub background: String,
-    evidence: Normalised,
+    evidence: NormalisedText,
     /// All that is shown, also what is no evidence of anything that was done.
-    shown: Vec<Normalised>,
+    shown: Vec<NormalisedText>,
     headings: &'static [&'static str],
     /// Lines that are evidence only as a whole, normalised.
     whole_lines: Vec<String>,
 }
 
-impl Quotable {
+impl QuotableText {
     /// A text that is evidence from its first to its last word.
     pub fn new(text: String) -> Self {
         let evidence = text.clone();
-        Self::part_of(text, &evidence)
+        Self::with_partial_evidence(text, &evidence)
     }
 
     /// A text of which only a part is evidence.
-    pub fn part_of(text: String, evidence: &str) -> Self {
-        let shown = if text == evidence { Vec::new() } else { vec![Normalised::of(&text)] };
+    pub fn with_partial_evidence(text: String, evidence: &str) -> Self {
+        let shown = if text == evidence { Vec::new() } else { vec![NormalisedText::from_text(&text)] };
         Self {
             text,
             background: String::new(),
-            evidence: Normalised::of(evidence),
+            evidence: NormalisedText::from_text(evidence),
             shown,
             headings: &[],
             whole_lines: Vec::new(),
@@ -67,9 +67,9 @@ impl Quotable {
 
     /// The same with a background that is no evidence.
     #[must_use]
-    pub fn beside(mut self, background: String) -> Self {
+    pub fn with_background(mut self, background: String) -> Self {
         if !background.is_empty() {
-            self.shown.push(Normalised::of(&background));
+            self.shown.push(NormalisedText::from_text(&background));
         }
         Self { background, ..self }
     }
@@ -83,12 +83,12 @@ impl Quotable {
     /// The same with lines that support something only where they are quoted as a whole.
     #[must_use]
     pub fn with_whole_lines(self, lines: impl Iterator<Item = String>) -> Self {
-        Self { whole_lines: lines.map(|line| marks_removed(&line)).collect(), ..self }
+        Self { whole_lines: lines.map(|line| remove_marks(&line)).collect(), ..self }
     }
 
     /// Whether the text has the quote, wherever it says it.
     pub fn has(&self, quote: &str) -> bool {
-        self.look_up(quote) != QuoteCheck::Invented
+        self.check_quote(quote) != QuoteCheck::Invented
     }
 
     /// How often the evidence has the letters and digits of a value, whatever stands between them.
@@ -97,18 +97,18 @@ impl Quotable {
         if value.is_empty() { 0 } else { letters_of(&self.evidence.plain).matches(&value).count() }
     }
 
-    pub fn look_up(&self, quote: &str) -> QuoteCheck {
-        let quote = visible(quote);
-        let bare = quote.trim().trim_matches(|c| matches!(straight(c), '"' | '\'' | '`'));
+    pub fn check_quote(&self, quote: &str) -> QuoteCheck {
+        let quote = make_visible(quote);
+        let bare = quote.trim().trim_matches(|c| matches!(straighten(c), '"' | '\'' | '`'));
         let candidates = [quote.as_str(), bare];
         if candidates.iter().any(|quote| self.evidence.has(quote)) {
-            let is_ours = self.headings.iter().any(|heading| marks_removed(heading) == marks_removed(bare));
+            let is_ours = self.headings.iter().any(|heading| remove_marks(heading) == remove_marks(bare));
             return match self.evidence.is_substantial(bare) && !is_ours {
                 true => QuoteCheck::Supports,
                 false => QuoteCheck::SupportsNothing,
             };
         }
-        let whole = marks_removed(bare);
+        let whole = remove_marks(bare);
         if self.whole_lines.contains(&whole) {
             return QuoteCheck::Supports;
         }
@@ -122,7 +122,7 @@ impl Quotable {
 }
 
 /// A text in the two forms in which quotes are compared with it.
-struct Normalised {
+struct NormalisedText {
     /// White space, case and typography evened out.
     plain: String,
     /// Without JSON escapes and Markdown marks too.
@@ -131,25 +131,26 @@ struct Normalised {
     short_lines: Vec<String>,
 }
 
-impl Normalised {
-    fn of(text: &str) -> Self {
-        let lines = text.lines().map(plain).filter(|line| letters_in(line) < FEWEST_LETTERS);
-        let mut short_lines: Vec<String> = lines.filter(|line| letters_in(line) > 0).collect();
+impl NormalisedText {
+    fn from_text(text: &str) -> Self {
+        let lines = text.lines().map(normalise_plain).filter(|line| count_letters(line) < FEWEST_LETTERS);
+        let mut short_lines: Vec<String> = lines.filter(|line| count_letters(line) > 0).collect();
         short_lines.sort_unstable();
         short_lines.dedup();
-        Self { plain: plain(text), unmarked: marks_removed(text), short_lines }
+        Self { plain: normalise_plain(text), unmarked: remove_marks(text), short_lines }
     }
 
     fn has(&self, quote: &str) -> bool {
-        contains(&self.plain, &plain(quote))
-            || contains(&self.unmarked, &marks_removed(quote))
-            || contains_parts(&self.plain, quote, plain)
-            || contains_parts(&self.unmarked, quote, marks_removed)
+        contains(&self.plain, &normalise_plain(quote))
+            || contains(&self.unmarked, &remove_marks(quote))
+            || contains_parts(&self.plain, quote, normalise_plain)
+            || contains_parts(&self.unmarked, quote, remove_marks)
     }
 
     /// Whether a quote that is there says anything: "a" is in every text.
     fn is_substantial(&self, quote: &str) -> bool {
-        letters_in(quote) >= FEWEST_LETTERS || self.short_lines.binary_search(&plain(quote)).is_ok()
+        count_letters(quote) >= FEWEST_LETTERS
+            || self.short_lines.binary_search(&normalise_plain(quote)).is_ok()
     }
 }
 
@@ -158,7 +159,7 @@ fn letters_of(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-fn letters_in(text: &str) -> usize {
+fn count_letters(text: &str) -> usize {
     // One character of a script without spaces between words is about a word.
     text.chars().filter(|c| c.is_alphanumeric()).map(|c| if c >= '\u{2e80}' { 2 } else { 1 }).sum()
 }
@@ -172,7 +173,7 @@ fn contains_parts(text: &str, quote: &str, normalise: fn(&str) -> String) -> boo
     let quote = quote.replace("[...]", "…").replace("(...)", "…").replace("[…]", "…").replace("(…)", "…");
     let quote = quote.replace("...", "…");
     let parts: Vec<String> = quote.split('…').map(normalise).filter(|part| !part.is_empty()).collect();
-    let is_word = |part: &String| letters_in(part) >= FEWEST_LETTERS;
+    let is_word = |part: &String| count_letters(part) >= FEWEST_LETTERS;
     if !quote.contains('…') || parts.is_empty() || parts.len() > MOST_PARTS || !parts.iter().all(is_word) {
         return false;
     }
@@ -187,18 +188,18 @@ fn contains_parts(text: &str, quote: &str, normalise: fn(&str) -> String) -> boo
 }
 
 /// Lower case, single spaces, straight quotation marks and dashes.
-fn plain(text: &str) -> String {
+fn normalise_plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !out.is_empty() {
             out.push(' ');
         }
-        out.extend(word.chars().map(straight).flat_map(char::to_lowercase));
+        out.extend(word.chars().map(straighten).flat_map(char::to_lowercase));
     }
     out
 }
 
-fn straight(c: char) -> char {
+fn straighten(c: char) -> char {
     match c {
         '‘' | '’' | '‚' | '‛' | '′' => '\'',
         '“' | '”' | '„' | '‟' | '″' | '«' | '»' => '"',
@@ -208,20 +209,20 @@ fn straight(c: char) -> char {
 }
 
 /// The words of a text whose JSON escapes are resolved and whose Markdown marks are left out.
-fn marks_removed(text: &str) -> String {
-    let text = links_removed(&unescaped(text));
+fn remove_marks(text: &str) -> String {
+    let text = remove_links(&unescape(text));
     let text: String = text
         .chars()
         .filter(|c| !matches!(c, '*' | '_' | '`' | '~'))
         .map(|c| if c == '|' { ' ' } else { c })
         .collect();
     let is_mark =
-        |word: &&str| word.chars().all(|c| matches!(straight(c), '-' | '+' | '>' | '#' | ':' | '•'));
-    plain(&text.split_whitespace().filter(|word| !is_mark(word)).collect::<Vec<_>>().join(" "))
+        |word: &&str| word.chars().all(|c| matches!(straighten(c), '-' | '+' | '>' | '#' | ':' | '•'));
+    normalise_plain(&text.split_whitespace().filter(|word| !is_mark(word)).collect::<Vec<_>>().join(" "))
 }
 
 /// Escapes of JSON strings resolved, however often the text was escaped.
-fn unescaped(text: &str) -> String {
+fn unescape(text: &str) -> String {
     if !text.contains('\\') {
         return text.to_owned();
     }
@@ -260,7 +261,7 @@ fn code_point(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<cha
 }
 
 /// `[text](address)` as the text that is shown.
-fn links_removed(text: &str) -> String {
+fn remove_links(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("](") {
@@ -310,7 +311,7 @@ done \u{1b}[1mhello
 [… 812 bytes left out …]
 Schluß. 你好
 ";
-        let record = Quotable::new(visible(record));
+        let record = QuotableText::new(make_visible(record));
         for (quote, expected) in [
             ("Write the report.", Supports),
             ("write   THE\nreport", Supports),
@@ -349,7 +350,7 @@ Schluß. 你好
             ("", SupportsNothing),
             (" \n", SupportsNothing),
         ] {
-            assert_eq!(record.look_up(quote), expected, "{quote:?}");
+            assert_eq!(record.check_quote(quote), expected, "{quote:?}");
         }
     }
 
@@ -357,8 +358,8 @@ Schluß. 你好
     fn context_and_our_own_headings_support_nothing() {
         let evidence = "## What happened\nagent: Ahoy!\n";
         let shown = format!("## To know\nIt should say ahoy.\nuser: Greet me.\n{evidence}in/a: changed\n");
-        let record = Quotable::part_of(shown, evidence)
-            .beside("agent: Beside it.\n".to_owned())
+        let record = QuotableText::with_partial_evidence(shown, evidence)
+            .with_background("agent: Beside it.\n".to_owned())
             .with_headings(&["## What happened"])
             .with_whole_lines(std::iter::once("in/a: changed\n".to_owned()));
         for (quote, expected) in [
@@ -372,7 +373,7 @@ Schluß. 你好
             ("## What happened agent: Ahoy!", Supports),
             ("It says ahoy", Invented),
         ] {
-            assert_eq!(record.look_up(quote), expected, "{quote:?}");
+            assert_eq!(record.check_quote(quote), expected, "{quote:?}");
         }
     }
 
@@ -381,9 +382,9 @@ Schluß. 你好
         for text in
             ["](".repeat(100_000), "\\".repeat(200_000), "[".repeat(100_000) + "](", "… ".repeat(60_000)]
         {
-            let record = Quotable::new(text.clone());
-            assert!(record.look_up(&text) != Invented);
-            assert_eq!(record.look_up("not there"), Invented);
+            let record = QuotableText::new(text.clone());
+            assert!(record.check_quote(&text) != Invented);
+            assert_eq!(record.check_quote("not there"), Invented);
         }
     }
 }

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use super::evidence::Scissors;
+use super::evidence::TextShortener;
 use practicum_core::model::{Step, ToolCall};
 
 /// How long one text of a step is at most.
-const LONGEST: usize = 8_000;
+const LONGEST_STEP_TEXT: usize = 8_000;
 const LONGEST_NAME: usize = 200;
 
 /// How short a text of a step may become before whole steps give way.
@@ -19,41 +19,41 @@ const SHORTEST_TEXT: usize = 120;
 const SHORTEST_INPUT: usize = 60;
 
 /// From this limit on, a cut text keeps its end too and says how much is missing.
-const WITH_END: usize = 400;
+const KEEP_END_FROM: usize = 400;
 
 /// How long the line is that stands for several steps.
 const LONGEST_LIST: usize = 240;
 
 /// Bytes around the texts of a step: the words that say what they are, and the mark of a cut.
-const AROUND: usize = 28;
-const MARK: usize = 45;
-const SHORT_MARK: usize = '…'.len_utf8();
+const STEP_OVERHEAD: usize = 28;
+const CUT_MARK_BYTES: usize = 45;
+const SHORT_CUT_MARK_BYTES: usize = '…'.len_utf8();
 
 /// The steps of a run as a judge reads them.
 pub struct StepsText {
     /// All steps that are shown.
     pub shown: String,
     /// The same without what the user said, which is no evidence of anything that the agent did.
-    pub by_agent: String,
+    pub shown_of_agent: String,
     /// How many calls are shown by name only.
     pub calls_by_name: u64,
 }
 
 /// Lays the steps out as texts of about `most` bytes.
-pub fn lay_out(steps: &[Step], most: usize, scissors: &mut Scissors) -> StepsText {
-    let sizes: Vec<StepSize> = steps.iter().map(StepSize::of).collect();
-    let limits = Limits::that_fit(&sizes, most);
+pub fn render_steps(steps: &[Step], most: usize, scissors: &mut TextShortener) -> StepsText {
+    let sizes: Vec<StepSize> = steps.iter().map(StepSize::from_step).collect();
+    let limits = StepLimits::fitting(&sizes, most);
     let (mut shown, mut by_agent) = (String::new(), String::new());
-    let mut gap = Gap::default();
+    let mut gap = SkippedSteps::default();
     let mut calls_by_name = 0;
     for (at, (step, size)) in steps.iter().zip(&sizes).enumerate() {
         if !limits.shows(at, steps.len()) {
             gap.add(step);
-            scissors.left_out += size.raw();
+            scissors.left_out += size.total_bytes();
             continue;
         }
         calls_by_name += gap.calls;
-        let text = std::mem::take(&mut gap).in_words() + &limits.text_of(step, scissors);
+        let text = std::mem::take(&mut gap).describe() + &limits.render_step(step, scissors);
         shown.push_str(&text);
         if !matches!(step, Step::User(_)) {
             by_agent.push_str(&text);
@@ -61,71 +61,76 @@ pub fn lay_out(steps: &[Step], most: usize, scissors: &mut Scissors) -> StepsTex
     }
     // More would only come of names without end.
     let most = most.saturating_add(most / 10);
-    let by_agent = Scissors::default().cut(&by_agent, most);
-    StepsText { shown: scissors.cut(&shown, most), by_agent, calls_by_name }
+    let by_agent = TextShortener::default().shorten(&by_agent, most);
+    StepsText { shown: scissors.shorten(&shown, most), shown_of_agent: by_agent, calls_by_name }
 }
 
 /// How much of each text of a step is shown.
 #[derive(Debug, Clone, Copy)]
-struct Limits {
+struct StepLimits {
     result: usize,
     text: usize,
     input: usize,
     /// One step of so many is shown in full; 1 shows all.
-    every: usize,
+    show_every: usize,
 }
 
-impl Limits {
-    fn that_fit(sizes: &[StepSize], most: usize) -> Self {
-        let fits = |limits: Limits| limits.total(sizes) <= most;
-        let mut limits = Self { result: LONGEST, text: LONGEST, input: LONGEST, every: 1 };
+impl StepLimits {
+    fn fitting(sizes: &[StepSize], most: usize) -> Self {
+        let fits = |limits: StepLimits| limits.total(sizes) <= most;
+        let mut limits = Self {
+            result: LONGEST_STEP_TEXT,
+            text: LONGEST_STEP_TEXT,
+            input: LONGEST_STEP_TEXT,
+            show_every: 1,
+        };
         if fits(limits) {
             return limits;
         }
-        limits.result = largest(SHORTEST_RESULT, |result| fits(Self { result, ..limits }));
-        limits.text = largest(SHORTEST_TEXT, |text| fits(Self { text, ..limits }));
-        limits.input = largest(SHORTEST_INPUT, |input| fits(Self { input, ..limits }));
-        while !fits(limits) && limits.every < sizes.len() {
-            limits.every *= 2;
+        limits.result = largest_fitting(SHORTEST_RESULT, |result| fits(Self { result, ..limits }));
+        limits.text = largest_fitting(SHORTEST_TEXT, |text| fits(Self { text, ..limits }));
+        limits.input = largest_fitting(SHORTEST_INPUT, |input| fits(Self { input, ..limits }));
+        while !fits(limits) && limits.show_every < sizes.len() {
+            limits.show_every *= 2;
         }
         limits
     }
 
     /// The last step is always shown.
     fn shows(&self, at: usize, steps: usize) -> bool {
-        at.is_multiple_of(self.every) || at + 1 == steps
+        at.is_multiple_of(self.show_every) || at + 1 == steps
     }
 
     fn total(&self, sizes: &[StepSize]) -> usize {
         let shown = sizes.iter().enumerate().filter(|(at, _)| self.shows(*at, sizes.len()));
-        let gap = if self.every > 1 { LONGEST_LIST + AROUND } else { 0 };
+        let gap = if self.show_every > 1 { LONGEST_LIST + STEP_OVERHEAD } else { 0 };
         shown.map(|(_, size)| self.size_of(size) + gap).sum()
     }
 
     fn size_of(&self, size: &StepSize) -> usize {
-        let mark = |limit: usize| if limit < WITH_END { SHORT_MARK } else { MARK };
+        let mark = |limit: usize| if limit < KEEP_END_FROM { SHORT_CUT_MARK_BYTES } else { CUT_MARK_BYTES };
         let cut = |length: usize, limit: usize| if length > limit { limit + mark(limit) } else { length };
-        AROUND
+        STEP_OVERHEAD
             + cut(size.name, LONGEST_NAME)
             + cut(size.text, self.text)
             + cut(size.input, self.input)
             + cut(size.result, self.result)
     }
 
-    fn text_of(&self, step: &Step, scissors: &mut Scissors) -> String {
+    fn render_step(&self, step: &Step, scissors: &mut TextShortener) -> String {
         match step {
-            Step::User(text) => format!("user: {}\n", shortened(text, self.text, scissors)),
-            Step::Text(text) => format!("agent: {}\n", shortened(text, self.text, scissors)),
+            Step::User(text) => format!("user: {}\n", shorten_to(text, self.text, scissors)),
+            Step::Text(text) => format!("agent: {}\n", shorten_to(text, self.text, scissors)),
             Step::Tool(call) => {
                 let result = match (&call.result, call.ok) {
                     (Some(result), Some(false)) => {
-                        format!("failed: {}", shortened(result, self.result, scissors))
+                        format!("failed: {}", shorten_to(result, self.result, scissors))
                     }
-                    (Some(result), _) => format!("gave: {}", shortened(result, self.result, scissors)),
+                    (Some(result), _) => format!("gave: {}", shorten_to(result, self.result, scissors)),
                     (None, _) => "gave nothing that was seen".to_owned(),
                 };
-                let input = shortened(&call.input.to_string(), self.input, scissors);
-                let name = shortened(&call.name, LONGEST_NAME, scissors);
+                let input = shorten_to(&call.input.to_string(), self.input, scissors);
+                let name = shorten_to(&call.name, LONGEST_NAME, scissors);
                 format!("tool {name} with {input}\n  {result}\n")
             }
         }
@@ -133,9 +138,9 @@ impl Limits {
 }
 
 /// A text of at most about so many bytes.
-fn shortened(text: &str, most: usize, scissors: &mut Scissors) -> String {
-    if text.len() <= most || most >= WITH_END {
-        return scissors.cut(text, most);
+fn shorten_to(text: &str, most: usize, scissors: &mut TextShortener) -> String {
+    if text.len() <= most || most >= KEEP_END_FROM {
+        return scissors.shorten(text, most);
     }
     let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
     let head = &text[..end];
@@ -144,8 +149,8 @@ fn shortened(text: &str, most: usize, scissors: &mut Scissors) -> String {
 }
 
 /// The largest limit with which everything fits; the least if none does.
-fn largest(least: usize, fits: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (least, LONGEST);
+fn largest_fitting(least: usize, fits: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (least, LONGEST_STEP_TEXT);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
         if fits(middle) {
@@ -167,7 +172,7 @@ struct StepSize {
 }
 
 impl StepSize {
-    fn of(step: &Step) -> Self {
+    fn from_step(step: &Step) -> Self {
         match step {
             Step::User(text) | Step::Text(text) => Self { text: text.len(), ..Self::default() },
             Step::Tool(call) => Self {
@@ -179,15 +184,15 @@ impl StepSize {
         }
     }
 
-    fn raw(&self) -> usize {
+    fn total_bytes(&self) -> usize {
         self.name + self.text + self.input + self.result
     }
 }
 
 /// Counts what is written, so that no long text is made only to be measured.
-struct Counter(usize);
+struct ByteCounter(usize);
 
-impl std::io::Write for Counter {
+impl std::io::Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())
@@ -199,7 +204,7 @@ impl std::io::Write for Counter {
 }
 
 fn length_as_json(value: &serde_json::Value) -> usize {
-    let mut counter = Counter(0);
+    let mut counter = ByteCounter(0);
     // Counting cannot fail, and a value of JSON can be written.
     let _ = serde_json::to_writer(&mut counter, value);
     counter.0
@@ -207,19 +212,19 @@ fn length_as_json(value: &serde_json::Value) -> usize {
 
 /// Steps between two that are shown.
 #[derive(Default)]
-struct Gap<'s> {
+struct SkippedSteps<'s> {
     messages: u64,
     calls: u64,
-    tools: BTreeMap<&'s str, Calls>,
+    tools: BTreeMap<&'s str, ToolCallCounts>,
 }
 
 #[derive(Default)]
-struct Calls {
+struct ToolCallCounts {
     all: u64,
     failed: u64,
 }
 
-impl<'s> Gap<'s> {
+impl<'s> SkippedSteps<'s> {
     fn add(&mut self, step: &'s Step) {
         match step {
             Step::User(_) | Step::Text(_) => self.messages += 1,
@@ -232,9 +237,9 @@ impl<'s> Gap<'s> {
         }
     }
 
-    fn in_words(self) -> String {
+    fn describe(self) -> String {
         let mut list = String::new();
-        let mut tools: Vec<(&str, Calls)> = self.tools.into_iter().collect();
+        let mut tools: Vec<(&str, ToolCallCounts)> = self.tools.into_iter().collect();
         tools.sort_by_key(|(_, calls)| std::cmp::Reverse(calls.all));
         for (at, (name, calls)) in tools.iter().enumerate() {
             let failed = if calls.failed > 0 { format!(" ({} failed)", calls.failed) } else { String::new() };
@@ -272,9 +277,9 @@ mod tests {
         for (calls, input, result) in [(80, 20, 8_000), (80, 7_000, 100_000), (900, 100, 4_000)] {
             let mut steps: Vec<Step> = (0..calls).map(|at| call(at, "Bash", input, result)).collect();
             steps.insert(0, Step::User("Do it.".to_owned()));
-            let mut scissors = Scissors::default();
+            let mut scissors = TextShortener::default();
             let StepsText { shown: text, calls_by_name: by_name, .. } =
-                lay_out(&steps, 200_000, &mut scissors);
+                render_steps(&steps, 200_000, &mut scissors);
             assert!(text.len() <= 220_000, "{}", text.len());
             assert_eq!(by_name, 0);
             assert!(scissors.left_out > 0);
@@ -293,9 +298,9 @@ mod tests {
         for many in [3_000, 10_000, 200_000] {
             let steps: Vec<Step> =
                 (0..many).map(|at| call(at, if at % 2 == 0 { "Bash" } else { "Read" }, 50, 500)).collect();
-            let mut scissors = Scissors::default();
+            let mut scissors = TextShortener::default();
             let StepsText { shown: text, calls_by_name: by_name, .. } =
-                lay_out(&steps, 200_000, &mut scissors);
+                render_steps(&steps, 200_000, &mut scissors);
             assert!(text.len() <= 220_000, "{}", text.len());
             let shown = text.matches("tool ").count() as u64;
             assert!(shown >= 150 && by_name + shown == many as u64, "{shown} {by_name} of {many}");
@@ -315,8 +320,9 @@ mod tests {
     #[test]
     fn short_runs_are_shown_as_they_are() {
         let steps = [Step::User("Go.".to_owned()), call(3, "Bash", 2, 4), Step::Text("Done.".to_owned())];
-        let mut scissors = Scissors::default();
-        let StepsText { shown: text, calls_by_name: by_name, .. } = lay_out(&steps, 200_000, &mut scissors);
+        let mut scissors = TextShortener::default();
+        let StepsText { shown: text, calls_by_name: by_name, .. } =
+            render_steps(&steps, 200_000, &mut scissors);
         assert_eq!(text, "user: Go.\ntool Bash with {\"n\":\"call 3 xx\"}\n  failed: rrrr\nagent: Done.\n");
         assert_eq!((by_name, scissors.left_out), (0, 0));
     }

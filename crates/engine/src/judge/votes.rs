@@ -1,39 +1,43 @@
 //! Several answers to one question: the majority decides, and how clear it was is told.
 
-use super::Mark;
-use practicum_core::model::{Finding, Verdict, Vote, Why};
+use super::JudgeVerdict;
+use practicum_core::model::{CheckFinding, JudgeVote, NotScoredReason, Verdict};
 
 /// One mark for each statement from as many rounds as there were votes, all in the same order.
 /// Without a majority of all votes there is no answer.
-pub fn majority(rounds: Vec<Vec<Mark>>) -> Vec<Mark> {
+pub fn majority(rounds: Vec<Vec<JudgeVerdict>>) -> Vec<JudgeVerdict> {
     let votes = rounds.len();
     let Some((first, rest)) = rounds.split_first() else { return Vec::new() };
     if rest.is_empty() {
         return first.clone();
     }
     let ballots = first.iter().map(|mark| {
-        rounds.iter().filter_map(|round| round.iter().find(|vote| vote.id == mark.id)).collect::<Vec<&Mark>>()
+        rounds
+            .iter()
+            .filter_map(|round| round.iter().find(|vote| vote.id == mark.id))
+            .collect::<Vec<&JudgeVerdict>>()
     });
-    ballots.filter_map(|ballot| decided(&ballot, votes)).collect()
+    ballots.filter_map(|ballot| majority_verdict(&ballot, votes)).collect()
 }
 
-fn decided(ballot: &[&Mark], votes: usize) -> Option<Mark> {
+fn majority_verdict(ballot: &[&JudgeVerdict], votes: usize) -> Option<JudgeVerdict> {
     let of = |wanted: &Verdict| ballot.iter().filter(|vote| vote.finding.verdict == *wanted).count();
     let (passed, failed) = (of(&Verdict::Pass), of(&Verdict::Fail));
-    let kept = ballot.iter().map(|mark| Vote {
+    let kept = ballot.iter().map(|mark| JudgeVote {
         verdict: mark.finding.verdict.clone(),
         score: mark.finding.score,
         rationale: mark.finding.rationale.clone(),
     });
-    let kept: Vec<Vote> = kept.collect();
+    let kept: Vec<JudgeVote> = kept.collect();
     let winner = match (2 * passed > votes, 2 * failed > votes) {
         (true, _) => Verdict::Pass,
         (_, true) => Verdict::Fail,
         (false, false) => {
-            let told = Vote::agreement(&kept).unwrap_or_default();
-            let finding = Finding::not_scored(Why::JudgeFailed(format!("no majority; {told}")));
+            let told = JudgeVote::describe_agreement(&kept).unwrap_or_default();
+            let finding =
+                CheckFinding::not_scored(NotScoredReason::JudgeFailed(format!("no majority; {told}")));
             let first = ballot.first()?;
-            return Some(Mark { votes: kept, ..Mark::new(&first.check, &first.id, finding) });
+            return Some(JudgeVerdict { votes: kept, ..JudgeVerdict::new(&first.check, &first.id, finding) });
         }
     };
     let mark = ballot.iter().find(|vote| vote.finding.verdict == winner)?;
@@ -46,13 +50,13 @@ fn decided(ballot: &[&Mark], votes: usize) -> Option<Mark> {
 mod tests {
     use super::*;
 
-    fn round(word: &str) -> Vec<Mark> {
+    fn round(word: &str) -> Vec<JudgeVerdict> {
         let finding = match word {
-            "pass" => Finding::new(true, "r"),
-            "fail" => Finding::new(false, "r"),
-            _ => Finding::not_scored(Why::JudgeFailed("x".into())),
+            "pass" => CheckFinding::new(true, "r"),
+            "fail" => CheckFinding::new(false, "r"),
+            _ => CheckFinding::not_scored(NotScoredReason::JudgeFailed("x".into())),
         };
-        vec![Mark::new("a", "a", finding)]
+        vec![JudgeVerdict::new("a", "a", finding)]
     }
 
     #[test]
@@ -68,7 +72,7 @@ mod tests {
             let marks = majority(votes.iter().map(|vote| round(vote)).collect());
             let mark = &marks[0];
             assert_eq!(mark.finding.verdict.name(), expected, "{votes:?}");
-            let told = Vote::agreement(&mark.votes).unwrap_or_default();
+            let told = JudgeVote::describe_agreement(&mark.votes).unwrap_or_default();
             assert!(told.contains(agreed), "{told}");
             let kept = if votes.len() == 1 { 0 } else { votes.len() };
             assert_eq!(mark.votes.len(), kept, "every vote is kept");

@@ -7,30 +7,30 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use tokio::sync::mpsc::{self, UnboundedSender};
 
-use super::exam::{Exam, Part};
-use super::queue::{Next, Queue};
-use super::room::{self, Prepared};
-use super::{Watched, recorded, sleep, tell, waiting_event, watch};
-use crate::probe::{Wanted, diagnose};
-use practicum_core::aggregate::Tally;
-use practicum_core::event::{RunEvent, Sinks};
-use practicum_core::model::{Observation, ProbeRecord, Trial, TrialRecord, Trouble, Why};
+use super::prepared_trial::{self, PreparedTrial};
+use super::queue::{TrialEndDecision, TrialQueue};
+use super::run_context::{RunContext, RunPhase};
+use super::{ObservedRun, build_record, run_and_observe, send_event, sleep_until, waiting_event};
+use crate::probe_diagnosis::{ProbedSkill, diagnose_activation};
+use practicum_core::aggregate::RunTally;
+use practicum_core::event::{EventSinks, RunEvent};
+use practicum_core::model::{NotScoredReason, Observation, ProbeFailure, ProbeRecord, Trial, TrialRecord};
 use practicum_skills::skill::Skill;
 
 /// Carries out the probes, as many at once as there are jobs. Gives whether what is to be measured can
 /// be: of a skill that does not fire when it is called for, nothing follows where it is not.
-pub async fn probe_all(exam: &Arc<Exam>, tally: &mut Tally, sinks: &mut Sinks) -> bool {
+pub async fn probe_all(exam: &Arc<RunContext>, tally: &mut RunTally, sinks: &mut EventSinks) -> bool {
     let (say, mut said) = mpsc::unbounded_channel();
     let mut probing = stream::iter(&exam.probes.trials)
-        .take_while(|_| std::future::ready(exam.goes_on()))
-        .map(|trial| probe(exam, trial, &say))
+        .take_while(|_| std::future::ready(exam.may_continue()))
+        .map(|trial| run_probe_with_retries(exam, trial, &say))
         .buffered(exam.jobs);
     let mut fired = 0;
-    exam.prior.probes.iter().for_each(|probe| tally.add_probe(probe));
+    exam.reusable.probes.iter().for_each(|probe| tally.add_probe(probe));
     loop {
         let probe = tokio::select! {
             Some(event) = said.recv() => {
-                tell(sinks, &event);
+                send_event(sinks, &event);
                 continue;
             }
             done = probing.next() => match done {
@@ -40,29 +40,33 @@ pub async fn probe_all(exam: &Arc<Exam>, tally: &mut Tally, sinks: &mut Sinks) -
         };
         tally.add_probe(&probe);
         fired += usize::from(probe.fired);
-        tell(sinks, &RunEvent::ProbeFinished { probe: Box::new(probe) });
+        send_event(sinks, &RunEvent::ProbeFinished { probe: Box::new(probe) });
     }
     fired == exam.probes.trials.len()
 }
 
 /// One probe, tried again like a trial that the outside world broke.
-async fn probe(exam: &Arc<Exam>, trial: &Trial, say: &UnboundedSender<RunEvent>) -> ProbeRecord {
-    let mut queue = Queue::new(1);
+async fn run_probe_with_retries(
+    exam: &Arc<RunContext>,
+    trial: &Trial,
+    say: &UnboundedSender<RunEvent>,
+) -> ProbeRecord {
+    let mut queue = TrialQueue::new(1);
     loop {
-        let (record, trouble) = take(exam, trial).await;
-        match queue.settle(0, record, exam.retry_of(trial), Instant::now()) {
-            Next::Done { record, .. } => {
-                let skill = exam.probes.probed(trial).map_or("", |skill| &skill.name);
+        let (record, trouble) = run_probe(exam, trial).await;
+        match queue.decide_trial_end(0, record, exam.retry_policy(trial), Instant::now()) {
+            TrialEndDecision::Done { record, .. } => {
+                let skill = exam.probes.probed_skill(trial).map_or("", |skill| &skill.name);
                 return ProbeRecord::new(skill, &record, trouble);
             }
-            Next::Again { wait, why, .. } => {
+            TrialEndDecision::Retry { wait, why, .. } => {
                 // What cannot be set aside is written over.
-                let _ = exam.run_dir.set_aside(&exam.run_dir.probe(&trial.id));
+                let _ = exam.run_dir.set_aside_failed_try(&exam.run_dir.probe_folder(&trial.id));
                 // That nobody listens any more changes nothing.
                 let _ = say.send(waiting_event(&exam.probes, trial, wait, false, &why));
                 let until = Instant::now() + wait;
                 while Instant::now() < until && !exam.stop.is_stopping() {
-                    sleep(Some(until)).await;
+                    sleep_until(Some(until)).await;
                 }
             }
         }
@@ -70,37 +74,44 @@ async fn probe(exam: &Arc<Exam>, trial: &Trial, say: &UnboundedSender<RunEvent>)
 }
 
 /// Stages, runs, observes, diagnoses and keeps it.
-async fn take(exam: &Arc<Exam>, trial: &Trial) -> (TrialRecord, Option<Trouble>) {
-    let prepared = match room::prepare(exam, Part::Probes, trial).await {
+async fn run_probe(exam: &Arc<RunContext>, trial: &Trial) -> (TrialRecord, Option<ProbeFailure>) {
+    let prepared = match prepared_trial::prepare_trial(exam, RunPhase::Probes, trial).await {
         Ok(prepared) => prepared,
         Err(record) => {
             let because = record.ended_because.clone();
-            let seen = Observation { ended_because: because, ..Observation::ended(record.ended) };
-            let unstaged = Wanted { name: "", description: None, model_may_use: true, told: None };
-            return (*record, diagnose(&seen, &unstaged));
+            let seen = Observation { ended_because: because, ..Observation::with_ending(record.ended) };
+            let unstaged =
+                ProbedSkill { name: "", description: None, model_may_use: true, model_input: None };
+            return (*record, diagnose_activation(&seen, &unstaged));
         }
     };
-    let Watched { seen, started, turns, notes, held } = watch(exam, &prepared).await;
-    let trouble = diagnosed(exam, trial, &prepared, &seen);
-    let nobody = Why::NotJudged("a probe has nothing to judge".to_owned());
-    let marked = prepared.sheet(exam).mark_unjudged(&seen, &prepared.workspace.view(), &nobody);
+    let ObservedRun { observation: seen, started, turns, notes, memory_permit: held } =
+        run_and_observe(exam, &prepared).await;
+    let trouble = diagnose_probe(exam, trial, &prepared, &seen);
+    let nobody = NotScoredReason::NotJudged("a probe has nothing to judge".to_owned());
+    let marked = prepared.grader(exam).grade_without_judge(&seen, &prepared.workspace.view(), &nobody);
     let facts = prepared.facts(&seen, started, turns, Vec::new());
-    let record = recorded(&exam.probes, trial, &seen, marked, notes);
-    let record = prepared.keep(exam, record, seen, facts).await;
+    let record = build_record(&exam.probes, trial, &seen, marked, notes);
+    let record = prepared.store(exam, record, seen, facts).await;
     drop(held);
     (record, trouble)
 }
 
-fn diagnosed(exam: &Exam, trial: &Trial, prepared: &Prepared<'_>, seen: &Observation) -> Option<Trouble> {
-    let path = exam.probes.probed(trial).and_then(|skill| skill.path.as_deref());
+fn diagnose_probe(
+    exam: &RunContext,
+    trial: &Trial,
+    prepared: &PreparedTrial<'_>,
+    seen: &Observation,
+) -> Option<ProbeFailure> {
+    let path = exam.probes.probed_skill(trial).and_then(|skill| skill.path.as_deref());
     // It was read a moment ago, to be staged.
     let skill = path.and_then(|path| Skill::read(path).ok());
-    let told = prepared.told();
-    let wanted = Wanted {
-        name: prepared.probed().unwrap_or_default(),
+    let told = prepared.model_input_text();
+    let wanted = ProbedSkill {
+        name: prepared.probed_skill_name().unwrap_or_default(),
         description: skill.as_ref().and_then(|skill| skill.description.as_deref()),
-        model_may_use: skill.as_ref().is_none_or(Skill::model_may_use),
-        told: told.as_deref(),
+        model_may_use: skill.as_ref().is_none_or(Skill::is_model_invocable),
+        model_input: told.as_deref(),
     };
-    diagnose(seen, &wanted)
+    diagnose_activation(seen, &wanted)
 }

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use practicum_core::model::{Ended, TrialRecord, Usage};
+use practicum_core::model::{AgentEnding, TokenUsage, TrialRecord};
 
 /// How often, and after what time, a trial that the outside world broke is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retry {
+pub struct RetryPolicy {
     pub times: u32,
     /// Before the first; twice as long before each further one.
     pub wait: Duration,
@@ -17,46 +17,52 @@ pub struct Retry {
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 /// The trials of a plan in their order, and those that are to be tried again.
-pub struct Queue {
+pub struct TrialQueue {
     next: usize,
     length: usize,
-    again: VecDeque<(Instant, usize)>,
-    tried: BTreeMap<usize, Tried>,
+    waiting_retries: VecDeque<(Instant, usize)>,
+    retry_histories: BTreeMap<usize, RetryHistory>,
     paused_until: Option<Instant>,
 }
 
 /// What earlier tries of one trial came to.
 #[derive(Default)]
-struct Tried {
+struct RetryHistory {
     times: u32,
     why: Vec<String>,
-    usage: Usage,
+    usage: TokenUsage,
     /// `None` once a part is unknown.
     cost_usd: Option<f64>,
 }
 
 /// What becomes of a trial that came to an end.
 #[derive(Debug, PartialEq)]
-pub enum Next {
+pub enum TrialEndDecision {
     /// This is its record, with what earlier tries came to if there were any.
     Done { record: Box<TrialRecord>, retried: bool },
     /// It is tried again after that time; `everyone` else waits as well.
-    Again { wait: Duration, everyone: bool, why: String },
+    Retry { wait: Duration, everyone: bool, why: String },
 }
 
-impl Queue {
+impl TrialQueue {
     pub fn new(length: usize) -> Self {
-        Self { next: 0, length, again: VecDeque::new(), tried: BTreeMap::new(), paused_until: None }
+        Self {
+            next: 0,
+            length,
+            waiting_retries: VecDeque::new(),
+            retry_histories: BTreeMap::new(),
+            paused_until: None,
+        }
     }
 
     /// The trial that may begin now.
-    pub fn take(&mut self, now: Instant) -> Option<usize> {
+    pub fn take_ready(&mut self, now: Instant) -> Option<usize> {
         if self.paused_until.is_some_and(|until| now < until) {
             return None;
         }
         self.paused_until = None;
-        if let Some(ready) = self.again.iter().position(|(at, _)| *at <= now) {
-            return self.again.remove(ready).map(|(_, index)| index);
+        if let Some(ready) = self.waiting_retries.iter().position(|(at, _)| *at <= now) {
+            return self.waiting_retries.remove(ready).map(|(_, index)| index);
         }
         let index = self.next;
         (index < self.length).then(|| {
@@ -66,75 +72,77 @@ impl Queue {
     }
 
     /// When something that cannot begin now can. `None` if nothing waits for a time.
-    pub fn wakes_at(&self) -> Option<Instant> {
+    pub fn next_wakeup(&self) -> Option<Instant> {
         if let Some(until) = self.paused_until {
-            return (self.left() > 0).then_some(until);
+            return (self.remaining() > 0).then_some(until);
         }
-        self.again.iter().map(|(at, _)| *at).min()
+        self.waiting_retries.iter().map(|(at, _)| *at).min()
     }
 
     /// Whether it has begun before and is to begin again.
-    pub fn was_tried(&self, index: usize) -> bool {
-        self.tried.contains_key(&index)
+    pub fn is_retry(&self, index: usize) -> bool {
+        self.retry_histories.contains_key(&index)
     }
 
     /// How many have not begun, or are to begin again.
-    pub fn left(&self) -> usize {
-        self.length - self.next + self.again.len()
+    pub fn remaining(&self) -> usize {
+        self.length - self.next + self.waiting_retries.len()
     }
 
     /// Decides what a trial's end means. `retry` is `None` where trying again could not help.
-    pub fn settle(
+    pub fn decide_trial_end(
         &mut self,
         index: usize,
         mut record: TrialRecord,
-        retry: Option<Retry>,
+        retry: Option<RetryPolicy>,
         now: Instant,
-    ) -> Next {
-        let tried = self.tried.get(&index).map_or(0, |tried| tried.times);
-        let retry = retry.filter(|retry| tried < retry.times && is_passing(record.ended));
+    ) -> TrialEndDecision {
+        let tried = self.retry_histories.get(&index).map_or(0, |tried| tried.times);
+        let retry = retry.filter(|retry| tried < retry.times && is_temporary_failure(record.ended));
         let Some(retry) = retry else {
-            let tried = self.tried.remove(&index);
+            let tried = self.retry_histories.remove(&index);
             let retried = tried.is_some();
             if let Some(tried) = tried {
                 record.notes.splice(0..0, tried.why);
                 record.usage.add(tried.usage);
                 record.cost_usd = record.cost_usd.zip(tried.cost_usd).map(|(last, before)| last + before);
             }
-            return Next::Done { record: Box::new(record), retried };
+            return TrialEndDecision::Done { record: Box::new(record), retried };
         };
         let wait = retry.wait.saturating_mul(1 << tried.min(16)).min(LONGEST_WAIT);
-        let everyone = record.ended == Ended::RateLimited;
+        let everyone = record.ended == AgentEnding::RateLimited;
         let because = record.ended_because.map_or(String::new(), |why| format!(": {why}"));
-        let why = format!("{}{because}", record.ended.in_words());
-        let kept =
-            self.tried.entry(index).or_insert_with(|| Tried { cost_usd: Some(0.0), ..Tried::default() });
+        let why = format!("{}{because}", record.ended.describe());
+        let kept = self
+            .retry_histories
+            .entry(index)
+            .or_insert_with(|| RetryHistory { cost_usd: Some(0.0), ..RetryHistory::default() });
         kept.times += 1;
         kept.why.push(format!("tried again, because {why}"));
         kept.usage.add(record.usage);
         kept.cost_usd = kept.cost_usd.zip(record.cost_usd).map(|(before, this)| before + this);
-        self.again.push_back((now + wait, index));
+        self.waiting_retries.push_back((now + wait, index));
         if everyone {
             self.paused_until = self.paused_until.max(Some(now + wait));
         }
-        Next::Again { wait, everyone, why }
+        TrialEndDecision::Retry { wait, everyone, why }
     }
 }
 
 /// Whether what broke the trial may be over in a while.
-fn is_passing(ended: Ended) -> bool {
+fn is_temporary_failure(ended: AgentEnding) -> bool {
     match ended {
-        Ended::RateLimited | Ended::ApiFailed => true,
-        Ended::Finished
-        | Ended::TimedOut
-        | Ended::AskedUser
-        | Ended::AuthFailed
-        | Ended::Crashed
-        | Ended::NotLaunched
-        | Ended::NotStarted
-        | Ended::SetupFailed
-        | Ended::OverBudget
-        | Ended::Cancelled => false,
+        AgentEnding::RateLimited | AgentEnding::ApiFailed => true,
+        AgentEnding::Finished
+        | AgentEnding::TimedOut
+        | AgentEnding::AskedUser
+        | AgentEnding::AuthFailed
+        | AgentEnding::Crashed
+        | AgentEnding::NotLaunched
+        | AgentEnding::NotStarted
+        | AgentEnding::SetupFailed
+        | AgentEnding::OverBudget
+        | AgentEnding::Cancelled => false,
     }
 }
 
@@ -143,7 +151,7 @@ mod tests {
     use super::*;
     use crate::pipeline::testing::ended_record;
 
-    const RETRY: Option<Retry> = Some(Retry { times: 2, wait: Duration::from_secs(10) });
+    const RETRY: Option<RetryPolicy> = Some(RetryPolicy { times: 2, wait: Duration::from_secs(10) });
 
     fn seconds(count: u64) -> Duration {
         Duration::from_secs(count)
@@ -151,31 +159,40 @@ mod tests {
 
     #[test]
     fn a_rate_limit_pauses_everyone_and_then_all_go_on() {
-        let (mut queue, start) = (Queue::new(3), Instant::now());
-        assert_eq!((queue.take(start), queue.take(start)), (Some(0), Some(1)));
-        let next = queue.settle(0, ended_record(Ended::RateLimited), RETRY, start);
-        assert!(matches!(next, Next::Again { wait, everyone: true, .. } if wait == seconds(10)), "{next:?}");
-        assert_eq!((queue.take(start), queue.wakes_at(), queue.left()), (None, Some(start + seconds(10)), 2));
+        let (mut queue, start) = (TrialQueue::new(3), Instant::now());
+        assert_eq!((queue.take_ready(start), queue.take_ready(start)), (Some(0), Some(1)));
+        let next = queue.decide_trial_end(0, ended_record(AgentEnding::RateLimited), RETRY, start);
+        assert!(
+            matches!(next, TrialEndDecision::Retry { wait, everyone: true, .. } if wait == seconds(10)),
+            "{next:?}"
+        );
+        assert_eq!(
+            (queue.take_ready(start), queue.next_wakeup(), queue.remaining()),
+            (None, Some(start + seconds(10)), 2)
+        );
         let later = start + seconds(10);
-        assert_eq!((queue.take(later), queue.take(later), queue.take(later)), (Some(0), Some(2), None));
-        assert_eq!((queue.wakes_at(), queue.left()), (None, 0));
+        assert_eq!(
+            (queue.take_ready(later), queue.take_ready(later), queue.take_ready(later)),
+            (Some(0), Some(2), None)
+        );
+        assert_eq!((queue.next_wakeup(), queue.remaining()), (None, 0));
     }
 
     #[test]
     fn a_failed_api_holds_up_only_its_own_trial_and_longer_each_time() {
-        let (mut queue, start) = (Queue::new(2), Instant::now());
-        assert_eq!(queue.take(start), Some(0));
+        let (mut queue, start) = (TrialQueue::new(2), Instant::now());
+        assert_eq!(queue.take_ready(start), Some(0));
         for (tried, wait) in [(1, 10), (2, 20)] {
-            let next = queue.settle(0, ended_record(Ended::ApiFailed), RETRY, start);
+            let next = queue.decide_trial_end(0, ended_record(AgentEnding::ApiFailed), RETRY, start);
             assert!(
-                matches!(next, Next::Again { wait: w, everyone: false, .. } if w == seconds(wait)),
+                matches!(next, TrialEndDecision::Retry { wait: w, everyone: false, .. } if w == seconds(wait)),
                 "{tried}"
             );
-            assert_eq!(queue.take(start), (tried == 1).then_some(1), "{tried}");
-            assert_eq!(queue.take(start + seconds(wait)), Some(0), "{tried}");
+            assert_eq!(queue.take_ready(start), (tried == 1).then_some(1), "{tried}");
+            assert_eq!(queue.take_ready(start + seconds(wait)), Some(0), "{tried}");
         }
-        let Next::Done { record, retried: true } =
-            queue.settle(0, ended_record(Ended::ApiFailed), RETRY, start)
+        let TrialEndDecision::Done { record, retried: true } =
+            queue.decide_trial_end(0, ended_record(AgentEnding::ApiFailed), RETRY, start)
         else {
             panic!("it was tried often enough");
         };
@@ -185,13 +202,15 @@ mod tests {
     #[test]
     fn what_the_tries_cost_adds_up_and_unknown_stays_unknown() {
         for (costs, expected) in [([Some(1.0), Some(2.0)], Some(3.0)), ([None, Some(2.0)], None)] {
-            let (mut queue, now) = (Queue::new(1), Instant::now());
-            queue.take(now);
+            let (mut queue, now) = (TrialQueue::new(1), Instant::now());
+            queue.take_ready(now);
             let [first, last] =
-                costs.map(|cost_usd| TrialRecord { cost_usd, ..ended_record(Ended::ApiFailed) });
-            assert!(matches!(queue.settle(0, first, RETRY, now), Next::Again { .. }));
-            let last = TrialRecord { ended: Ended::Finished, ..last };
-            let Next::Done { record, retried: true } = queue.settle(0, last, RETRY, now) else {
+                costs.map(|cost_usd| TrialRecord { cost_usd, ..ended_record(AgentEnding::ApiFailed) });
+            assert!(matches!(queue.decide_trial_end(0, first, RETRY, now), TrialEndDecision::Retry { .. }));
+            let last = TrialRecord { ended: AgentEnding::Finished, ..last };
+            let TrialEndDecision::Done { record, retried: true } =
+                queue.decide_trial_end(0, last, RETRY, now)
+            else {
                 panic!("it finished")
             };
             assert_eq!(record.cost_usd, expected);
@@ -200,15 +219,19 @@ mod tests {
 
     #[test]
     fn only_what_may_pass_is_tried_again() {
-        for ended in Ended::ALL {
-            let mut queue = Queue::new(1);
-            let next = queue.settle(0, ended_record(ended), RETRY, Instant::now());
-            let again = matches!(next, Next::Again { .. });
-            assert_eq!(again, matches!(ended, Ended::RateLimited | Ended::ApiFailed), "{ended:?}");
-            let mut queue = Queue::new(1);
-            let next = queue.settle(0, ended_record(ended), None, Instant::now());
+        for ended in AgentEnding::ALL {
+            let mut queue = TrialQueue::new(1);
+            let next = queue.decide_trial_end(0, ended_record(ended), RETRY, Instant::now());
+            let again = matches!(next, TrialEndDecision::Retry { .. });
+            assert_eq!(
+                again,
+                matches!(ended, AgentEnding::RateLimited | AgentEnding::ApiFailed),
+                "{ended:?}"
+            );
+            let mut queue = TrialQueue::new(1);
+            let next = queue.decide_trial_end(0, ended_record(ended), None, Instant::now());
             assert!(
-                matches!(next, Next::Done { retried: false, .. }),
+                matches!(next, TrialEndDecision::Done { retried: false, .. }),
                 "{ended:?} where trying again cannot help"
             );
         }

@@ -4,46 +4,48 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::unfinished;
+use super::unfinished_record;
 use crate::plan::Plan;
-use crate::store::{Cache, RunDir, Scrubber, StoreError, probes, records, skills_judged};
-use practicum_core::model::{Digest, ProbeRecord, SkillJudged, SkillRef, Trial, TrialRecord};
-use practicum_skills::versions::Contents;
+use crate::store::{
+    RunDir, Scrubber, StoreError, TrialCache, read_probes, read_records, read_skill_judgements,
+};
+use practicum_core::model::{Digest, ProbeRecord, SkillJudgement, SkillRef, Trial, TrialRecord};
+use practicum_skills::versions::SkillContents;
 
 /// What is known before anything runs, by position in the plan.
 #[derive(Default)]
-pub struct Prior {
+pub struct ReusableResults {
     pub keys: Vec<Digest>,
     /// What the skills under test hold, by their paths.
     pub skills: HashMap<PathBuf, Digest>,
-    pub known: HashMap<usize, Known>,
+    pub trials: HashMap<usize, ReusableTrial>,
     /// Probes that showed that a skill can be activated: those of the run that is gone on with.
     pub probes: Vec<ProbeRecord>,
     /// The same of the runs from which trials are reused, by the folder of the run.
     pub probes_of_reused: HashMap<PathBuf, Vec<ProbeRecord>>,
     /// What was said in that run of the texts of its skills.
-    pub skills_judged: Vec<SkillJudged>,
+    pub skills_judged: Vec<SkillJudgement>,
     /// Where finished trials are remembered.
-    pub cache: Option<Cache>,
+    pub cache: Option<TrialCache>,
 }
 
-pub enum Known {
+pub enum ReusableTrial {
     /// It stands in this run's directory already.
-    Kept(Box<TrialRecord>),
+    FromThisRun(Box<TrialRecord>),
     /// It stands in another run's, and is copied.
-    Reused { record: Box<TrialRecord>, folder: PathBuf },
+    FromOtherRun { record: Box<TrialRecord>, folder: PathBuf },
 }
 
-impl Prior {
+impl ReusableResults {
     /// Looks every trial up: first in the run that is resumed, then, if wanted, in the cache.
     pub fn look_up(
         plan: &Plan,
         keys: Vec<Digest>,
         resumed: Option<&RunDir>,
-        cache: Option<Cache>,
+        cache: Option<TrialCache>,
         reuse: bool,
     ) -> Self {
-        let kept = resumed.and_then(|run| records(run.path()).ok()).unwrap_or_default();
+        let kept = resumed.and_then(|run| read_records(run.path()).ok()).unwrap_or_default();
         let mut known = HashMap::new();
         for (index, (trial, key)) in plan.trials.iter().zip(&keys).enumerate() {
             // A missing file and an empty one have the same key.
@@ -54,18 +56,27 @@ impl Prior {
                 && record.is_conclusive()
                 && record.key.as_ref() == Some(key)
             {
-                known.insert(index, Known::Kept(Box::new(record.clone())));
+                known.insert(index, ReusableTrial::FromThisRun(Box::new(record.clone())));
             }
         }
         if let Some(cache) = cache.as_ref().filter(|_| reuse) {
             take_from_cache(cache, plan, &keys, &mut known);
         }
-        let mut tried = resumed.and_then(|run| probes(run.path()).ok()).unwrap_or_default();
+        let mut tried = resumed.and_then(|run| read_probes(run.path()).ok()).unwrap_or_default();
         tried.retain(|_, probe| probe.fired);
         let probes_of_reused = probes_of_reused(&known);
-        let skills_judged = resumed.and_then(|run| skills_judged(run.path()).ok()).unwrap_or_default();
+        let skills_judged =
+            resumed.and_then(|run| read_skill_judgements(run.path()).ok()).unwrap_or_default();
         let probes = tried.into_values().collect();
-        Self { keys, skills: digests_of_skills(plan), known, probes, probes_of_reused, skills_judged, cache }
+        Self {
+            keys,
+            skills: digests_of_skills(plan),
+            trials: known,
+            probes,
+            probes_of_reused,
+            skills_judged,
+            cache,
+        }
     }
 
     /// Why a suite's skills cannot be tested any more: one of them is not what it was before the run, so that its
@@ -80,7 +91,7 @@ impl Prior {
     /// The probe that a reused trial had in its own run. It still holds: the same key means the same skill and
     /// the same agent.
     pub fn probe_of_reused(&self, index: usize, trial: &Trial, skill: &SkillRef) -> Option<&ProbeRecord> {
-        let Known::Reused { folder, .. } = self.known.get(&index)? else { return None };
+        let ReusableTrial::FromOtherRun { folder, .. } = self.trials.get(&index)? else { return None };
         let condition = &trial.condition;
         let is_it = |probe: &&ProbeRecord| {
             (&probe.agent, &probe.model, &probe.skill) == (&condition.agent, &condition.model, &skill.name)
@@ -90,7 +101,7 @@ impl Prior {
 
     /// How many trials are taken over.
     pub fn count(&self) -> usize {
-        self.known.len()
+        self.trials.len()
     }
 }
 
@@ -101,18 +112,18 @@ fn digests_of_skills(plan: &Plan) -> HashMap<PathBuf, Digest> {
 }
 
 fn digest_of(skill: &Path) -> Option<Digest> {
-    Contents::of(skill).ok()?.digest().ok()
+    SkillContents::scan(skill).ok()?.digest().ok()
 }
 
 /// The probes that fired, of each run from which trials are reused.
-fn probes_of_reused(known: &HashMap<usize, Known>) -> HashMap<PathBuf, Vec<ProbeRecord>> {
+fn probes_of_reused(known: &HashMap<usize, ReusableTrial>) -> HashMap<PathBuf, Vec<ProbeRecord>> {
     let mut all: HashMap<PathBuf, Vec<ProbeRecord>> = HashMap::new();
     for known in known.values() {
-        if let Known::Reused { folder, .. } = known
+        if let ReusableTrial::FromOtherRun { folder, .. } = known
             && let Some(run) = run_of(folder)
             && !all.contains_key(run)
         {
-            let tried = probes(run).unwrap_or_default().into_values();
+            let tried = read_probes(run).unwrap_or_default().into_values();
             all.insert(run.to_owned(), tried.filter(|probe| probe.fired).collect());
         }
     }
@@ -127,7 +138,12 @@ fn run_of(trial: &Path) -> Option<&Path> {
 /// Looks up the trials that are not known yet in the cache. A stored trial answers for one trial of the
 /// plan only: counted twice, one run of the agent would look like two. So each trial first takes the
 /// stored one of its own suite, and what is left over may answer for a case that another suite shares.
-fn take_from_cache(cache: &Cache, plan: &Plan, keys: &[Digest], known: &mut HashMap<usize, Known>) {
+fn take_from_cache(
+    cache: &TrialCache,
+    plan: &Plan,
+    keys: &[Digest],
+    known: &mut HashMap<usize, ReusableTrial>,
+) {
     let mut taken = HashSet::new();
     for own_suite in [true, false] {
         for (index, (trial, key)) in plan.trials.iter().zip(keys).enumerate() {
@@ -140,14 +156,14 @@ fn take_from_cache(cache: &Cache, plan: &Plan, keys: &[Digest], known: &mut Hash
             };
             if let Some((record, folder)) = cache.find(key, fits) {
                 taken.insert(folder.clone());
-                known.insert(index, Known::Reused { record: Box::new(record), folder });
+                known.insert(index, ReusableTrial::FromOtherRun { record: Box::new(record), folder });
             }
         }
     }
 }
 
 /// Where a reused trial goes: which trial of which plan it is now, and its run.
-pub struct ReusedAs<'r> {
+pub struct ReuseTarget<'r> {
     pub plan: &'r Plan,
     pub trial: &'r Trial,
     pub key: Option<Digest>,
@@ -155,16 +171,16 @@ pub struct ReusedAs<'r> {
     pub scrubber: &'r Scrubber,
 }
 
-impl ReusedAs<'_> {
+impl ReuseTarget<'_> {
     /// Puts a trial of another run into this one: its files, and a record that says where from.
-    pub fn take(&self, stored: &TrialRecord, from: &Path) -> Result<TrialRecord, StoreError> {
-        let folder = self.run_dir.open_trial(&self.trial.id)?;
-        take_over(from, &folder).map_err(StoreError::at(&folder))?;
+    pub fn copy_trial(&self, stored: &TrialRecord, from: &Path) -> Result<TrialRecord, StoreError> {
+        let folder = self.run_dir.create_trial_folder(&self.trial.id)?;
+        link_or_copy_files(from, &folder).map_err(StoreError::at_path(&folder))?;
         let run = run_of(from).and_then(Path::file_name);
         let record = TrialRecord {
             key: self.key.clone(),
             reused_from: run.map(|run| run.to_string_lossy().into_owned()),
-            ..with_results_of(stored, unfinished(self.plan, self.trial, stored.ended, ""))
+            ..with_results_of(stored, unfinished_record(self.plan, self.trial, stored.ended, ""))
         };
         self.run_dir.write_record(&record, self.scrubber)?;
         Ok(record)
@@ -223,13 +239,13 @@ fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
 }
 
 /// The files of a trial. Hard links where they work, copies elsewhere: kept files are never changed.
-pub fn take_over(from: &Path, to: &Path) -> std::io::Result<()> {
+pub fn link_or_copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;
         let target = to.join(entry.file_name());
         if entry.file_type()?.is_dir() {
             std::fs::create_dir(&target)?;
-            take_over(&entry.path(), &target)?;
+            link_or_copy_files(&entry.path(), &target)?;
         } else if std::fs::hard_link(entry.path(), &target).is_err() {
             std::fs::copy(entry.path(), &target)?;
         }

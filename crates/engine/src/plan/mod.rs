@@ -6,17 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::options::Only;
+use crate::options::CaseKind;
 use crate::settings::Settings;
 use practicum_core::model::{
-    Arm, Case, Check, CheckKind, Condition, Digest, Gate, Sample, Stimulus, Suite, Trial, TrialId,
+    Arm, Case, CasePrompt, CaseSample, Check, CheckKind, Condition, Digest, Gate, Suite, Trial, TrialId,
 };
 
 mod probes;
 
 /// A suite and how it is run.
 #[derive(Debug, Clone)]
-pub struct Planned {
+pub struct PlannedSuite {
     pub suite: Suite,
     pub settings: Settings,
     /// The agents by name, `auto` resolved.
@@ -29,20 +29,20 @@ pub struct Planned {
     pub mode_text: Option<String>,
     /// Stands in for a skill command where an agent has none and the suite says nothing itself.
     pub derived_system: Option<String>,
-    pub missing: Missing,
+    pub missing: MissingRequirements,
 }
 
 /// What a suite names and this machine does not have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingRequirements {
     /// Skills under test, a sentence each. Without them no case of the suite can run.
     pub skills: Vec<String>,
     /// Files and folders of single cases, by the ids of the cases.
     pub files: BTreeMap<String, Vec<String>>,
 }
 
-impl Missing {
-    pub fn is_nothing(&self) -> bool {
+impl MissingRequirements {
+    pub fn is_empty(&self) -> bool {
         self.skills.is_empty() && self.files.is_empty()
     }
 }
@@ -50,7 +50,7 @@ impl Missing {
 /// Why a case without checks is not run.
 const NO_CHECK: &str = "it has no check, so no run of it could be scored";
 
-impl Planned {
+impl PlannedSuite {
     /// Why a case cannot run on this machine, or why running it would tell nothing; `None` if it can.
     pub fn why_not_started(&self, case: &Case) -> Option<String> {
         let files = self.missing.files.get(&case.id).map(Vec::as_slice).unwrap_or_default();
@@ -63,53 +63,53 @@ impl Planned {
     }
 
     /// How long an agent may work on a case. A case knows best how much there is to do in it.
-    pub fn limit(&self, case: &Case) -> Duration {
+    pub fn time_limit(&self, case: &Case) -> Duration {
         case.timeout.unwrap_or(self.settings.timeout.value)
     }
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
-    pub suites: Vec<Planned>,
+    pub suites: Vec<PlannedSuite>,
     pub trials: Vec<Trial>,
     /// The part of the cases that is run, where a part was asked for and is not all of them.
-    pub sample: Option<Sample>,
+    pub sample: Option<CaseSample>,
     /// Files that were found and not read as evals.
     pub skipped: Vec<std::path::PathBuf>,
 }
 
 /// Which of the planned cases are wanted.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub struct CaseFilter {
     /// Globs over case ids; empty means all.
-    pub cases: Vec<glob::Pattern>,
-    pub only: Option<Only>,
+    pub cases: Vec<glob::CaseGlob>,
+    pub only: Option<CaseKind>,
     /// Part `.0` of `.1`, from 1. All trials of a case are in one part.
     pub shard: Option<(u32, u32)>,
     /// The cases of a sample, by suite and id; `None` means all.
     pub sample: Option<BTreeSet<(String, String)>>,
 }
 
-impl Filter {
+impl CaseFilter {
     /// Whether it asks for a part of something.
-    pub fn is_part_of(&self, suites: &[Planned]) -> bool {
+    pub fn is_part_of(&self, suites: &[PlannedSuite]) -> bool {
         self.shard.is_some() && suites.iter().any(|planned| self.wants_some_of(&planned.suite))
     }
 
     /// Whether it selects some cases by their ids or their kind.
-    pub fn selects(&self) -> bool {
+    pub fn is_selective(&self) -> bool {
         !self.cases.is_empty() || self.only.is_some()
     }
 
     /// The cases of a suite that it wants, whichever part of the whole they fall into.
-    pub fn wanted_of<'s>(&self, suite: &'s Suite) -> Vec<&'s Case> {
-        let whole = Filter { shard: None, ..self.clone() };
+    pub fn wanted_cases<'s>(&self, suite: &'s Suite) -> Vec<&'s Case> {
+        let whole = CaseFilter { shard: None, ..self.clone() };
         suite.cases.iter().filter(|case| whole.wants(suite, case)).collect()
     }
 
     /// Whether it wants any case of a suite, whichever part of the whole that case falls into.
     pub fn wants_some_of(&self, suite: &Suite) -> bool {
-        !self.wanted_of(suite).is_empty()
+        !self.wanted_cases(suite).is_empty()
     }
 
     /// Whether a case of this id may be wanted.
@@ -120,7 +120,7 @@ impl Filter {
     /// The same with at most so many cases. Which ones is drawn by their names, so that the same cases are
     /// drawn again by the same command and when a run is resumed.
     #[must_use]
-    pub fn at_most(self, most: usize, suites: &[Planned]) -> Self {
+    pub fn with_at_most(self, most: usize, suites: &[PlannedSuite]) -> Self {
         let cases = suites
             .iter()
             .flat_map(|planned| planned.suite.cases.iter().map(move |case| (&planned.suite, case)));
@@ -134,26 +134,26 @@ impl Filter {
     }
 
     /// The part of the wanted cases that a sample or a shard leaves; `None` where that is all of them.
-    fn sample_of(&self, suites: &[Planned]) -> Option<Sample> {
-        let count = |filter: &Filter| -> u64 {
+    fn sample_of(&self, suites: &[PlannedSuite]) -> Option<CaseSample> {
+        let count = |filter: &CaseFilter| -> u64 {
             let suites = suites.iter().map(|planned| &planned.suite);
             suites
                 .map(|suite| suite.cases.iter().filter(|case| filter.wants(suite, case)).count() as u64)
                 .sum()
         };
-        let (cases, of) = (count(self), count(&Filter { shard: None, sample: None, ..self.clone() }));
+        let (cases, of) = (count(self), count(&CaseFilter { shard: None, sample: None, ..self.clone() }));
         let shard = self.shard.map(|(part, parts)| format!("--shard {part}/{parts}"));
         let drawn = self.sample.as_ref().map(|sample| format!("--max-evals {}", sample.len()));
         let by = shard.into_iter().chain(drawn).collect::<Vec<String>>().join(" ");
-        (cases < of).then_some(Sample { cases, of, by })
+        (cases < of).then_some(CaseSample { cases, of, by })
     }
 
     fn wants(&self, suite: &Suite, case: &Case) -> bool {
         let named = self.wants_id(&case.id);
         let of_kind = match self.only {
             None => true,
-            Some(Only::Activation) => is_activation(case),
-            Some(Only::Artifact) => !is_activation(case),
+            Some(CaseKind::Activation) => is_activation(case),
+            Some(CaseKind::Artifact) => !is_activation(case),
         };
         let drawn = || {
             let is_it = |sample: &BTreeSet<_>| sample.contains(&(suite.name.clone(), case.id.clone()));
@@ -181,13 +181,13 @@ pub fn is_activation(case: &Case) -> bool {
 mod glob {
     /// A shell-like pattern with `*` and `?`, over a whole id.
     #[derive(Debug, Clone)]
-    pub struct Pattern {
+    pub struct CaseGlob {
         regex: regex::Regex,
         /// Whether it fits only the one id that it spells out.
         pub is_literal: bool,
     }
 
-    impl Pattern {
+    impl CaseGlob {
         pub fn new(text: &str) -> Option<Self> {
             let escaped = regex::escape(text).replace(r"\*", ".*").replace(r"\?", ".");
             let regex = regex::Regex::new(&format!("(?s)^(?:{escaped})$")).ok()?;
@@ -200,24 +200,24 @@ mod glob {
     }
 }
 
-pub use glob::Pattern as CaseGlob;
+pub use glob::CaseGlob;
 
 impl Plan {
-    pub fn case(&self, trial: &Trial) -> (&Planned, &Case) {
+    pub fn suite_and_case(&self, trial: &Trial) -> (&PlannedSuite, &Case) {
         let planned = &self.suites[trial.suite];
         (planned, &planned.suite.cases[trial.case])
     }
 
     /// Why a trial cannot run on this machine; `None` if it can.
     pub fn why_not_started(&self, trial: &Trial) -> Option<String> {
-        let (planned, case) = self.case(trial);
+        let (planned, case) = self.suite_and_case(trial);
         planned.why_not_started(case)
     }
 }
 
 /// Lays out the trials. Attempts are outermost, so that the arms of a case run close together in
 /// time and a broken run still has something of every case.
-pub fn plan(mut suites: Vec<Planned>, filter: &Filter) -> Plan {
+pub fn build_plan(mut suites: Vec<PlannedSuite>, filter: &CaseFilter) -> Plan {
     let most_attempts = suites
         .iter()
         .flat_map(|planned| planned.suite.cases.iter().map(|case| attempts(planned, case)))
@@ -237,7 +237,7 @@ pub fn plan(mut suites: Vec<Planned>, filter: &Filter) -> Plan {
             }
         }
     }
-    leave_out_unasked_gates(&mut suites, &trials);
+    leave_out_unmeasured_gates(&mut suites, &trials);
     let sample = filter.sample_of(&suites);
     Plan { suites, trials, sample, skipped: Vec::new() }
 }
@@ -245,8 +245,8 @@ pub fn plan(mut suites: Vec<Planned>, filter: &Filter) -> Plan {
 /// Leaves out the gates of the eval files that the planned trials do not ask for. A suite that runs only without its
 /// skill is measured to be compared with, so that no gate of its file applies. A gate about cases that the user left
 /// out neither holds nor fails; where that leaves none, every case must pass. The user can still set one.
-pub fn leave_out_unasked_gates(suites: &mut [Planned], trials: &[Trial]) {
-    for (index, Planned { suite, .. }) in suites.iter_mut().enumerate() {
+pub fn leave_out_unmeasured_gates(suites: &mut [PlannedSuite], trials: &[Trial]) {
+    for (index, PlannedSuite { suite, .. }) in suites.iter_mut().enumerate() {
         let of_suite = || trials.iter().filter(|trial| trial.suite == index);
         if of_suite().next().is_none() || suite.gates.is_empty() {
             continue;
@@ -258,7 +258,7 @@ pub fn leave_out_unasked_gates(suites: &mut [Planned], trials: &[Trial]) {
         let planned: BTreeSet<usize> = of_suite().map(|trial| trial.case).collect();
         let cases = || planned.iter().map(|case| &suite.cases[*case]);
         let is_asked =
-            |gate: &Gate| suite.can_measure_on(gate.name, cases()) || !suite.can_measure(gate.name);
+            |gate: &Gate| suite.can_measure_on(gate.name, cases()) || !suite.has_checks_for(gate.name);
         let gates: Vec<Gate> = suite.gates.iter().copied().filter(is_asked).collect();
         suite.gates = if gates.is_empty() { vec![Gate::ALL_CASES_PASS] } else { gates };
     }
@@ -266,13 +266,13 @@ pub fn leave_out_unasked_gates(suites: &mut [Planned], trials: &[Trial]) {
 
 /// Sets gates by the user's word: where a suite has one of that name, else where it can be measured.
 /// Where none can, all have it, so that the run says that it was not measured.
-pub fn set_gates(suites: &mut [Planned], asked: &[Gate]) {
+pub fn set_gates(suites: &mut [PlannedSuite], asked: &[Gate]) {
     for gate in asked {
         let fits = |suite: &Suite| {
-            suite.gates.iter().any(|own| own.name == gate.name) || suite.can_measure(gate.name)
+            suite.gates.iter().any(|own| own.name == gate.name) || suite.has_checks_for(gate.name)
         };
         let any = suites.iter().any(|planned| fits(&planned.suite));
-        for Planned { suite, .. } in suites.iter_mut().filter(|planned| !any || fits(&planned.suite)) {
+        for PlannedSuite { suite, .. } in suites.iter_mut().filter(|planned| !any || fits(&planned.suite)) {
             match suite.gates.iter_mut().find(|own| own.name == gate.name) {
                 Some(own) => own.threshold = gate.threshold,
                 None => suite.gates.push(*gate),
@@ -282,16 +282,15 @@ pub fn set_gates(suites: &mut [Planned], asked: &[Gate]) {
 }
 
 /// What a flag says beats what the case says; a case beats everything less particular.
-fn attempts(planned: &Planned, case: &Case) -> u32 {
-    match (&planned.settings.repeat.from, case.repeat) {
-        (crate::settings::From::Flag | crate::settings::From::Environment(_), _) | (_, None) => {
-            planned.settings.repeat.value
-        }
+fn attempts(planned: &PlannedSuite, case: &Case) -> u32 {
+    match (&planned.settings.repeat.source, case.repeat) {
+        (crate::settings::SettingSource::Flag | crate::settings::SettingSource::Environment(_), _)
+        | (_, None) => planned.settings.repeat.value,
         (_, Some(repeat)) => repeat,
     }
 }
 
-fn conditions(planned: &Planned, case: &Case) -> Vec<Condition> {
+fn conditions(planned: &PlannedSuite, case: &Case) -> Vec<Condition> {
     let settings = &planned.settings;
     let mut conditions = Vec::new();
     for agent in &planned.agents {
@@ -313,7 +312,7 @@ fn conditions(planned: &Planned, case: &Case) -> Vec<Condition> {
 
 /// A skill that is not there cannot be activated, so a case about nothing else has no without arm; and
 /// a skill's own command that is given nothing says nothing without the skill.
-fn arms(planned: &Planned, case: &Case) -> Vec<Arm> {
+fn arms(planned: &PlannedSuite, case: &Case) -> Vec<Arm> {
     let needs_skill = is_activation(case) || is_bare_command(&planned.suite, case);
     let wanted = planned.settings.arms.value.iter().copied();
     wanted.filter(|arm| !(needs_skill && *arm == Arm::WithoutSkill)).collect()
@@ -321,15 +320,15 @@ fn arms(planned: &Planned, case: &Case) -> Vec<Arm> {
 
 /// Whether a case invokes the skill by its command and says nothing beside.
 pub fn is_bare_command(suite: &Suite, case: &Case) -> bool {
-    match &case.stimulus {
-        Stimulus::SkillCommand { args } => suite.words_for_command(args).is_none(),
-        Stimulus::Turns(_) => false,
+    match &case.prompt {
+        CasePrompt::SkillCommand { args } => suite.prompt_without_skill(args).is_none(),
+        CasePrompt::Turns(_) => false,
     }
 }
 
 /// The checks of a case that apply under a condition: without the skill, nothing can be asked
 /// about its activation.
-pub fn applicable<'c>(case: &'c Case, condition: &Condition) -> Vec<&'c Check> {
+pub fn applicable_checks<'c>(case: &'c Case, condition: &Condition) -> Vec<&'c Check> {
     let without = condition.arm == Arm::WithoutSkill;
     case.checks.iter().filter(|check| !(without && matches!(check.kind, CheckKind::Activation(_)))).collect()
 }

@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{Plan, Planned};
-use crate::probe::prompt;
+use super::{Plan, PlannedSuite};
+use crate::probe_diagnosis::probe_prompt;
 use practicum_core::model::{
-    Activation, Arm, By, Case, Check, CheckKind, Expect, LooksAt, Need, PassRule, Room, SkillRef, Stimulus,
-    Trial, TrialId,
+    ActivationCheck, ActivationExpectation, ActivationSource, Arm, Case, CasePrompt, Check, CheckKind,
+    CheckNeed, CheckTarget, PassRule, SkillRef, Trial, TrialId, WorkspaceSpec,
 };
 
 impl Plan {
     /// One probe for each agent, model and skill of which a trial measures the activation, where the trial
     /// needs one: a plan of the same suites.
-    pub fn probes(&self, mut needs_probe: impl FnMut(usize, &SkillRef) -> bool) -> Plan {
-        let silent = |planned: &Planned| {
+    pub fn probe_plan(&self, mut needs_probe: impl FnMut(usize, &SkillRef) -> bool) -> Plan {
+        let silent = |planned: &PlannedSuite| {
             let mut planned = planned.clone();
             planned.suite.cases.clear();
             planned.suite.gates.clear();
@@ -24,13 +24,13 @@ impl Plan {
         // Who answers is a part of it: what a script says tells nothing of a model.
         let mut known: BTreeSet<(&str, Option<&str>, &Path, Option<&Path>)> = BTreeSet::new();
         for (index, trial) in self.trials.iter().enumerate() {
-            let (planned, case) = self.case(trial);
-            for skill in measured(planned, case, trial.condition.arm) {
+            let (planned, case) = self.suite_and_case(trial);
+            for skill in measured_skills(planned, case, trial.condition.arm) {
                 let Some(path) = skill.path.as_deref() else { continue };
                 let condition = &trial.condition;
                 let (model, script) = (condition.model.as_deref(), planned.script.as_deref());
                 if needs_probe(index, skill) && known.insert((&condition.agent, model, path, script)) {
-                    probes.add(trial, probe(case, skill));
+                    probes.add_probe(trial, probe_case(case, skill));
                 }
             }
         }
@@ -38,12 +38,12 @@ impl Plan {
     }
 
     /// The skill that a probe of this plan is about.
-    pub fn probed(&self, probe: &Trial) -> Option<&SkillRef> {
-        let (planned, case) = self.case(probe);
-        measured(planned, case, probe.condition.arm).next()
+    pub fn probed_skill(&self, probe: &Trial) -> Option<&SkillRef> {
+        let (planned, case) = self.suite_and_case(probe);
+        measured_skills(planned, case, probe.condition.arm).next()
     }
 
-    fn add(&mut self, like: &Trial, case: Case) {
+    fn add_probe(&mut self, like: &Trial, case: Case) {
         let suite = &mut self.suites[like.suite].suite;
         // No trial of a case is number zero, so that the id is no other's.
         let id = TrialId::new(&suite.name, &case.id, &like.condition, 0);
@@ -54,20 +54,26 @@ impl Plan {
 }
 
 /// The skills of which a trial measures whether they fire.
-fn measured<'p>(planned: &'p Planned, case: &'p Case, arm: Arm) -> impl Iterator<Item = &'p SkillRef> {
+fn measured_skills<'p>(
+    planned: &'p PlannedSuite,
+    case: &'p Case,
+    arm: Arm,
+) -> impl Iterator<Item = &'p SkillRef> {
     // Without the skill nothing can fire, and a command leaves nothing to be measured.
-    let measures = arm.has_skill() && matches!(case.stimulus, Stimulus::Turns(_));
+    let measures = arm.has_skill() && matches!(case.prompt, CasePrompt::Turns(_));
     let asked = |skill: &&SkillRef| {
         case.checks.iter().any(|check| match &check.kind {
-            CheckKind::Activation(of) => of.by == By::Observed && of.skills.contains(&skill.name),
-            CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
+            CheckKind::Activation(of) => {
+                of.source == ActivationSource::Observed && of.skills.contains(&skill.name)
+            }
+            CheckKind::Rule(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
         })
     };
     // What may or may not be activated needs no probe where an agent may not offer it to its model at all.
     let must_be_seen = |skill: &&SkillRef| {
         let is_open = case.checks.iter().all(|check| match &check.kind {
-            CheckKind::Activation(of) => of.expect == Expect::Either,
-            CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => true,
+            CheckKind::Activation(of) => of.expect == ActivationExpectation::Either,
+            CheckKind::Rule(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => true,
         });
         !(is_open && is_command(skill))
     };
@@ -83,27 +89,31 @@ fn is_command(skill: &SkillRef) -> bool {
 }
 
 /// The same room, but for what belongs to the case's own question.
-fn probe(case: &Case, skill: &SkillRef) -> Case {
-    let room = Room { files: Vec::new(), setup: None, teardown: None, ..case.room.clone() };
-    let activation = Activation { skills: vec![skill.name.clone()], expect: Expect::Must, by: By::Observed };
+fn probe_case(case: &Case, skill: &SkillRef) -> Case {
+    let room = WorkspaceSpec { files: Vec::new(), setup: None, teardown: None, ..case.workspace.clone() };
+    let activation = ActivationCheck {
+        skills: vec![skill.name.clone()],
+        expect: ActivationExpectation::Must,
+        source: ActivationSource::Observed,
+    };
     Case {
         id: format!("probe-{}", skill.name),
         group: None,
         note: None,
-        stimulus: Stimulus::Turns(vec![prompt(&skill.name)]),
-        room,
+        prompt: CasePrompt::Turns(vec![probe_prompt(&skill.name)]),
+        workspace: room,
         checks: vec![Check {
             id: "activation".to_owned(),
             name: None,
-            need: Need::Required,
-            looks_at: LooksAt::WholeRun,
+            need: CheckNeed::Required,
+            target: CheckTarget::WholeRun,
             kind: CheckKind::Activation(activation),
         }],
         context: None,
         timeout: None,
         repeat: None,
-        pass_when: PassRule::EveryRequiredCheck,
-        oracle: None,
+        pass_rule: PassRule::EveryRequiredCheck,
+        known_good_output: None,
         meta: Default::default(),
     }
 }

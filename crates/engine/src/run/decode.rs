@@ -6,8 +6,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 
-use practicum_agents::agents::{Decoder, DecoderKind, Transcript};
-use practicum_core::model::counted;
+use practicum_agents::agents::{Decoder, DecoderKind, StreamTranscript};
+use practicum_core::model::count_with_noun;
 
 /// The longest line that is decoded; a longer one is kept on disk and not understood.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
@@ -15,57 +15,58 @@ const LONGEST_LINE: usize = 16 * 1024 * 1024;
 /// A buffer larger than this is given back once its line is read.
 const LONGEST_KEPT_BUFFER: usize = 64 * 1024;
 
-const CHUNK: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Decodes a part of what a file holds. A file that is not there says nothing, as a process does that
 /// ends at once.
-pub fn decode(path: &Path, part: Range<u64>, kind: &DecoderKind) -> Transcript {
-    let mut decoder = (kind.start)();
+pub fn decode(path: &Path, part: Range<u64>, kind: &DecoderKind) -> StreamTranscript {
+    let mut decoder = (kind.new_decoder)();
     let mut unread = 0;
     if let Ok(mut file) = File::open(path)
         && file.seek(SeekFrom::Start(part.start)).is_ok()
     {
         let until = file.metadata().map_or(0, |metadata| metadata.len().min(part.end));
         let length = until.saturating_sub(part.start);
-        decoder.expect(length);
+        decoder.expect_bytes(length);
         unread = feed(&mut file.take(length), length, decoder.as_mut());
     }
-    let unread = (unread > 0).then(|| format!("{} of what it said cannot be read", counted(unread, "line")));
+    let unread =
+        (unread > 0).then(|| format!("{} of what it said cannot be read", count_with_noun(unread, "line")));
     let transcript = decoder.finish();
-    Transcript { unread: unread.or(transcript.unread), ..transcript }
+    StreamTranscript { unread_reason: unread.or(transcript.unread_reason), ..transcript }
 }
 
 /// Gives how many lines could not be read.
 fn feed(stream: &mut impl Read, length: u64, decoder: &mut dyn Decoder) -> usize {
-    let mut lines = Lines::default();
+    let mut lines = LineSplitter::default();
     let mut unread = 0;
-    let mut buffer = vec![0; usize::try_from(length).unwrap_or(CHUNK).clamp(1, CHUNK)];
+    let mut buffer = vec![0; usize::try_from(length).unwrap_or(CHUNK_BYTES).clamp(1, CHUNK_BYTES)];
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
         let bytes = &buffer[..count];
-        match decoder.takes_bytes() {
-            true => decoder.bytes(bytes),
-            false => lines.push(bytes, |line| unread += usize::from(!decoder.line(line))),
+        match decoder.wants_bytes() {
+            true => decoder.read_bytes(bytes),
+            false => lines.push(bytes, |line| unread += usize::from(!decoder.read_line(line))),
         }
     }
-    lines.finish(|line| unread += usize::from(!decoder.line(line)));
+    lines.finish(|line| unread += usize::from(!decoder.read_line(line)));
     unread + lines.unread
 }
 
 /// Cuts a stream of bytes into lines, whatever the chunks.
 #[derive(Default)]
-struct Lines {
+struct LineSplitter {
     partial: Vec<u8>,
     too_long: bool,
     /// How many were too long, or are not UTF-8 text: nobody knows what those say.
     unread: usize,
 }
 
-impl Lines {
+impl LineSplitter {
     fn push(&mut self, bytes: &[u8], mut each: impl FnMut(&str)) {
         let mut rest = bytes;
         while let Some(newline) = rest.iter().position(|&byte| byte == b'\n') {
             self.extend(&rest[..newline]);
-            self.complete(&mut each);
+            self.complete_line(&mut each);
             rest = &rest[newline + 1..];
         }
         self.extend(rest);
@@ -81,7 +82,7 @@ impl Lines {
         }
     }
 
-    fn complete(&mut self, each: &mut impl FnMut(&str)) {
+    fn complete_line(&mut self, each: &mut impl FnMut(&str)) {
         if self.too_long {
             self.unread += 1;
         } else {
@@ -97,7 +98,7 @@ impl Lines {
 
     fn finish(&mut self, mut each: impl FnMut(&str)) {
         if self.too_long || !self.partial.is_empty() {
-            self.complete(&mut each);
+            self.complete_line(&mut each);
         }
     }
 }
@@ -110,7 +111,7 @@ mod tests {
     fn lines_do_not_depend_on_chunks() {
         let text = "one\ntwo\r\nthr\u{e9}e\n\nlast";
         for size in 1..=text.len() {
-            let mut lines = Lines::default();
+            let mut lines = LineSplitter::default();
             let mut seen = Vec::new();
             for chunk in text.as_bytes().chunks(size) {
                 lines.push(chunk, |line| seen.push(line.to_owned()));
@@ -122,7 +123,7 @@ mod tests {
 
     #[test]
     fn an_endless_line_takes_no_endless_memory() {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         let mut seen = Vec::new();
         let chunk = vec![b'x'; 1024 * 1024];
         for _ in 0..40 {

@@ -2,14 +2,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::process::{Cancel, Output, supervise};
-use super::tree::see_out;
+use super::process::{CancelToken, OutputFiles, supervise};
+use super::process_tree::wait_for_init_exit;
 use crate::observe::ProcessEnd;
-use crate::sandbox::Confinement;
+use crate::sandbox::TrialSandbox;
 use practicum_agents::agents::Launch;
 
 /// How long a setup or teardown script may take.
-const LIMIT: Duration = Duration::from_secs(30);
+const SCRIPT_TIME_LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScriptEnd {
@@ -18,19 +18,19 @@ pub enum ScriptEnd {
 }
 
 /// Where a script runs: the trial's own home and workspace.
-pub struct ScriptScene<'s> {
+pub struct ScriptContext<'s> {
     pub folder: &'s Path,
     pub home: &'s Path,
     pub tmp: &'s Path,
     pub user_env: &'s BTreeMap<String, String>,
-    pub walls: &'s Confinement,
+    pub sandbox: &'s TrialSandbox,
     pub marker: &'s str,
     /// Where its output is kept.
-    pub record: &'s Path,
+    pub record_folder: &'s Path,
 }
 
-pub async fn run_script(script: &str, scene: &ScriptScene<'_>, cancel: &Cancel) -> ScriptEnd {
-    let ScriptScene { folder, home, tmp, user_env, walls, marker, record } = scene;
+pub async fn run_script(script: &str, scene: &ScriptContext<'_>, cancel: &CancelToken) -> ScriptEnd {
+    let ScriptContext { folder, home, tmp, user_env, sandbox: walls, marker, record_folder: record } = scene;
     let inherited = ["PATH", "LANG", "LC_ALL", "TZ"]
         .into_iter()
         .filter_map(|name| user_env.get(name).map(|value| (name.to_owned(), value.clone())));
@@ -42,22 +42,23 @@ pub async fn run_script(script: &str, scene: &ScriptScene<'_>, cancel: &Cancel) 
         args: vec!["-c".to_owned(), script.to_owned()],
         env,
         files: Vec::new(),
-        link: None,
+        symlink: None,
         stdin: None,
     };
     let launch = walls.wrap(launch, folder);
-    let output = Output { stdout: record.join("scripts.txt"), stderr: record.join("scripts-stderr.txt") };
+    let output =
+        OutputFiles { stdout: record.join("scripts.txt"), stderr: record.join("scripts-stderr.txt") };
     // Setup and teardown write to the same files, one after the other.
     let written_before = [&output.stderr, &output.stdout].map(|path| length(path));
-    let supervised = supervise(&launch, folder, marker, LIMIT, &output, cancel).await;
-    if walls.have_a_first_process() {
-        see_out(marker).await;
+    let supervised = supervise(&launch, folder, marker, SCRIPT_TIME_LIMIT, &output, cancel).await;
+    if walls.has_init_process() {
+        wait_for_init_exit(marker).await;
     }
     let why = match supervised.end {
         ProcessEnd::Exited(0) => return ScriptEnd::Done,
         ProcessEnd::Exited(code) => format!("it exited with code {code}"),
         ProcessEnd::Signalled(signal) => format!("signal {signal} killed it"),
-        ProcessEnd::TimedOut => format!("it took longer than {} seconds", LIMIT.as_secs()),
+        ProcessEnd::TimedOut => format!("it took longer than {} seconds", SCRIPT_TIME_LIMIT.as_secs()),
         ProcessEnd::Cancelled => "the run was stopped".to_owned(),
         ProcessEnd::NotLaunched(why) => why,
     };

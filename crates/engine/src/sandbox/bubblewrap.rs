@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::view::{Shown, View};
-use super::{Means, text, words};
+use super::view::{PathAccess, SandboxView};
+use super::{SandboxBackend, path_text, to_strings};
 use practicum_agents::agents::{Launch, find_program};
 
 /// Where the sockets to the model are, inside.
-pub const WIRES: &str = "/run/practicum";
+pub const SOCKETS_FOLDER: &str = "/run/practicum";
 
 /// Namespaces of its own for everything but the network. Killing bubblewrap, or us, ends all.
-const ALWAYS: [&str; 9] = [
+const BASE_ARGUMENTS: [&str; 9] = [
     "--unshare-user",
     "--unshare-ipc",
     "--unshare-pid",
@@ -28,11 +28,11 @@ const ALWAYS: [&str; 9] = [
 
 fn namespaces(network: bool) -> impl Iterator<Item = String> {
     let network = (!network).then_some("--unshare-net");
-    ALWAYS.into_iter().chain(network).map(str::to_owned)
+    BASE_ARGUMENTS.into_iter().chain(network).map(str::to_owned)
 }
 
 /// Whether it is there and allowed to work. Where not, why.
-pub fn probe(env: &BTreeMap<String, String>, strict: bool) -> Result<Means, String> {
+pub fn probe(env: &BTreeMap<String, String>, strict: bool) -> Result<SandboxBackend, String> {
     let program = find_program("bwrap", env).ok_or("bubblewrap is not installed")?;
     let tried = Command::new(&program)
         .args(namespaces(!strict))
@@ -42,7 +42,7 @@ pub fn probe(env: &BTreeMap<String, String>, strict: bool) -> Result<Means, Stri
         .stdin(Stdio::null())
         .output();
     match tried {
-        Ok(output) if output.status.success() => Ok(Means::Bubblewrap(program)),
+        Ok(output) if output.status.success() => Ok(SandboxBackend::Bubblewrap(program)),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
             let line = said.lines().next_back().unwrap_or("it says nothing").trim().to_owned();
@@ -53,9 +53,15 @@ pub fn probe(env: &BTreeMap<String, String>, strict: bool) -> Result<Means, Stri
 }
 
 /// The same launch inside. With wires there is no network but what they lead to.
-pub fn wrap(launch: Launch, program: &Path, view: &View, wires: Option<&Path>, folder: &Path) -> Launch {
+pub fn wrap(
+    launch: Launch,
+    program: &Path,
+    view: &SandboxView,
+    wires: Option<&Path>,
+    folder: &Path,
+) -> Launch {
     let mut args: Vec<String> = namespaces(wires.is_none()).collect();
-    args.extend(words([
+    args.extend(to_strings([
         "--proc",
         "/proc",
         "--dev",
@@ -68,24 +74,26 @@ pub fn wrap(launch: Launch, program: &Path, view: &View, wires: Option<&Path>, f
     ]));
     for (at, shown) in view.in_order() {
         args.extend(match shown {
-            Shown::ReadOnly(from) => ["--ro-bind".to_owned(), text(from), text(at)].to_vec(),
-            Shown::Writable => ["--bind".to_owned(), text(at), text(at)].to_vec(),
-            Shown::Link(to) => ["--symlink".to_owned(), text(to), text(at)].to_vec(),
-            Shown::HiddenFolder => ["--tmpfs".to_owned(), text(at)].to_vec(),
-            Shown::HiddenFile => ["--ro-bind".to_owned(), "/dev/null".to_owned(), text(at)].to_vec(),
+            PathAccess::ReadOnly(from) => ["--ro-bind".to_owned(), path_text(from), path_text(at)].to_vec(),
+            PathAccess::Writable => ["--bind".to_owned(), path_text(at), path_text(at)].to_vec(),
+            PathAccess::Link(to) => ["--symlink".to_owned(), path_text(to), path_text(at)].to_vec(),
+            PathAccess::HiddenFolder => ["--tmpfs".to_owned(), path_text(at)].to_vec(),
+            PathAccess::HiddenFile => {
+                ["--ro-bind".to_owned(), "/dev/null".to_owned(), path_text(at)].to_vec()
+            }
         });
     }
     if let Some(wires) = wires {
-        args.extend(["--ro-bind".to_owned(), text(wires), WIRES.to_owned()]);
+        args.extend(["--ro-bind".to_owned(), path_text(wires), SOCKETS_FOLDER.to_owned()]);
     }
     // What is empty because it is hidden must not look as if it could be written to.
     for (at, shown) in view.in_order() {
-        if shown == &Shown::HiddenFolder {
-            args.extend(["--remount-ro".to_owned(), text(at)]);
+        if shown == &PathAccess::HiddenFolder {
+            args.extend(["--remount-ro".to_owned(), path_text(at)]);
         }
     }
-    args.extend(words(["--remount-ro", "/", "--chdir"]));
-    args.extend([text(folder), "--".to_owned(), text(&launch.program)]);
+    args.extend(to_strings(["--remount-ro", "/", "--chdir"]));
+    args.extend([path_text(folder), "--".to_owned(), path_text(&launch.program)]);
     args.extend(launch.args);
     Launch { program: program.to_owned(), args, ..launch }
 }

@@ -1,36 +1,36 @@
 //! The walls of the exam room: what an agent cannot see, it can neither read nor break.
 //!
 //! In: what is wanted, what the machine has, what must stay hidden. Out: `Sandbox`, and for each
-//! trial a `Confinement` that turns a `Launch` into one behind walls. Never: starts an agent, or
+//! trial a `TrialSandbox` that turns a `Launch` into one behind walls. Never: starts an agent, or
 //! holds less than was wanted without saying so.
 
 mod bubblewrap;
-mod inside;
-mod landlocked;
-mod outside;
-mod reach;
+mod landlock_backend;
+mod model_routes;
+mod model_sockets;
+mod port_forwarding;
 mod view;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use inside::{Forward, forward_while};
-pub use landlocked::confine_ourselves;
+pub use landlock_backend::confine_this_process;
+pub use port_forwarding::{PortForward, forward_while};
 
-use outside::Wires;
-use practicum_agents::agents::{Agent, Launch};
+use model_sockets::ModelSockets;
+use practicum_agents::agents::{AgentCli, Launch};
 use practicum_core::model::SandboxMode;
-use view::View;
+use view::SandboxView;
 
 /// The hidden subcommand under which this program is the inner side of a sandbox.
 pub const SUBCOMMAND: &str = "confined";
 
 /// Forces one of the means, so that each can be tested on a machine that has both.
-const MEANS_VARIABLE: &str = "PRACTICUM_SANDBOX_MEANS";
+const BACKEND_VARIABLE: &str = "PRACTICUM_SANDBOX_MEANS";
 
 /// What holds the walls of one run.
 pub struct Sandbox {
-    means: Means,
+    backend: SandboxBackend,
     strict: bool,
     /// What no agent may see, wherever it lies: the user's home, projects, evals, records, rooms.
     hidden: Vec<PathBuf>,
@@ -38,8 +38,8 @@ pub struct Sandbox {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Means {
-    Nothing,
+enum SandboxBackend {
+    Off,
     Bubblewrap(PathBuf),
     /// This program, which confines itself before it becomes the agent.
     Landlock(PathBuf),
@@ -52,12 +52,12 @@ pub enum SandboxError {
          Install bubblewrap (such as apt-get install bubblewrap) and allow user namespaces, or say --sandbox auto"
     )]
     NotStrict(String),
-    #[error("{MEANS_VARIABLE} is \"{0}\"; it can be bubblewrap or landlock")]
-    UnknownMeans(String),
-    #[error("{MEANS_VARIABLE} asks for {means}: {why}")]
-    Forced { means: &'static str, why: String },
+    #[error("{BACKEND_VARIABLE} is \"{0}\"; it can be bubblewrap or landlock")]
+    UnknownBackend(String),
+    #[error("{BACKEND_VARIABLE} asks for {means}: {why}")]
+    ForcedBackend { means: &'static str, why: String },
     #[error("cannot open a way to the model for this trial: {0}")]
-    Wire(String),
+    ModelSocket(String),
 }
 
 impl Sandbox {
@@ -70,39 +70,47 @@ impl Sandbox {
     ) -> Result<Self, SandboxError> {
         let strict = match wanted {
             SandboxMode::Off => {
-                return Ok(Self { means: Means::Nothing, strict: false, hidden: Vec::new(), notice: None });
+                return Ok(Self {
+                    backend: SandboxBackend::Off,
+                    strict: false,
+                    hidden: Vec::new(),
+                    notice: None,
+                });
             }
             SandboxMode::Auto => false,
             SandboxMode::Strict => true,
         };
-        let hidden = view::hidden(hidden);
-        let forced = env.get(MEANS_VARIABLE).map(String::as_str).filter(|text| !text.is_empty());
+        let hidden = view::resolve_hidden_paths(hidden);
+        let forced = env.get(BACKEND_VARIABLE).map(String::as_str).filter(|text| !text.is_empty());
         let (means, notice) = match (forced, strict) {
             (Some("landlock"), true) => {
                 return Err(SandboxError::NotStrict("landlock does not confine the network".to_owned()));
             }
             (Some("landlock"), false) => {
-                let found = landlocked::probe();
-                (found.map_err(|why| SandboxError::Forced { means: "landlock", why })?, "landlock".to_owned())
+                let found = landlock_backend::probe();
+                (
+                    found.map_err(|why| SandboxError::ForcedBackend { means: "landlock", why })?,
+                    "landlock".to_owned(),
+                )
             }
             (Some("bubblewrap"), false) => {
                 let found = bubblewrap::probe(env, strict);
-                let means = found.map_err(|why| SandboxError::Forced { means: "bubblewrap", why })?;
+                let means = found.map_err(|why| SandboxError::ForcedBackend { means: "bubblewrap", why })?;
                 (means, "bubblewrap".to_owned())
             }
             (Some("bubblewrap") | None, true) => {
                 let means = bubblewrap::probe(env, strict).map_err(SandboxError::NotStrict)?;
                 (means, "bubblewrap, no network but the model".to_owned())
             }
-            (None, false) => best(env),
-            (Some(other), _) => return Err(SandboxError::UnknownMeans(other.to_owned())),
+            (None, false) => best_backend(env),
+            (Some(other), _) => return Err(SandboxError::UnknownBackend(other.to_owned())),
         };
-        Ok(Self { means, strict, hidden, notice: Some(format!("sandbox: {notice}")) })
+        Ok(Self { backend: means, strict, hidden, notice: Some(format!("sandbox: {notice}")) })
     }
 
     /// Whether there are walls at all.
-    pub fn holds(&self) -> bool {
-        self.means != Means::Nothing
+    pub fn is_active(&self) -> bool {
+        self.backend != SandboxBackend::Off
     }
 
     /// What a person should know about the walls of this run.
@@ -112,93 +120,95 @@ impl Sandbox {
 
     /// The walls of one trial, for its agent and its scripts. `gateway` stands in for the agent's
     /// own model endpoint. Its servers need a runtime around the caller.
-    pub fn confine(
+    pub fn for_trial(
         &self,
         room: &Path,
-        agent: &Agent,
+        agent: &AgentCli,
         gateway: Option<&str>,
         user_env: &BTreeMap<String, String>,
-    ) -> Result<Confinement, SandboxError> {
-        if self.means == Means::Nothing {
-            return Ok(Confinement::none());
+    ) -> Result<TrialSandbox, SandboxError> {
+        if self.backend == SandboxBackend::Off {
+            return Ok(TrialSandbox::none());
         }
-        let mut view = View::new(&self.hidden, room);
+        let mut view = SandboxView::new(&self.hidden, room);
         view.show_agent(agent, user_env);
         if gateway.is_none() {
             view.show_login(agent, user_env);
         }
         let wires = if self.strict {
-            let ourselves = std::env::current_exe().map_err(|error| SandboxError::Wire(error.to_string()))?;
+            let ourselves =
+                std::env::current_exe().map_err(|error| SandboxError::ModelSocket(error.to_string()))?;
             view.show_file(&ourselves);
-            let ways = reach::ways(agent, gateway, user_env).map_err(SandboxError::Wire)?;
+            let ways =
+                model_routes::model_routes(agent, gateway, user_env).map_err(SandboxError::ModelSocket)?;
             let at = room.with_extension("wires");
-            let opened = outside::open(ways, &at, ourselves);
-            Some(opened.map_err(|error| SandboxError::Wire(format!("{}: {error}", at.display())))?)
+            let opened = model_sockets::open(ways, &at, ourselves);
+            Some(opened.map_err(|error| SandboxError::ModelSocket(format!("{}: {error}", at.display())))?)
         } else {
             None
         };
-        Ok(Confinement(Some(Walls { means: self.means.clone(), view, wires })))
+        Ok(TrialSandbox(Some(ActiveSandbox { backend: self.backend.clone(), view, sockets: wires })))
     }
 }
 
 /// The best that works here, and how to say so.
-fn best(env: &BTreeMap<String, String>) -> (Means, String) {
+fn best_backend(env: &BTreeMap<String, String>) -> (SandboxBackend, String) {
     let no_bubblewrap = match bubblewrap::probe(env, false) {
         Ok(means) => return (means, "bubblewrap".to_owned()),
         Err(why) => why,
     };
-    match landlocked::probe() {
+    match landlock_backend::probe() {
         Ok(means) => (means, format!("landlock, because {no_bubblewrap}")),
-        Err(no_landlock) => (Means::Nothing, format!("none, because {no_bubblewrap} and {no_landlock}")),
+        Err(no_landlock) => (SandboxBackend::Off, format!("none, because {no_bubblewrap} and {no_landlock}")),
     }
 }
 
 /// One trial's walls. Dropping them closes its way to the model.
-pub struct Confinement(Option<Walls>);
+pub struct TrialSandbox(Option<ActiveSandbox>);
 
-struct Walls {
-    means: Means,
-    view: View,
-    wires: Option<Wires>,
+struct ActiveSandbox {
+    backend: SandboxBackend,
+    view: SandboxView,
+    sockets: Option<ModelSockets>,
 }
 
-impl Confinement {
+impl TrialSandbox {
     pub fn none() -> Self {
         Self(None)
     }
 
     /// Whether there are any walls at all.
-    pub fn holds(&self) -> bool {
-        self.0.as_ref().is_some_and(|walls| !matches!(walls.means, Means::Nothing))
+    pub fn is_active(&self) -> bool {
+        self.0.as_ref().is_some_and(|walls| !matches!(walls.backend, SandboxBackend::Off))
     }
 
     /// Whether processes live in a namespace of their own, whose first process ends last.
-    pub fn have_a_first_process(&self) -> bool {
-        self.0.as_ref().is_some_and(|walls| matches!(walls.means, Means::Bubblewrap(_)))
+    pub fn has_init_process(&self) -> bool {
+        self.0.as_ref().is_some_and(|walls| matches!(walls.backend, SandboxBackend::Bubblewrap(_)))
     }
 
     /// The same process behind the walls, started in `folder`. Without walls nothing changes.
     pub fn wrap(&self, launch: Launch, folder: &Path) -> Launch {
-        let Some(Walls { means, view, wires }) = &self.0 else { return launch };
+        let Some(ActiveSandbox { backend: means, view, sockets: wires }) = &self.0 else { return launch };
         match means {
-            Means::Nothing => launch,
-            Means::Landlock(ourselves) => landlocked::wrap(launch, ourselves, view),
-            Means::Bubblewrap(program) => {
+            SandboxBackend::Off => launch,
+            SandboxBackend::Landlock(ourselves) => landlock_backend::wrap(launch, ourselves, view),
+            SandboxBackend::Bubblewrap(program) => {
                 let launch = match wires {
                     Some(wires) => wires.wrap(launch),
                     None => launch,
                 };
-                bubblewrap::wrap(launch, program, view, wires.as_ref().map(Wires::folder), folder)
+                bubblewrap::wrap(launch, program, view, wires.as_ref().map(ModelSockets::folder), folder)
             }
         }
     }
 }
 
 /// Paths become arguments. One that is no text is not found, and then nothing starts.
-fn text(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn words<const N: usize>(words: [&str; N]) -> [String; N] {
+fn to_strings<const N: usize>(words: [&str; N]) -> [String; N] {
     words.map(str::to_owned)
 }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use practicum_agents::agents::{Agent, Login, find_program};
+use practicum_agents::agents::{AgentCli, AgentLogin, find_program};
 
 /// Folders of the system. Readable by everyone on any machine, and of nobody in particular.
-const SYSTEM: [&str; 15] = [
+const SYSTEM_FOLDERS: [&str; 15] = [
     "/bin",
     "/etc",
     "/gnu",
@@ -29,7 +29,7 @@ const SYSTEM: [&str; 15] = [
 const MOST_HOPS: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shown {
+pub enum PathAccess {
     /// What lies at the given path, which is where links lead.
     ReadOnly(PathBuf),
     Writable,
@@ -40,13 +40,13 @@ pub enum Shown {
 
 /// Paths as the agent finds them, and what is there.
 #[derive(Debug, Clone)]
-pub struct View {
-    shown: BTreeMap<PathBuf, Shown>,
+pub struct SandboxView {
+    paths: BTreeMap<PathBuf, PathAccess>,
     hidden: Vec<PathBuf>,
 }
 
 /// Hidden paths as they really are. The root of all cannot be hidden; nothing shows it anyway.
-pub fn hidden(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
+pub fn resolve_hidden_paths(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let real: BTreeSet<PathBuf> = paths
         .into_iter()
         .filter_map(|path| path.canonicalize().ok())
@@ -55,15 +55,15 @@ pub fn hidden(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     real.into_iter().collect()
 }
 
-impl View {
+impl SandboxView {
     pub fn new(hidden: &[PathBuf], room: &Path) -> Self {
-        let mut view = Self { shown: BTreeMap::new(), hidden: hidden.to_owned() };
-        for path in SYSTEM.map(Path::new) {
+        let mut view = Self { paths: BTreeMap::new(), hidden: hidden.to_owned() };
+        for path in SYSTEM_FOLDERS.map(Path::new) {
             let Ok(real) = path.canonicalize() else { continue };
-            let elsewhere = SYSTEM.iter().any(|other| real != path && real.starts_with(other));
+            let elsewhere = SYSTEM_FOLDERS.iter().any(|other| real != path && real.starts_with(other));
             let shown = match path.read_link() {
-                Ok(to) if elsewhere => Shown::Link(to),
-                Ok(_) | Err(_) => Shown::ReadOnly(real),
+                Ok(to) if elsewhere => PathAccess::Link(to),
+                Ok(_) | Err(_) => PathAccess::ReadOnly(real),
             };
             view.add(path, shown);
         }
@@ -74,22 +74,26 @@ impl View {
         // In their order, so that what lies in a hidden folder is hidden with it, name and all.
         for path in hidden {
             if view.is_visible(path) {
-                let shown = if path.is_dir() { Shown::HiddenFolder } else { Shown::HiddenFile };
+                let shown = if path.is_dir() { PathAccess::HiddenFolder } else { PathAccess::HiddenFile };
                 view.add(path, shown);
             }
         }
-        view.shown.insert(room.to_owned(), Shown::Writable);
+        view.paths.insert(room.to_owned(), PathAccess::Writable);
         view
     }
 
     /// The agent's program, links followed, with its package and what interprets it. So are files
     /// that its command names: a script is as much the agent as the shell that runs it.
-    pub fn show_agent(&mut self, agent: &Agent, user_env: &BTreeMap<String, String>) {
-        if let Ok(program) = agent.installed(user_env) {
+    pub fn show_agent(&mut self, agent: &AgentCli, user_env: &BTreeMap<String, String>) {
+        if let Ok(program) = agent.installed_path(user_env) {
             self.show_program(&program, user_env, 0);
         }
-        let named =
-            agent.first.iter().chain(&agent.later).flatten().chain(agent.env.iter().map(|(_, value)| value));
+        let named = agent
+            .first_turn_args
+            .iter()
+            .chain(&agent.later_turn_args)
+            .flatten()
+            .chain(agent.env.iter().map(|(_, value)| value));
         for word in named.filter(|word| word.starts_with('/')) {
             if Path::new(word).is_file() {
                 self.show_program(Path::new(word), user_env, 0);
@@ -101,24 +105,24 @@ impl View {
     }
 
     /// The login that the agent's home links to. It can be written to, because an agent renews it.
-    pub fn show_login(&mut self, agent: &Agent, user_env: &BTreeMap<String, String>) {
-        if let Some(Login::File(path)) = agent.credentials.login(user_env) {
+    pub fn show_login(&mut self, agent: &AgentCli, user_env: &BTreeMap<String, String>) {
+        if let Some(AgentLogin::File(path)) = agent.credentials.find_login(user_env) {
             self.show_file(&path);
             if let Ok(real) = path.canonicalize() {
-                self.add(&real, Shown::Writable);
+                self.add(&real, PathAccess::Writable);
             }
         }
     }
 
     /// A path and, where it is a link, what it leads to.
     pub fn show_file(&mut self, path: &Path) {
-        for hop in hops(path) {
+        for hop in link_chain(path) {
             self.show(&hop);
         }
     }
 
     fn show_program(&mut self, path: &Path, user_env: &BTreeMap<String, String>, depth: usize) {
-        for hop in hops(path) {
+        for hop in link_chain(path) {
             self.show(&hop);
             if let Some(package) = package(&hop).filter(|package| self.may_show(package)) {
                 self.show(&package);
@@ -145,34 +149,34 @@ impl View {
         // The folder around it must not look as if it could be written to.
         let around = self.hidden.iter().find(|hidden| path.starts_with(hidden) && hidden.is_dir()).cloned();
         if let Some(around) = around {
-            self.shown.entry(around).or_insert(Shown::HiddenFolder);
+            self.paths.entry(around).or_insert(PathAccess::HiddenFolder);
         }
-        self.add(path, Shown::ReadOnly(real));
+        self.add(path, PathAccess::ReadOnly(real));
     }
 
-    fn add(&mut self, path: &Path, shown: Shown) {
-        self.shown.insert(path.to_owned(), shown);
+    fn add(&mut self, path: &Path, shown: PathAccess) {
+        self.paths.insert(path.to_owned(), shown);
     }
 
     /// Whether the nearest thing that is said about a path is that it can be seen.
     fn is_visible(&self, path: &Path) -> bool {
-        let nearest = path.ancestors().find_map(|above| self.shown.get(above));
+        let nearest = path.ancestors().find_map(|above| self.paths.get(above));
         match nearest {
-            Some(Shown::ReadOnly(_) | Shown::Writable | Shown::Link(_)) => true,
-            Some(Shown::HiddenFolder | Shown::HiddenFile) | None => false,
+            Some(PathAccess::ReadOnly(_) | PathAccess::Writable | PathAccess::Link(_)) => true,
+            Some(PathAccess::HiddenFolder | PathAccess::HiddenFile) | None => false,
         }
     }
 
     /// Outer paths before inner ones, so that what is said last about a path holds.
-    pub fn in_order(&self) -> Vec<(&Path, &Shown)> {
-        let mut all: Vec<(&Path, &Shown)> =
-            self.shown.iter().map(|(at, shown)| (at.as_path(), shown)).collect();
+    pub fn in_order(&self) -> Vec<(&Path, &PathAccess)> {
+        let mut all: Vec<(&Path, &PathAccess)> =
+            self.paths.iter().map(|(at, shown)| (at.as_path(), shown)).collect();
         all.sort_by_key(|(at, _)| at.components().count());
         all
     }
 
     pub fn writable(&self) -> impl Iterator<Item = &Path> {
-        let writable = self.shown.iter().filter(|(_, shown)| **shown == Shown::Writable);
+        let writable = self.paths.iter().filter(|(_, shown)| **shown == PathAccess::Writable);
         writable.map(|(at, _)| at.as_path())
     }
 
@@ -180,11 +184,11 @@ impl View {
     /// hidden is its other entries.
     pub fn readable(&self) -> Vec<PathBuf> {
         let mut all = BTreeSet::new();
-        for (at, shown) in &self.shown {
+        for (at, shown) in &self.paths {
             match shown {
-                Shown::ReadOnly(real) => self.carve(real, &mut all),
-                Shown::Link(_) => all.extend(at.canonicalize().ok()),
-                Shown::Writable | Shown::HiddenFolder | Shown::HiddenFile => {}
+                PathAccess::ReadOnly(real) => self.add_readable_parts(real, &mut all),
+                PathAccess::Link(_) => all.extend(at.canonicalize().ok()),
+                PathAccess::Writable | PathAccess::HiddenFolder | PathAccess::HiddenFile => {}
             }
         }
         // A link may lead into a folder that was carved up, or be inside one that was not.
@@ -195,27 +199,27 @@ impl View {
         all.into_iter().filter(|path| !holds_hidden(path)).collect()
     }
 
-    fn carve(&self, path: &Path, into: &mut BTreeSet<PathBuf>) {
+    fn add_readable_parts(&self, path: &Path, into: &mut BTreeSet<PathBuf>) {
         if !self.hidden.iter().any(|hidden| hidden != path && hidden.starts_with(path)) {
             into.insert(path.to_owned());
             return;
         }
         for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
             if !self.hidden.contains(&entry.path()) {
-                self.carve(&entry.path(), into);
+                self.add_readable_parts(&entry.path(), into);
             }
         }
     }
 }
 
 /// A path, then what it is a link to, and so on to the real file.
-fn hops(path: &Path) -> Vec<PathBuf> {
+fn link_chain(path: &Path) -> Vec<PathBuf> {
     let mut hops = vec![path.to_owned()];
     let mut at = path.to_owned();
     while hops.len() < MOST_HOPS
         && let Ok(to) = at.read_link()
     {
-        at = flat(&at.parent().unwrap_or(Path::new("/")).join(to));
+        at = without_parent_steps(&at.parent().unwrap_or(Path::new("/")).join(to));
         hops.push(at.clone());
     }
     if let Ok(real) = path.canonicalize()
@@ -227,7 +231,7 @@ fn hops(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Without `..`, which would not find its way through folders that are not there.
-fn flat(path: &Path) -> PathBuf {
+fn without_parent_steps(path: &Path) -> PathBuf {
     let mut flat = PathBuf::new();
     for component in path.components() {
         match component {
@@ -271,11 +275,11 @@ fn interpreter(script: &Path, user_env: &BTreeMap<String, String>) -> Option<Pat
         return Some(PathBuf::from(program));
     }
     let name = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
-    on_path(name, user_env)
+    find_on_path(name, user_env)
 }
 
 /// As it is found, before links are followed: that is where it will be looked for.
-fn on_path(name: &str, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
+fn find_on_path(name: &str, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
     let real = find_program(name, user_env)?;
     let found = std::env::split_paths(user_env.get("PATH")?).map(|folder| folder.join(name));
     found.into_iter().find(|path| path.canonicalize().is_ok_and(|path| path == real))
@@ -348,7 +352,7 @@ mod tests {
             let _ = std::fs::set_permissions(node, std::fs::Permissions::from_mode(0o755));
             let env =
                 BTreeMap::from([("PATH".to_owned(), format!("{}/nvm/20/bin:/usr/bin:/bin", real.display()))]);
-            let mut view = View::new(std::slice::from_ref(&real), Path::new("/nowhere/room"));
+            let mut view = SandboxView::new(std::slice::from_ref(&real), Path::new("/nowhere/room"));
             view.show_program(&real.join(program), &env, 0);
             let mut seen: Vec<PathBuf> = view.readable();
             seen.retain(|path| path.starts_with(&real));
@@ -361,7 +365,7 @@ mod tests {
     fn what_is_hidden_inside_something_shown_stays_hidden() {
         let home = home(&[("shown/a/x", ""), ("shown/b/c/x", ""), ("shown/b/d", "")]);
         let real = home.path().canonicalize().expect("a home");
-        let mut view = View::new(&[real.join("shown/b/c")], Path::new("/nowhere/room"));
+        let mut view = SandboxView::new(&[real.join("shown/b/c")], Path::new("/nowhere/room"));
         view.show(&real.join("shown"));
         let mut seen = view.readable();
         seen.retain(|path| path.starts_with(&real));

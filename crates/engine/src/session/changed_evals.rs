@@ -8,7 +8,7 @@ use super::SessionError;
 use super::record::{Digests, native_suite};
 use crate::plan::Plan;
 use crate::store::{RunDir, RunInfo};
-use practicum_core::model::{Arm, counted};
+use practicum_core::model::{Arm, count_with_noun};
 
 /// How many changes are named.
 const MOST_NAMED: usize = 5;
@@ -33,7 +33,7 @@ pub fn refuse_changed_evals(run: &RunDir, plan: &Plan) -> Result<(), SessionErro
     }
     let more = changes.split_off(changes.len().min(MOST_NAMED)).len();
     if more > 0 {
-        changes.push(counted(more, "more change"));
+        changes.push(count_with_noun(more, "more change"));
     }
     Err(SessionError::Refused(format!(
         "run {} cannot be resumed, because the evals have changed since: {}; start a new run",
@@ -67,7 +67,7 @@ fn changes(then: &RunInfo, now: &Plan) -> Vec<String> {
     let planned_now: BTreeSet<(&str, &str)> = now
         .trials
         .iter()
-        .map(|trial| now.case(trial))
+        .map(|trial| now.suite_and_case(trial))
         .map(|(planned, case)| (planned.suite.name.as_str(), case.id.as_str()))
         .collect();
     let gone =
@@ -99,7 +99,8 @@ fn changes(then: &RunInfo, now: &Plan) -> Vec<String> {
     let ids_then: BTreeSet<&str> = then.trials.iter().map(|trial| trial.id.as_str()).collect();
     let ids_now: BTreeSet<&str> = now.trials.iter().map(|trial| trial.id.as_str()).collect();
     if changes.is_empty() && ids_then != ids_now {
-        let (before, after) = (counted(ids_then.len(), "trial"), counted(ids_now.len(), "trial"));
+        let (before, after) =
+            (count_with_noun(ids_then.len(), "trial"), count_with_noun(ids_now.len(), "trial"));
         changes.push(format!("{before} were planned and now {after} are, under other settings"));
     }
     changes

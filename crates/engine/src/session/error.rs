@@ -1,6 +1,6 @@
 //! Why a run could not begin or go on.
 
-use crate::intake::IntakeError;
+use crate::run_setup::RunSetupError;
 use crate::settings::SettingsError;
 use crate::store::StoreError;
 
@@ -8,7 +8,7 @@ use crate::store::StoreError;
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     #[error(transparent)]
-    Intake(#[from] IntakeError),
+    Intake(#[from] RunSetupError),
     #[error(transparent)]
     Store(#[from] StoreError),
     /// What was asked for cannot be done as it was asked.

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::RunOptions;
-use crate::plan::{Plan, Planned};
-use crate::stage::Hidden;
-use practicum_core::model::{Base, Suite};
+use crate::plan::{Plan, PlannedSuite};
+use crate::stage::HiddenFiles;
+use practicum_core::model::{Suite, WorkspaceBase};
 use practicum_evals::dialects;
 use practicum_skills::own_files::{ContentKind, EvalTexts, OwnFiles};
 
@@ -14,9 +14,9 @@ use practicum_skills::own_files::{ContentKind, EvalTexts, OwnFiles};
 const MOST_NAMED: usize = 5;
 
 /// The evals of a plan and all that tells of their answers, reports of earlier runs too.
-pub fn hidden_files(plan: &Plan, options: &RunOptions, project: &Path) -> Hidden {
+pub fn hidden_files(plan: &Plan, options: &RunOptions, project: &Path) -> HiddenFiles {
     let suites = plan.suites.iter().flat_map(|planned| {
-        let scripts = [&planned.suite.run.script, &planned.script].into_iter().flatten();
+        let scripts = [&planned.suite.run_policy.script, &planned.script].into_iter().flatten();
         std::iter::once(&planned.suite.origin.path).chain(scripts).cloned()
     });
     let inputs = &options.inputs;
@@ -27,16 +27,16 @@ pub fn hidden_files(plan: &Plan, options: &RunOptions, project: &Path) -> Hidden
         skills.filter_map(|skill| skill.path.as_deref())
     });
     let projects = plan.suites.iter().map(|planned| planned.project.as_path());
-    let own = OwnFiles::around(projects.chain(skills).chain([project]));
+    let own = OwnFiles::near_paths(projects.chain(skills).chain([project]));
     let own = own.and_copies_of(EvalTexts::of(plan.suites.iter().map(|planned| &planned.suite)));
     let folders = eval_folders(plan, inputs.evals.as_deref());
-    Hidden::new(suites.chain(folders).chain(given)).and_own(own)
+    HiddenFiles::new(suites.chain(folders).chain(given)).with_own_files(own)
 }
 
 /// Sentences that name what is not staged because of its content, what is staged though it holds evals, and the folders
 /// of evals.
 pub fn describe_hidden_files(
-    hidden: &Hidden,
+    hidden: &HiddenFiles,
     plan: &Plan,
     options: &RunOptions,
     project: &Path,
@@ -78,8 +78,9 @@ pub fn describe_hidden_files(
 fn eval_folders(plan: &Plan, given: Option<&Path>) -> Vec<PathBuf> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let suites = || plan.suites.iter();
-    let owns_folder =
-        |suite: &&Suite| dialects::dialect(&suite.origin.dialect).is_some_and(dialects::Dialect::owns_folder);
+    let owns_folder = |suite: &&Suite| {
+        dialects::find_dialect(&suite.origin.dialect).is_some_and(dialects::Dialect::owns_folder)
+    };
     let of_files = suites().map(|planned| &planned.suite).filter(owns_folder);
     let of_files = of_files.filter_map(|suite| suite.origin.path.parent());
     let given = given.filter(|evals| evals.is_dir());
@@ -95,8 +96,9 @@ fn eval_folders(plan: &Plan, given: Option<&Path>) -> Vec<PathBuf> {
 /// Sentences that name the folders of evals which are left out of the copies of the project. Folders that are called
 /// `evals`, and what lies in them, are named with what else is not copied.
 fn describe_eval_folders(plan: &Plan, options: &RunOptions) -> Vec<String> {
-    let gets_project =
-        |planned: &&Planned| planned.suite.cases.iter().any(|case| case.room.base == Base::Project);
+    let gets_project = |planned: &&PlannedSuite| {
+        planned.suite.cases.iter().any(|case| case.workspace.base == WorkspaceBase::Project)
+    };
     let projects: Vec<&Path> =
         plan.suites.iter().filter(gets_project).map(|planned| planned.project.as_path()).collect();
     let describe = |folder: PathBuf| {

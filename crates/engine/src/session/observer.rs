@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::SessionError;
-use crate::intake::Reading;
-use crate::pipeline::{Prior, Stop};
-use crate::plan::{Filter, Plan};
-use practicum_core::event::Sink;
+use crate::pipeline::{ReusableResults, StopSignal};
+use crate::plan::{CaseFilter, Plan};
+use crate::run_setup::EvalFiles;
+use practicum_core::event::EventSink;
 
 /// Whoever started a run. Every method has a default: a silent caller that approves no script.
 pub trait RunObserver {
@@ -20,7 +20,7 @@ pub trait RunObserver {
     fn on_files_not_staged(&mut self, _text: &str) {}
 
     /// Shows the problems of the eval files that may hold a selected case.
-    fn on_eval_files(&mut self, _reading: &Reading, _filter: &Filter) {}
+    fn on_eval_files(&mut self, _reading: &EvalFiles, _filter: &CaseFilter) {}
 
     /// Shows the plan, before anything is spent.
     fn on_plan(&mut self, _planned: &PlannedRun<'_>) {}
@@ -38,12 +38,12 @@ pub trait RunObserver {
     }
 
     /// Gives what follows the events of the run, such as a progress display.
-    fn event_sinks(&mut self, _plan: &Plan) -> Vec<Box<dyn Sink>> {
+    fn event_sinks(&mut self, _plan: &Plan) -> Vec<Box<dyn EventSink>> {
         Vec::new()
     }
 
     /// Tells that the first agent is about to start, and gives the handle that stops the run.
-    fn on_start(&mut self, _stop: &Stop) {}
+    fn on_start(&mut self, _stop: &StopSignal) {}
 }
 
 /// An observer that shows nothing and approves no script.
@@ -57,7 +57,7 @@ pub struct PlannedRun<'r> {
     /// The trials that only show whether each agent can use each skill at all.
     pub probes: &'r Plan,
     /// The results of earlier runs that are used again.
-    pub reused: &'r Prior,
+    pub reused: &'r ReusableResults,
     pub project: &'r Path,
     /// How many agents work at once.
     pub jobs: usize,

@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::{PreparedRun, ResumedRun, RunLimits, RunObserver, Session, SessionError};
-use crate::intake;
 use crate::options::{CaseSelection, RunOptions};
-use crate::plan::{CaseGlob, Filter, Plan, Planned, plan};
-use crate::settings::Layers;
-use practicum_agents::agents::Agent;
+use crate::plan::{CaseFilter, CaseGlob, Plan, PlannedSuite, build_plan};
+use crate::run_setup;
+use crate::settings::SettingLayers;
+use practicum_agents::agents::AgentCli;
 
 /// The suites of a session, read, with the settings of each: what `--explain` shows, and what is planned next.
 pub struct SuitesToRun {
-    pub suites: Vec<Planned>,
-    pub layers: Layers,
+    pub suites: Vec<PlannedSuite>,
+    pub layers: SettingLayers,
     pub(super) options: RunOptions,
     pub(super) project: PathBuf,
     pub(super) environment: BTreeMap<String, String>,
-    pub(super) agents: BTreeMap<String, Agent>,
+    pub(super) agents: BTreeMap<String, AgentCli>,
     pub(super) notices: Vec<String>,
     pub(super) limits: RunLimits,
     pub(super) run_id: Option<String>,
     pub(super) command: Vec<String>,
     pub(super) resumed: Option<ResumedRun>,
-    filter: Filter,
+    filter: CaseFilter,
     skipped: Vec<PathBuf>,
 }
 
@@ -32,16 +32,16 @@ impl Session<'_> {
     pub fn read_suites(self, observer: &mut dyn RunObserver) -> Result<SuitesToRun, SessionError> {
         let Session { project, environment, options, limits, run_id, command, resumed, reading, change } =
             self;
-        let layers = Layers::read(options.settings.clone(), environment.clone(), &project)?;
+        let layers = SettingLayers::read(options.settings.clone(), environment.clone(), &project)?;
         let filter = case_filter(&options.selection);
         let mut notices = Vec::new();
         let (mut reading, is_given) = match reading {
             Some(reading) => (reading, true),
-            None => (intake::read(&options.inputs, &environment)?, false),
+            None => (run_setup::read_eval_files(&options.inputs, &environment)?, false),
         };
         if !is_given {
             reading.leave_out_unselected(&filter);
-            let (any_invalid, not_selected) = reading.invalid(&filter);
+            let (any_invalid, not_selected) = reading.invalid_files(&filter);
             reading.refuse_missing_skills();
             reading.refuse_missing_files();
             observer.on_eval_files(&reading, &filter);
@@ -62,11 +62,12 @@ impl Session<'_> {
         if let Some(change) = change {
             change(&mut reading)?;
         }
-        let agents = intake::all_agents(&layers)?;
-        let (mut suites, chosen) = intake::settle(reading, &options.inputs, &layers, &agents, &filter)?;
+        let agents = run_setup::all_agents(&layers)?;
+        let (mut suites, chosen) =
+            run_setup::resolve_suites(reading, &options.inputs, &layers, &agents, &filter)?;
         notices.splice(0..0, chosen);
         if options.predict_activation {
-            suites.iter_mut().for_each(|planned| planned.suite.predict_activation());
+            suites.iter_mut().for_each(|planned| planned.suite.switch_to_predicted_activation());
             notices.push(
                 "whether skills fire is predicted by a model from their descriptions, not seen".to_owned(),
             );
@@ -103,7 +104,7 @@ impl SuitesToRun {
         let mut filter = self.filter.clone();
         if let Some(most) = self.options.selection.max_cases {
             let cases: usize = suites.iter().map(|planned| planned.suite.cases.len()).sum();
-            filter = filter.at_most(most as usize, &suites);
+            filter = filter.with_at_most(most as usize, &suites);
             let drawn = filter.sample.as_ref().map_or(0, |sample| sample.len());
             if drawn < cases {
                 observer
@@ -112,7 +113,7 @@ impl SuitesToRun {
         }
         // Whoever splits a few cases into many parts has empty ones; together they are still the whole.
         let is_part = filter.is_part_of(&suites);
-        let plan = Plan { skipped: std::mem::take(&mut self.skipped), ..plan(suites, &filter) };
+        let plan = Plan { skipped: std::mem::take(&mut self.skipped), ..build_plan(suites, &filter) };
         if plan.trials.is_empty() && !is_part {
             let narrowed = describe_selection(&self.options.selection);
             return Err(SessionError::Refused(format!(
@@ -135,7 +136,7 @@ impl SuitesToRun {
 fn not_started(plan: &Plan) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for trial in &plan.trials {
-        let (planned, case) = plan.case(trial);
+        let (planned, case) = plan.suite_and_case(trial);
         let Some(why) = planned.why_not_started(case) else { continue };
         let what = match planned.missing.skills.is_empty() {
             true => format!("case {} of {}", case.id, planned.suite.name),
@@ -151,8 +152,8 @@ fn not_started(plan: &Plan) -> Vec<String> {
 }
 
 /// The filter over cases, without the sample, which needs the suites.
-fn case_filter(selection: &CaseSelection) -> Filter {
-    Filter {
+fn case_filter(selection: &CaseSelection) -> CaseFilter {
+    CaseFilter {
         cases: selection.cases.iter().filter_map(|glob| CaseGlob::new(glob)).collect(),
         only: selection.only,
         shard: selection.shard,

@@ -14,20 +14,22 @@ use super::{
     PlannedRun, ResumedRun, RunLimits, RunObserver, ScriptApproval, ScriptToApprove, SessionError,
     SuitesToRun,
 };
-use crate::intake::{self, Shared};
-use crate::key::Keys;
 use crate::options::RunOptions;
-use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
+use crate::pipeline::{RetryPolicy, ReusableResults, RunContext, StopSignal, execute_run};
 use crate::plan::{Plan, set_gates};
-use crate::run::{Memory, sweep_run};
+use crate::run::{TranscriptMemory, kill_run_processes};
+use crate::run_setup::{self, SharedServices};
 use crate::sandbox::Sandbox;
-use crate::settings::{JOBS, JUDGE_JOBS, Knob, Layers, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
-use crate::stage::{Hidden, Rooms};
-use crate::store::{Cache, IndexSink, Live, RunDir, RunInfo, Scrubber, read_noise};
-use practicum_agents::agents::{Agent, Login};
-use practicum_core::event::{Sink, Sinks};
+use crate::settings::{
+    JOBS, JUDGE_JOBS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SettingDefinition, SettingLayers,
+};
+use crate::stage::{HiddenFiles, WorkspaceRoot};
+use crate::store::{IndexSink, RunDir, RunInfo, RunLock, Scrubber, TrialCache, read_noise};
+use crate::trial_key::TrialKeys;
+use practicum_agents::agents::{AgentCli, AgentLogin};
+use practicum_core::event::{EventSink, EventSinks};
 use practicum_core::model::{Digest, Noise, SandboxMode, Summary};
-use practicum_evals::web::Web;
+use practicum_evals::url_check::HttpUrlChecker;
 use practicum_skills::own_files;
 
 /// A run that is planned and has not started: nothing is spent, nothing is on disk.
@@ -35,7 +37,7 @@ pub struct PreparedRun {
     plan: Plan,
     probes: Plan,
     options: RunOptions,
-    agents: BTreeMap<String, Agent>,
+    agents: BTreeMap<String, AgentCli>,
     project: PathBuf,
     environment: BTreeMap<String, String>,
     /// What the user was told on the way here; the record keeps it.
@@ -44,14 +46,14 @@ pub struct PreparedRun {
     run_id: Option<String>,
     command: Vec<String>,
     resumed: Option<ResumedRun>,
-    reusable: Prior,
-    hidden: Hidden,
+    reusable: ReusableResults,
+    hidden: HiddenFiles,
     scrubber: Scrubber,
-    shared: Shared,
+    shared: SharedServices,
     sandbox_mode: SandboxMode,
     jobs: usize,
     judge_jobs: usize,
-    retry: Retry,
+    retry: RetryPolicy,
 }
 
 /// A run that ended, with its results and where its record is.
@@ -83,8 +85,8 @@ impl PreparedRun {
         let keys = trial_keys(&plan, &agents, &environment, sandbox_mode, &options, &hidden);
         // A cassette is written, and played, by what is asked now.
         let has_cassette = options.inputs.record.is_some() || options.inputs.replay.is_some();
-        let cache = (!has_cassette).then(|| Cache::of(&project));
-        let mut reusable = Prior::look_up(
+        let cache = (!has_cassette).then(|| TrialCache::for_project(&project));
+        let mut reusable = ReusableResults::look_up(
             &plan,
             keys,
             resumed.as_ref().map(|resumed| &resumed.run_dir),
@@ -98,10 +100,10 @@ impl PreparedRun {
         let scrubber = scrubber(&agents, &environment);
         let mut tell = |text: &str| observer.on_notice(text);
         let shared = shared_services(&options, &limits, &layers, &project, &scrubber, &mut tell)?;
-        let retry = Retry { times: setting(&layers, &RETRIES)?, wait: setting(&layers, &RETRY_WAIT)? };
+        let retry = RetryPolicy { times: setting(&layers, &RETRIES)?, wait: setting(&layers, &RETRY_WAIT)? };
         let (jobs, judge_jobs) = (setting(&layers, &JOBS)?, setting(&layers, &JUDGE_JOBS)?);
         let probes = match setting(&layers, &PROBE)? {
-            true => intake::probes(&plan, &mut reusable, &options.inputs)?,
+            true => run_setup::choose_probes(&plan, &mut reusable, &options.inputs)?,
             // Without probes, stored ones do not count either.
             false => {
                 reusable.probes.clear();
@@ -148,52 +150,56 @@ impl PreparedRun {
         let trusted = self.scripts_may_run(observer)?;
         let noise = self.known_noise()?;
         let id = self.run_id();
-        let rooms = Rooms::place(&id);
+        let rooms = WorkspaceRoot::path_for_run(&id);
         // Before there is a record: a run that may not begin leaves none.
         let sandbox = self.sandbox(&rooms)?;
         self.notices.extend(sandbox.notice().map(str::to_owned));
         let inputs = &self.options.inputs;
-        let suites = intake::means(&self.plan.suites, inputs, &self.environment, &self.shared).await?;
+        let suites =
+            run_setup::connect_services(&self.plan.suites, inputs, &self.environment, &self.shared).await?;
         if !inputs.no_judge {
             let plan = &self.plan;
             let to_run = plan.trials.iter().enumerate().filter(|(index, trial)| {
-                !self.reusable.known.contains_key(index) && plan.why_not_started(trial).is_none()
+                !self.reusable.trials.contains_key(index) && plan.why_not_started(trial).is_none()
             });
-            let cases = to_run.map(|(_, trial)| (trial.suite, plan.case(trial).1));
-            intake::need_judges(cases, &plan.suites, &suites)?;
+            let cases = to_run.map(|(_, trial)| (trial.suite, plan.suite_and_case(trial).1));
+            run_setup::require_judges(cases, &plan.suites, &suites)?;
         }
         let run_dir = self.open_record(id)?;
-        own_files::remember_beginning();
-        Live::mark(run_dir.path(), &rooms).map_err(SessionError::io("cannot mark the run as running"))?;
-        let rooms = Rooms::make(rooms).map_err(SessionError::io("cannot make a folder for workspaces"))?;
-        let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(self.scrubber.clone())?)];
+        own_files::record_output_streams();
+        RunLock::write(run_dir.path(), &rooms).map_err(SessionError::io("cannot mark the run as running"))?;
+        let rooms =
+            WorkspaceRoot::create(rooms).map_err(SessionError::io("cannot make a folder for workspaces"))?;
+        let mut sinks: Vec<Box<dyn EventSink>> = vec![Box::new(run_dir.open_log(self.scrubber.clone())?)];
         sinks.push(Box::new(IndexSink::new(&self.project, &run_dir)));
         sinks.extend(observer.event_sinks(&self.plan));
-        let stop = Stop::default();
+        let stop = StopSignal::default();
         observer.on_start(&stop);
         stop_at(&stop, self.limits.deadline);
         let options = self.options;
-        let exam = Exam {
+        let exam = RunContext {
             suites,
             plan: self.plan,
             probes: self.probes,
             agents: self.agents,
             user_env: self.environment,
-            hidden: self.hidden,
+            hidden_files: self.hidden,
             sandbox,
-            rooms: rooms.path().to_owned(),
+            workspace_root: rooms.path().to_owned(),
             keep_workspaces: options.keep_workspaces,
-            trusted,
-            plugin_code: options.inputs.trust,
-            web: options.allow_network.then(|| Web::on(tokio::runtime::Handle::current())),
+            allow_scripts: trusted,
+            allow_plugin_code: options.inputs.trust,
+            web: options
+                .allow_network
+                .then(|| HttpUrlChecker::with_runtime(tokio::runtime::Handle::current())),
             jobs: self.jobs,
             judge_jobs: self.judge_jobs,
-            memory: Memory::default(),
+            memory: TranscriptMemory::default(),
             run_dir: run_dir.clone(),
             scrubber: self.scrubber,
             ledger: Arc::clone(&self.shared.ledger),
             stop,
-            prior: self.reusable,
+            reusable: self.reusable,
             pass_env: options.pass_env,
             fail_fast: options.fail_fast,
             retry: self.retry,
@@ -201,9 +207,9 @@ impl PreparedRun {
             noise,
             stop_early: options.stop_early,
         };
-        let summary = examine(exam, Sinks::new(sinks)).await?;
-        Live::clear(run_dir.path());
-        let workspaces = options.keep_workspaces.then(|| rooms.keep());
+        let summary = execute_run(exam, EventSinks::new(sinks)).await?;
+        RunLock::remove(run_dir.path());
+        let workspaces = options.keep_workspaces.then(|| rooms.keep_workspaces());
         Ok(FinishedRun { summary, run_dir, workspaces })
     }
 
@@ -251,14 +257,14 @@ impl PreparedRun {
 
     fn sandbox(&self, rooms: &Path) -> Result<Sandbox, SessionError> {
         let out_of_sight = [rooms.to_owned(), self.project.clone()];
-        Ok(intake::sandbox(self.sandbox_mode, &self.environment, &self.plan, out_of_sight)?)
+        Ok(run_setup::build_sandbox(self.sandbox_mode, &self.environment, &self.plan, out_of_sight)?)
     }
 
     /// A new record, or that of the resumed run, cleared of what it left behind.
     fn open_record(&self, id: String) -> Result<RunDir, SessionError> {
         let options = &self.options;
         if let Some(ResumedRun { run_dir: run, trusted_at_start }) = &self.resumed {
-            if Live::read(run.path()).is_some_and(|live| live.is_running()) {
+            if RunLock::read(run.path()).is_some_and(|live| live.is_running()) {
                 return Err(SessionError::Refused(format!("run {} is still going on", run.id())));
             }
             remove_leftovers(run);
@@ -292,49 +298,49 @@ impl PreparedRun {
 
 /// Ends the processes that a killed run left, and removes its workspaces. Gives whether there was anything.
 pub fn remove_leftovers(run: &RunDir) -> bool {
-    let Some(live) = Live::read(run.path()) else { return false };
-    sweep_run(run.id());
-    crate::stage::remove(&live.rooms);
-    Live::clear(run.path());
+    let Some(live) = RunLock::read(run.path()) else { return false };
+    kill_run_processes(run.id());
+    crate::stage::remove_workspace(&live.rooms);
+    RunLock::remove(run.path());
     true
 }
 
 /// The value of a setting of the whole run.
-fn setting<T>(layers: &Layers, knob: &Knob<T>) -> Result<T, SessionError> {
-    Ok(layers.pick_global(knob)?.value)
+fn setting<T>(layers: &SettingLayers, knob: &SettingDefinition<T>) -> Result<T, SessionError> {
+    Ok(layers.resolve_global(knob)?.value)
 }
 
 /// Knows the secrets of the environment and of the logins that agents are given.
-fn scrubber(agents: &BTreeMap<String, Agent>, environment: &BTreeMap<String, String>) -> Scrubber {
-    let logins = agents.values().filter_map(|agent| agent.credentials.login(environment));
+fn scrubber(agents: &BTreeMap<String, AgentCli>, environment: &BTreeMap<String, String>) -> Scrubber {
+    let logins = agents.values().filter_map(|agent| agent.credentials.find_login(environment));
     logins.fold(Scrubber::new(environment), |scrubber, login| match login {
-        Login::Variable(_) => scrubber,
-        Login::File(path) => scrubber.and_in(&path),
+        AgentLogin::Variable(_) => scrubber,
+        AgentLogin::File(path) => scrubber.with_secrets_in_file(&path),
     })
 }
 
 /// For each planned trial, the digest of everything that decides its result.
 fn trial_keys(
     plan: &Plan,
-    agents: &BTreeMap<String, Agent>,
+    agents: &BTreeMap<String, AgentCli>,
     environment: &BTreeMap<String, String>,
     sandbox: SandboxMode,
     options: &RunOptions,
-    hidden: &Hidden,
+    hidden: &HiddenFiles,
 ) -> Vec<Digest> {
     let keys =
-        Keys::new(plan, agents, environment, sandbox, &options.pass_env, options.allow_network, hidden);
+        TrialKeys::new(plan, agents, environment, sandbox, &options.pass_env, options.allow_network, hidden);
     let mut keys = keys.with_plugin_code(options.inputs.trust).with_judge(!options.inputs.no_judge);
-    plan.trials.iter().map(|trial| keys.of(trial)).collect()
+    plan.trials.iter().map(|trial| keys.key_of(trial)).collect()
 }
 
 /// Lets no trial start after a moment, if there is one.
-fn stop_at(stop: &Stop, deadline: Option<Instant>) {
+fn stop_at(stop: &StopSignal, deadline: Option<Instant>) {
     if let Some(deadline) = deadline {
         let stop = stop.clone();
         tokio::spawn(async move {
             tokio::time::sleep_until(deadline.into()).await;
-            stop.after_running();
+            stop.stop_after_running();
         });
     }
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::plan::Plan;
-use crate::store::{PlannedTrial, RunDir, RunInfo, RunSetting, RunSkill, RunSuite, SKILLS};
-use practicum_core::model::{Check, CheckKind, Digest, Scale, SkillRef, Suite};
+use crate::store::{PlannedTrial, RunDir, RunInfo, RunSetting, RunSkill, RunSuite, SKILLS_FOLDER};
+use practicum_core::model::{Check, CheckKind, Digest, ScoreScale, SkillRef, Suite};
 use practicum_evals::dialects;
-use practicum_skills::versions::Contents;
+use practicum_skills::versions::SkillContents;
 
 /// The record of a run before its first trial. The command that starts it is not known here.
 pub fn run_info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
@@ -24,7 +24,7 @@ pub fn run_info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<Stri
             .collect()
     });
     let trials = plan.trials.iter().map(|trial| {
-        let (planned, case) = plan.case(trial);
+        let (planned, case) = plan.suite_and_case(trial);
         PlannedTrial {
             id: trial.id.clone(),
             suite: planned.suite.name.clone(),
@@ -75,10 +75,10 @@ pub fn skill_under_test(suite: &Suite) -> Option<RunSkill> {
 pub(super) fn keep_graded_skills(plan: &Plan, info: &RunInfo, run: &RunDir) -> Vec<String> {
     let mut notices = Vec::new();
     for (planned, of) in plan.suites.iter().zip(&info.suites) {
-        let is_scored = |check: &Check| matches!(&check.kind, CheckKind::Judged(judged) if judged.scale == Scale::OneToFive);
+        let is_scored = |check: &Check| matches!(&check.kind, CheckKind::Judged(judged) if judged.scale == ScoreScale::OneToFive);
         let is_graded = planned.suite.cases.iter().flat_map(|case| &case.checks).any(is_scored);
         if let Some(RunSkill { path, digest }) = of.skill.as_ref().filter(|_| is_graded) {
-            let folder = run.path().join(SKILLS).join(digest.as_str());
+            let folder = run.path().join(SKILLS_FOLDER).join(digest.as_str());
             if !folder.exists() && keep(path, &folder).is_none() {
                 notices.push(format!("the skill {} could not be kept in the record", path.display()));
             }
@@ -89,7 +89,7 @@ pub(super) fn keep_graded_skills(plan: &Plan, info: &RunInfo, run: &RunDir) -> V
 
 fn keep(skill: &Path, folder: &Path) -> Option<PathBuf> {
     std::fs::create_dir_all(folder).ok()?;
-    Contents::of(skill).ok()?.copy_to(folder).ok()
+    SkillContents::scan(skill).ok()?.copy_to(folder).ok()
 }
 
 /// What skills hold. Many suites may be about one.
@@ -100,7 +100,7 @@ impl Digests {
     /// `None` where there is no skill, or not one, or it is no folder.
     pub fn under_test(&mut self, suite: &Suite) -> Option<RunSkill> {
         let [SkillRef { path: Some(path), .. }] = suite.skills.as_slice() else { return None };
-        let held = || Contents::of(path).and_then(|contents| contents.digest()).ok();
+        let held = || SkillContents::scan(path).and_then(|contents| contents.digest()).ok();
         let digest = self.0.entry(path.clone()).or_insert_with(held).clone()?;
         Some(RunSkill { path: path.clone(), digest })
     }

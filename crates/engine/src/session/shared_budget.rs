@@ -4,39 +4,39 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use super::{RunLimits, RunOptions, SessionError};
-use crate::intake::{Bench, IntakeError, Shared};
-use crate::judge::Scrub;
-use crate::settings::{Layers, MAX_COST, MAX_TOKENS};
+use crate::judge::ScrubFn;
+use crate::run_setup::{JudgePool, RunSetupError, SharedServices};
+use crate::settings::{MAX_COST, MAX_TOKENS, SettingLayers};
 use crate::store::Scrubber;
-use practicum_agents::gateway::{Budget, Ledger, Prices, PricesError};
+use practicum_agents::gateway::{PriceTable, PricesError, SpendingBudget, SpendingLedger};
 
 /// The budget of one command. Clones spend from the same money.
 #[derive(Clone, Default)]
-pub struct SharedBudget(Arc<OnceLock<Arc<Ledger>>>);
+pub struct SharedBudget(Arc<OnceLock<Arc<SpendingLedger>>>);
 
 impl SharedBudget {
     /// The account of the budget. The first caller opens it, as the settings say; `tell` gets what the user should
     /// know about it.
     pub fn open(
         &self,
-        layers: &Layers,
+        layers: &SettingLayers,
         max_cost_usd: Option<f64>,
         prices: Option<&Path>,
         tell: &mut dyn FnMut(&str),
-    ) -> Result<Arc<Ledger>, SessionError> {
+    ) -> Result<Arc<SpendingLedger>, SessionError> {
         if let Some(ledger) = self.0.get() {
             return Ok(Arc::clone(ledger));
         }
         let max_cost = match max_cost_usd {
             Some(usd) => Some(usd),
-            None => layers.pick_global(&MAX_COST)?.value,
+            None => layers.resolve_global(&MAX_COST)?.value,
         };
-        let max_tokens = layers.pick_global(&MAX_TOKENS)?.value;
-        let prices = prices.map_or_else(|| Ok(Prices::default()), Prices::with_file)?;
+        let max_tokens = layers.resolve_global(&MAX_TOKENS)?.value;
+        let prices = prices.map_or_else(|| Ok(PriceTable::default()), PriceTable::with_user_file)?;
         if let Some(usd) = max_cost {
             tell(&format!("at most ${usd}, by prices of {}", prices.date));
         }
-        let ledger = Arc::new(Ledger::new(Budget { max_cost, max_tokens }, prices));
+        let ledger = Arc::new(SpendingLedger::new(SpendingBudget { max_cost, max_tokens }, prices));
         Ok(Arc::clone(self.0.get_or_init(|| ledger)))
     }
 }
@@ -51,14 +51,15 @@ impl From<PricesError> for SessionError {
 pub fn shared_services(
     options: &RunOptions,
     limits: &RunLimits,
-    layers: &Layers,
+    layers: &SettingLayers,
     project: &Path,
     scrubber: &Scrubber,
     tell: &mut dyn FnMut(&str),
-) -> Result<Shared, SessionError> {
+) -> Result<SharedServices, SessionError> {
     let cleaner = scrubber.clone();
-    let scrub: Scrub = Arc::new(move |text| cleaner.text(text));
-    let bench = Bench::of(project, layers, &scrub, options.no_reuse).map_err(IntakeError::from)?;
+    let scrub: ScrubFn = Arc::new(move |text| cleaner.scrub_text(text));
+    let bench =
+        JudgePool::for_project(project, layers, &scrub, options.no_reuse).map_err(RunSetupError::from)?;
     let ledger = limits.budget.open(layers, limits.max_cost_usd, options.prices.as_deref(), tell)?;
-    Ok(Shared { ledger, scrub, bench })
+    Ok(SharedServices { ledger, scrub, judges: bench })
 }

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use super::SessionError;
 use crate::plan::Plan;
 use crate::store::RunDir;
-use practicum_core::model::{Base, Case, Digest};
+use practicum_core::model::{Case, Digest, WorkspaceBase};
 use practicum_skills::project_files::ProjectFiles;
-use practicum_skills::skill::{Plugin, tidy};
+use practicum_skills::skill::{Plugin, normalise_path};
 
 /// More files than this are not followed.
 const MOST_FILES: usize = 20_000;
@@ -29,7 +29,7 @@ pub fn trusted_code(plan: &Plan) -> BTreeMap<PathBuf, Digest> {
     let mut listed = BTreeSet::new();
     let mut followed = BTreeSet::new();
     for trial in &plan.trials {
-        let (planned, case) = plan.case(trial);
+        let (planned, case) = plan.suite_and_case(trial);
         for (_, script) in case.scripts() {
             // A script may find a file in its workspace without naming it: by a pattern, a tool, another folder.
             for given in given_to(case, &planned.project).filter(|given| listed.insert(given.to_path_buf())) {
@@ -63,22 +63,24 @@ pub fn trusted_code(plan: &Plan) -> BTreeMap<PathBuf, Digest> {
 
 fn add_file(known: &mut BTreeMap<PathBuf, Digest>, file: PathBuf) {
     if let Some(bytes) = read(&file).filter(|_| known.len() < MOST_FILES) {
-        known.insert(file, Digest::of(&bytes));
+        known.insert(file, Digest::of_bytes(&bytes));
     }
 }
 
 /// The folders and files that the workspace of a case is made of, besides its skills: what those run, the agent may
 /// run without anybody's trust.
 fn given_to<'c>(case: &'c Case, project: &'c Path) -> impl Iterator<Item = &'c Path> {
-    let project = (case.room.base == Base::Project).then_some(project);
-    let files = case.room.files.iter().map(|file| file.from.as_path());
-    project.into_iter().chain(case.room.overlays.iter().map(PathBuf::as_path)).chain(files)
+    let project = (case.workspace.base == WorkspaceBase::Project).then_some(project);
+    let files = case.workspace.files.iter().map(|file| file.source.as_path());
+    project.into_iter().chain(case.workspace.overlays.iter().map(PathBuf::as_path)).chain(files)
 }
 
 /// The code in a folder, or the file itself.
 fn code_below(root: &Path) -> Vec<PathBuf> {
     let files = match root.is_dir() {
-        true => ProjectFiles::of(root, &|_, _| false).files.into_iter().map(|file| root.join(file)).collect(),
+        true => {
+            ProjectFiles::list(root, &|_, _| false).files.into_iter().map(|file| root.join(file)).collect()
+        }
         false => vec![root.to_owned()],
     };
     files.into_iter().filter(|file| file.is_file() && is_code(file)).collect()
@@ -88,7 +90,8 @@ fn code_below(root: &Path) -> Vec<PathBuf> {
 pub fn refuse_changed_code(run: &RunDir, plan: &Plan) -> Result<(), SessionError> {
     let now = trusted_code(plan);
     let info = run.info().map_err(SessionError::Refused)?;
-    let runs_code = || plan.trials.iter().any(|trial| plan.case(trial).1.scripts().next().is_some());
+    let runs_code =
+        || plan.trials.iter().any(|trial| plan.suite_and_case(trial).1.scripts().next().is_some());
     let Some(then) = info.trusted_code else {
         if now.is_empty() && !runs_code() {
             return Ok(());
@@ -129,7 +132,7 @@ fn files_named(text: &str, case: &Case, project: &Path, folder: Option<&Path>) -
     // Names with spaces stand in quotes.
     let words = text.split(|c: char| !is_part(c)).chain(text.split(['"', '\'']));
     let words: BTreeSet<&str> = words.filter(|word| !word.trim_matches(['.', '/']).is_empty()).collect();
-    let whole = |word: &str| word.starts_with('/').then(|| tidy(Path::new(word)));
+    let whole = |word: &str| word.starts_with('/').then(|| normalise_path(Path::new(word)));
     let named_folders = words.iter().filter_map(|word| whole(word)).filter(|path| path.is_dir());
     let roots: BTreeSet<PathBuf> = given_to(case, project)
         .chain(folder)
@@ -141,14 +144,16 @@ fn files_named(text: &str, case: &Case, project: &Path, folder: Option<&Path>) -
         // `$folder/tool.sh` leaves `/tool.sh`, which may be one of a root.
         let below = word.trim_start_matches('/');
         let module = below.trim_start_matches("./").replace('.', "/");
-        let of_roots = roots.iter().map(|root| tidy(&root.join(below)));
+        let of_roots = roots.iter().map(|root| normalise_path(&root.join(below)));
         let modules = folder.into_iter().flat_map(|folder| {
-            ["py", "js", "mjs", "cjs"].map(|ending| tidy(&folder.join(format!("{module}.{ending}"))))
+            ["py", "js", "mjs", "cjs"]
+                .map(|ending| normalise_path(&folder.join(format!("{module}.{ending}"))))
         });
-        let is_fixture = |path: &Path| tidy(path) == tidy(Path::new(below));
-        let fixtures = case.room.files.iter().filter(|file| is_fixture(Path::new(file.to.as_str())));
+        let is_fixture = |path: &Path| normalise_path(path) == normalise_path(Path::new(below));
+        let fixtures =
+            case.workspace.files.iter().filter(|file| is_fixture(Path::new(file.destination.as_str())));
         let paths = whole(word).into_iter().chain(of_roots).chain(modules);
-        let paths = paths.chain(fixtures.map(|file| file.from.clone()));
+        let paths = paths.chain(fixtures.map(|file| file.source.clone()));
         found.extend(paths.filter(|path| path.is_file() && !is_of_system(path)));
     }
     found

@@ -1,15 +1,17 @@
 use serde_json::{Value, json};
 
-use super::Layers;
-use super::knobs::Described;
+use super::SettingLayers;
+use super::definitions::SettingDescription;
 use super::layers::SettingsError;
-use practicum_agents::agents::{Agent, Credentials, DECODERS, ModelAddress, Program, decoder};
+use practicum_agents::agents::{
+    AgentCli, AgentCredentials, AgentProgram, DECODERS, ModelAddress, find_decoder,
+};
 use practicum_core::model::RelPath;
-use practicum_core::tree::shape;
+use practicum_core::tree::json_schema;
 
 /// The agents that project and user files describe. A project's wins over a user's of one name.
-pub fn own_agents(layers: &Layers) -> Result<Vec<Agent>, SettingsError> {
-    let mut agents: Vec<Agent> = Vec::new();
+pub fn own_agents(layers: &SettingLayers) -> Result<Vec<AgentCli>, SettingsError> {
+    let mut agents: Vec<AgentCli> = Vec::new();
     for (name, value, path) in layers.table("agents") {
         let agent = own_agent(name, value).map_err(|why| SettingsError::BadFile {
             path: path.to_owned(),
@@ -22,91 +24,91 @@ pub fn own_agents(layers: &Layers) -> Result<Vec<Agent>, SettingsError> {
 }
 
 /// What an agent of one's own may say.
-pub static KEYS: &[Described] = &[
-    Described {
+pub static AGENT_KEYS: &[SettingDescription] = &[
+    SettingDescription {
         name: "command",
         doc: "The program and its arguments, with placeholders like {prompt}, which is on standard input \
               where no argument holds it; an inner list is left out when its placeholder is empty.",
-        shape: command_shape,
+        schema: command_schema,
     },
-    Described {
+    SettingDescription {
         name: "resume",
         doc: "The command of later turns; its first word is the program.",
-        shape: command_shape,
+        schema: command_schema,
     },
-    Described { name: "decoder", doc: "How its output is read.", shape: decoder_shape },
-    Described {
+    SettingDescription { name: "decoder", doc: "How its output is read.", schema: decoder_schema },
+    SettingDescription {
         name: "skills_dir",
         doc: "Where it looks for skills, inside the workspace.",
-        shape: skills_dir_shape,
+        schema: skills_dir_schema,
     },
-    Described { name: "env", doc: "Variables it is given.", shape: env_shape },
-    Described { name: "pass_env", doc: "Variables of yours that it may see.", shape: texts_shape },
-    Described {
+    SettingDescription { name: "env", doc: "Variables it is given.", schema: env_schema },
+    SettingDescription { name: "pass_env", doc: "Variables of yours that it may see.", schema: texts_schema },
+    SettingDescription {
         name: "credentials",
         doc: "Variables of yours that can log it in; the first that is set is passed.",
-        shape: texts_shape,
+        schema: texts_schema,
     },
-    Described {
+    SettingDescription {
         name: "models",
         doc: "Where its models answer: the only addresses it can reach in a strict sandbox.",
-        shape: texts_shape,
+        schema: texts_schema,
     },
 ];
 
-fn command_shape() -> Value {
-    shape::some(shape::either([shape::text(), texts_shape()]))
+fn command_schema() -> Value {
+    json_schema::nonempty_list(json_schema::any_of([json_schema::text(), texts_schema()]))
 }
 
-fn decoder_shape() -> Value {
+fn decoder_schema() -> Value {
     let known: Vec<&str> = DECODERS.iter().map(|kind| kind.name).collect();
-    shape::default(shape::words(&known), "text")
+    json_schema::with_default(json_schema::one_of_words(&known), "text")
 }
 
-fn skills_dir_shape() -> Value {
-    shape::default(shape::filled(), ".agents/skills")
+fn skills_dir_schema() -> Value {
+    json_schema::with_default(json_schema::nonempty_text(), ".agents/skills")
 }
 
-fn env_shape() -> Value {
-    json!({"type": "object", "additionalProperties": shape::text()})
+fn env_schema() -> Value {
+    json!({"type": "object", "additionalProperties": json_schema::text()})
 }
 
-fn texts_shape() -> Value {
-    shape::list(shape::text())
+fn texts_schema() -> Value {
+    json_schema::list(json_schema::text())
 }
 
-fn own_agent(name: &str, value: &toml::Value) -> Result<Agent, String> {
+fn own_agent(name: &str, value: &toml::Value) -> Result<AgentCli, String> {
     let table = value.as_table().ok_or("it must be a table")?;
-    if let Some(unknown) = table.keys().find(|key| !KEYS.iter().any(|known| known.name == *key)) {
-        let known: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
+    if let Some(unknown) = table.keys().find(|key| !AGENT_KEYS.iter().any(|known| known.name == *key)) {
+        let known: Vec<&str> = AGENT_KEYS.iter().map(|key| key.name).collect();
         return Err(format!("unknown key \"{unknown}\"; the keys are {}", known.join(", ")));
     }
-    let command = groups(table.get("command").ok_or("\"command\" is missing")?)?;
+    let command = argument_groups(table.get("command").ok_or("\"command\" is missing")?)?;
     let (program, first) = command.split_first().ok_or("\"command\" is empty")?;
     let program = program.first().ok_or("\"command\" is empty")?;
     let later = match table.get("resume") {
-        Some(resume) => groups(resume)?.into_iter().skip(1).collect(),
+        Some(resume) => argument_groups(resume)?.into_iter().skip(1).collect(),
         None => Vec::new(),
     };
     let decoder_name =
         table.get("decoder").map_or(Ok("text"), |value| value.as_str().ok_or("\"decoder\" must be text"))?;
-    let decoder = decoder(decoder_name).ok_or_else(|| {
+    let decoder = find_decoder(decoder_name).ok_or_else(|| {
         let known: Vec<&str> = DECODERS.iter().map(|kind| kind.name).collect();
         format!("there is no decoder \"{decoder_name}\"; there are {}", known.join(", "))
     })?;
     let skills_dir = table
         .get("skills_dir")
         .map_or(Ok(".agents/skills"), |value| value.as_str().ok_or("\"skills_dir\" must be text"))?;
-    Ok(Agent {
+    Ok(AgentCli {
         name: name.to_owned(),
-        program: Program::OnPath(program.clone()),
-        first: first.to_vec(),
-        later,
+        program: AgentProgram::OnPath(program.clone()),
+        first_turn_args: first.to_vec(),
+        later_turn_args: later,
         decoder,
         skills_dir: RelPath::new(skills_dir).ok_or("\"skills_dir\" must be a path inside the workspace")?,
         env: pairs(table.get("env"))?,
         pass_env: texts(table.get("pass_env"))?,
-        credentials: Credentials::of(texts(table.get("credentials"))?),
+        credentials: AgentCredentials::from_variables(texts(table.get("credentials"))?),
         route: None,
         // The only addresses that it can reach in a strict sandbox.
         models: texts(table.get("models"))?
@@ -121,7 +123,7 @@ fn own_agent(name: &str, value: &toml::Value) -> Result<Agent, String> {
 }
 
 /// A list of arguments; an inner list is a group that is left out when a placeholder is empty.
-fn groups(value: &toml::Value) -> Result<Vec<Vec<String>>, String> {
+fn argument_groups(value: &toml::Value) -> Result<Vec<Vec<String>>, String> {
     let items = value.as_array().ok_or("a command is a list")?;
     items
         .iter()

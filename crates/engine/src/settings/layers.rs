@@ -1,14 +1,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use super::knobs::{KNOBS, Knob};
-use super::{From, Setting};
+use super::definitions::{SETTING_DESCRIPTIONS, SettingDefinition};
+use super::{Setting, SettingSource};
 use practicum_core::model::Suite;
-use practicum_core::tree::closest;
+use practicum_core::tree::closest_word;
 
 /// What each place says, as text by the knob's name. Read once, at the start.
 #[derive(Debug, Clone, Default)]
-pub struct Layers {
+pub struct SettingLayers {
     flags: BTreeMap<String, String>,
     environment: BTreeMap<String, String>,
     project: Option<FileLayer>,
@@ -25,16 +25,16 @@ struct FileLayer {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    #[error("{}: {why}", said(.name, .text, .from))]
-    BadValue { name: &'static str, text: String, from: From, why: String },
+    #[error("{}: {why}", describe_value(.name, .text, .from))]
+    BadValue { name: &'static str, text: String, from: SettingSource, why: String },
     #[error("{path}: {why}")]
     BadFile { path: PathBuf, why: String },
 }
 
 /// A value as whoever gave it knows it.
-fn said(name: &str, text: &str, from: &From) -> String {
+fn describe_value(name: &str, text: &str, from: &SettingSource) -> String {
     match from {
-        From::Flag => {
+        SettingSource::Flag => {
             // Where clauditor has a flag, ours is called the same.
             let flag = match name {
                 "judge.provider" => "grading-provider".to_owned(),
@@ -43,8 +43,12 @@ fn said(name: &str, text: &str, from: &From) -> String {
             };
             format!("--{flag} {text}")
         }
-        From::Environment(variable) => format!("{variable}={text}"),
-        From::EvalFile | From::Project(_) | From::User(_) | From::Format(_) | From::Default => {
+        SettingSource::Environment(variable) => format!("{variable}={text}"),
+        SettingSource::EvalFile
+        | SettingSource::Project(_)
+        | SettingSource::User(_)
+        | SettingSource::Format(_)
+        | SettingSource::Default => {
             format!("{name} = \"{text}\" ({from})")
         }
     }
@@ -53,7 +57,7 @@ fn said(name: &str, text: &str, from: &From) -> String {
 /// The names of a project's and a user's settings file.
 const PROJECT_FILE: &str = "practicum.toml";
 
-impl Layers {
+impl SettingLayers {
     pub fn read(
         flags: impl IntoIterator<Item = (impl Into<String>, String)>,
         environment: BTreeMap<String, String>,
@@ -82,57 +86,61 @@ impl Layers {
     }
 
     /// The value of a knob for a suite: the first place that says something.
-    pub fn pick<T>(&self, knob: &Knob<T>, suite: &Suite) -> Result<Setting<T>, SettingsError> {
-        let above = self.above_file(knob);
+    pub fn resolve<T>(
+        &self,
+        knob: &SettingDefinition<T>,
+        suite: &Suite,
+    ) -> Result<Setting<T>, SettingsError> {
+        let above = self.value_above_file(knob);
         if let Some(found) = above {
             return parse(knob, found);
         }
-        if let Some(value) = (knob.in_file)(suite) {
-            return Ok(Setting { value, from: From::EvalFile });
+        if let Some(value) = (knob.from_suite)(suite) {
+            return Ok(Setting { value, source: SettingSource::EvalFile });
         }
-        if let Some(found) = self.below_file(knob) {
+        if let Some(found) = self.value_below_file(knob) {
             return parse(knob, found);
         }
-        match (knob.in_format)(suite) {
-            Some(value) => Ok(Setting { value, from: From::Format(suite.origin.dialect.clone()) }),
-            None => Ok(Setting { value: (knob.default)(), from: From::Default }),
+        match (knob.format_default)(suite) {
+            Some(value) => Ok(Setting { value, source: SettingSource::Format(suite.origin.dialect.clone()) }),
+            None => Ok(Setting { value: (knob.default)(), source: SettingSource::Default }),
         }
     }
 
     /// The value of a knob that no suite has a say in.
-    pub fn pick_global<T>(&self, knob: &Knob<T>) -> Result<Setting<T>, SettingsError> {
-        match self.above_file(knob).or_else(|| self.below_file(knob)) {
+    pub fn resolve_global<T>(&self, knob: &SettingDefinition<T>) -> Result<Setting<T>, SettingsError> {
+        match self.value_above_file(knob).or_else(|| self.value_below_file(knob)) {
             Some(found) => parse(knob, found),
-            None => Ok(Setting { value: (knob.default)(), from: From::Default }),
+            None => Ok(Setting { value: (knob.default)(), source: SettingSource::Default }),
         }
     }
 
     /// The same for people: its name, its value and who said so.
     pub fn explain_global<T>(
         &self,
-        knob: &Knob<T>,
+        knob: &SettingDefinition<T>,
         shown: impl Fn(&T) -> String,
-    ) -> Result<(&'static str, String, From), SettingsError> {
-        self.pick_global(knob).map(|setting| (knob.name, shown(&setting.value), setting.from))
+    ) -> Result<(&'static str, String, SettingSource), SettingsError> {
+        self.resolve_global(knob).map(|setting| (knob.name, shown(&setting.value), setting.source))
     }
 
-    fn above_file<T>(&self, knob: &Knob<T>) -> Option<(String, From)> {
+    fn value_above_file<T>(&self, knob: &SettingDefinition<T>) -> Option<(String, SettingSource)> {
         if let Some(text) = self.flags.get(knob.name) {
-            return Some((text.clone(), From::Flag));
+            return Some((text.clone(), SettingSource::Flag));
         }
 
         knob.env.iter().find_map(|name| {
             let text = self.environment.get(*name).filter(|text| !text.is_empty())?;
-            Some((text.clone(), From::Environment((*name).to_owned())))
+            Some((text.clone(), SettingSource::Environment((*name).to_owned())))
         })
     }
 
-    fn below_file<T>(&self, knob: &Knob<T>) -> Option<(String, From)> {
-        let said = |layer: &Option<FileLayer>, from: fn(PathBuf) -> From| {
+    fn value_below_file<T>(&self, knob: &SettingDefinition<T>) -> Option<(String, SettingSource)> {
+        let said = |layer: &Option<FileLayer>, from: fn(PathBuf) -> SettingSource| {
             let layer = layer.as_ref()?;
             Some((layer.values.get(knob.name)?.clone(), from(layer.path.clone())))
         };
-        said(&self.project, From::Project).or_else(|| said(&self.user, From::User))
+        said(&self.project, SettingSource::Project).or_else(|| said(&self.user, SettingSource::User))
     }
 
     /// A table of the project file, else of the user's, by name.
@@ -150,15 +158,18 @@ impl Layers {
     }
 }
 
-fn parse<T>(knob: &Knob<T>, (text, from): (String, From)) -> Result<Setting<T>, SettingsError> {
+fn parse<T>(
+    knob: &SettingDefinition<T>,
+    (text, from): (String, SettingSource),
+) -> Result<Setting<T>, SettingsError> {
     match (knob.parse)(&text) {
-        Ok(value) => Ok(Setting { value, from }),
+        Ok(value) => Ok(Setting { value, source: from }),
         Err(why) => Err(SettingsError::BadValue { name: knob.name, text, from, why }),
     }
 }
 
 /// Tables of a settings file that are not knobs.
-const TABLES: [&str; 2] = ["agents", "modes"];
+const OTHER_TABLES: [&str; 2] = ["agents", "modes"];
 
 impl FileLayer {
     fn read(path: &Path) -> Result<Option<Self>, SettingsError> {
@@ -178,19 +189,20 @@ impl FileLayer {
 
     fn add(&mut self, prefix: &str, table: toml::Table) -> Result<(), String> {
         for (key, value) in table {
-            if prefix.is_empty() && TABLES.contains(&key.as_str()) {
+            if prefix.is_empty() && OTHER_TABLES.contains(&key.as_str()) {
                 self.tables.insert(key, value);
                 continue;
             }
             let name = format!("{prefix}{key}").replace('_', "-");
             match value {
                 toml::Value::Table(inner) => self.add(&format!("{name}."), inner)?,
-                value if KNOBS.iter().any(|knob| knob.name == name) => {
+                value if SETTING_DESCRIPTIONS.iter().any(|knob| knob.name == name) => {
                     self.values.insert(name, value_text(&value));
                 }
                 _ => {
-                    let known: Vec<&str> = KNOBS.iter().map(|knob| knob.name).collect();
-                    let hint = closest(&name, &known).map(|known| format!("; did you mean \"{known}\"?"));
+                    let known: Vec<&str> = SETTING_DESCRIPTIONS.iter().map(|knob| knob.name).collect();
+                    let hint =
+                        closest_word(&name, &known).map(|known| format!("; did you mean \"{known}\"?"));
                     return Err(format!("unknown setting \"{name}\"{}", hint.unwrap_or_default()));
                 }
             }
@@ -209,33 +221,33 @@ fn value_text(value: &toml::Value) -> String {
 
 /// The nearest folder above that is a project: it has a practicum.toml or a .git. Else where we are.
 pub fn project_root(start: &Path) -> PathBuf {
-    Projects::default().of(start)
+    ProjectRoots::default().root_of(start)
 }
 
 /// The projects of many files, each folder looked at once.
 #[derive(Debug, Default)]
-pub struct Projects {
-    known: HashMap<PathBuf, Option<PathBuf>>,
+pub struct ProjectRoots {
+    roots: HashMap<PathBuf, Option<PathBuf>>,
 }
 
-impl Projects {
-    pub fn of(&mut self, start: &Path) -> PathBuf {
+impl ProjectRoots {
+    pub fn root_of(&mut self, start: &Path) -> PathBuf {
         let folder = if start.is_dir() { start } else { start.parent().unwrap_or(start) };
         let here = || std::env::current_dir().unwrap_or_else(|_| folder.to_owned());
-        self.above(folder).unwrap_or_else(here)
+        self.nearest_root(folder).unwrap_or_else(here)
     }
 
-    fn above(&mut self, folder: &Path) -> Option<PathBuf> {
-        if let Some(known) = self.known.get(folder) {
+    fn nearest_root(&mut self, folder: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.roots.get(folder) {
             return known.clone();
         }
         let is_project = folder.join(PROJECT_FILE).is_file() || folder.join(".git").exists();
         let root = if is_project {
             Some(folder.to_owned())
         } else {
-            folder.parent().and_then(|above| self.above(above))
+            folder.parent().and_then(|above| self.nearest_root(above))
         };
-        self.known.insert(folder.to_owned(), root.clone());
+        self.roots.insert(folder.to_owned(), root.clone());
         root
     }
 }

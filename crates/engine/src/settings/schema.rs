@@ -4,34 +4,34 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::agents::KEYS;
-use super::knobs::KNOBS;
-use practicum_core::tree::shape::{self, Mapping};
+use super::agents::AGENT_KEYS;
+use super::definitions::SETTING_DESCRIPTIONS;
+use practicum_core::tree::json_schema::{self, MappingSchema};
 
 /// What practicum.toml may hold, as JSON Schema over the same data.
 pub fn schema() -> Value {
-    let mut top = Mapping::closed();
-    let mut tables: BTreeMap<&str, Mapping> = BTreeMap::new();
-    for knob in KNOBS {
+    let mut top = MappingSchema::closed();
+    let mut tables: BTreeMap<&str, MappingSchema> = BTreeMap::new();
+    for knob in SETTING_DESCRIPTIONS {
         match knob.name.split_once('.') {
             Some((table, key)) => {
-                let known = tables.remove(table).unwrap_or_else(Mapping::closed);
-                tables.insert(table, spelled(known, key, knob.doc, knob.shape));
+                let known = tables.remove(table).unwrap_or_else(MappingSchema::closed);
+                tables.insert(table, add_key_spellings(known, key, knob.doc, knob.schema));
             }
-            None => top = spelled(top, knob.name, knob.doc, knob.shape),
+            None => top = add_key_spellings(top, knob.name, knob.doc, knob.schema),
         }
     }
     for (table, keys) in tables {
-        top = top.may(table, &format!("Settings of the {table}."), keys);
+        top = top.optional(table, &format!("Settings of the {table}."), keys);
     }
-    let agents = json!({"type": "object", "additionalProperties": agent()});
-    let modes = json!({"type": "object", "additionalProperties": shape::text()});
-    let top = top.may("agents", "Agents of your own, by name.", agents).may(
+    let agents = json!({"type": "object", "additionalProperties": agent_schema()});
+    let modes = json!({"type": "object", "additionalProperties": json_schema::text()});
+    let top = top.optional("agents", "Agents of your own, by name.", agents).optional(
         "modes",
         "System prompts of your own, by the mode's name.",
         modes,
     );
-    shape::document(
+    json_schema::document(
         "Project settings (practicum.toml)",
         "Settings of a project. An eval file, a variable or a flag says more.",
         top,
@@ -40,20 +40,22 @@ pub fn schema() -> Value {
 }
 
 /// A key with its dashes; underscores are read the same.
-fn spelled(mapping: Mapping, key: &str, doc: &str, shape: fn() -> Value) -> Mapping {
-    let mapping = mapping.may(key, doc, shape());
+fn add_key_spellings(mapping: MappingSchema, key: &str, doc: &str, shape: fn() -> Value) -> MappingSchema {
+    let mapping = mapping.optional(key, doc, shape());
     let other = key.replace('-', "_");
-    if other == key { mapping } else { mapping.may(&other, &format!("The same as {key}."), shape()) }
+    if other == key { mapping } else { mapping.optional(&other, &format!("The same as {key}."), shape()) }
 }
 
-fn agent() -> Value {
-    let agent = KEYS.iter().fold(Mapping::closed(), |agent, key| agent.may(key.name, key.doc, (key.shape)()));
-    agent.with("required", json!(["command"])).into()
+fn agent_schema() -> Value {
+    let agent = AGENT_KEYS
+        .iter()
+        .fold(MappingSchema::closed(), |agent, key| agent.optional(key.name, key.doc, (key.schema)()));
+    agent.with_keyword("required", json!(["command"])).into()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Layers, own_agents};
+    use super::super::{SettingLayers, own_agents};
     use super::*;
 
     /// Whether the schema and the reader take a project file. The reader looks at a value only when
@@ -61,7 +63,7 @@ mod tests {
     fn taken(text: &str) -> (bool, bool) {
         let project = tempfile::tempdir().expect("a folder");
         std::fs::write(project.path().join("practicum.toml"), text).expect("write");
-        let read = Layers::without_flags(BTreeMap::new(), project.path());
+        let read = SettingLayers::without_flags(BTreeMap::new(), project.path());
         let table: toml::Table = text.parse().expect("TOML");
         let data = serde_json::to_value(table).expect("data");
         let valid = jsonschema::draft202012::is_valid(&schema(), &data);

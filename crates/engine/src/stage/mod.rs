@@ -4,26 +4,27 @@
 //! Never: reads an eval file; lets an agent see one.
 
 mod changes;
-mod layers;
 mod plugins;
 mod project;
-mod rooms;
+mod staging_steps;
 mod view;
+mod workspace_root;
 
 use std::path::{Path, PathBuf};
 
-pub use changes::{Snapshot, captured, worked_on};
-pub use project::{Hidden, is_skill_under_test, staged_of_folder, staged_of_project};
-pub use rooms::{Rooms, remove};
+pub use changes::{Snapshot, capture_changed_files, editable_file_changes};
+pub use project::{HiddenFiles, is_skill_under_test, staged_of_folder, staged_of_project};
 pub use view::FolderView;
+pub use workspace_root::{WorkspaceRoot, remove_workspace};
 
 use practicum_core::model::{
-    Access, Arm, Base, Canary, Case, Digest, Fate, FileChange, Given, RelPath, SkillName, SkillRef,
+    Arm, Canary, Case, Digest, FileChange, FixtureAccess, GivenFile, GivenFileFate, RelPath, SkillRef,
+    StagedSkillName, WorkspaceBase,
 };
-use practicum_skills::skill::{Skill, place_name};
+use practicum_skills::skill::{Skill, name_from_path};
 
 /// What is to be staged for one trial.
-pub struct Order<'o> {
+pub struct StagingRequest<'o> {
     pub case: &'o Case,
     /// The skills under test.
     pub skills: &'o [SkillRef],
@@ -32,20 +33,20 @@ pub struct Order<'o> {
     /// Folders of plugins that this agent is to load; their skills are staged with them and nowhere else.
     pub plugins: &'o [PathBuf],
     /// Whether the code of plugins (hooks, servers) may run.
-    pub plugin_code: bool,
+    pub allow_plugin_code: bool,
     pub arm: Arm,
     /// Where this agent looks for skills, inside the workspace.
     pub skills_dir: &'o RelPath,
     pub project: &'o Path,
     /// What no agent may see: the evals.
-    pub hidden: &'o Hidden,
+    pub hidden_files: &'o HiddenFiles,
     /// This trial's room. Must not exist yet.
-    pub room: PathBuf,
+    pub root: PathBuf,
     /// What an alias ends with: it occurs nowhere else. It begins with the skill's own name, which is
     /// a part of what the agent goes by.
     pub alias_ending: &'o str,
     /// Whether each skill's copy gets a line by which it can be told that it was read.
-    pub canaries: bool,
+    pub add_canaries: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -70,15 +71,15 @@ impl StageError {
 /// A room, ready for an agent. Dropping it removes it, unless it is to be kept.
 #[derive(Debug)]
 pub struct Workspace {
-    room: PathBuf,
+    root: PathBuf,
     /// The agent's working folder.
     pub folder: PathBuf,
     pub home: PathBuf,
     pub tmp: PathBuf,
     /// The names under which the skills can be activated here, in the order's order.
-    pub staged: Vec<String>,
+    pub staged_names: Vec<String>,
     /// The names by which a user or a model calls for them: a plugin's name stands before them.
-    pub called: Vec<String>,
+    pub call_names: Vec<String>,
     /// More names by which skills can be activated here: each after the one in `staged`.
     pub other_names: Vec<(String, String)>,
     /// The copies of the plugins that the agent is to load.
@@ -88,62 +89,62 @@ pub struct Workspace {
     /// The names that the skills of these plugins have in the agent's listing, after the plugin's.
     pub plugin_skills: Vec<String>,
     pub canaries: Vec<Canary>,
-    before: Snapshot,
+    snapshot_before: Snapshot,
     read_only: Vec<(RelPath, Digest)>,
-    keep: bool,
+    keep_on_drop: bool,
 }
 
 /// Makes a room: base, overlays, skill, files, in that order; the skill under test always wins.
-pub fn stage(order: &Order<'_>) -> Result<Workspace, StageError> {
-    let room = order.room.clone();
+pub fn stage_workspace(order: &StagingRequest<'_>) -> Result<Workspace, StageError> {
+    let room = order.root.clone();
     let mut workspace = Workspace {
         folder: room.join("workspace"),
         home: room.join("home"),
         tmp: room.join("tmp"),
-        room,
-        staged: Vec::new(),
-        called: Vec::new(),
+        root: room,
+        staged_names: Vec::new(),
+        call_names: Vec::new(),
         other_names: Vec::new(),
         plugins: Vec::new(),
         plugin_servers: None,
         plugin_skills: Vec::new(),
         canaries: Vec::new(),
-        before: Snapshot::default(),
+        snapshot_before: Snapshot::default(),
         read_only: Vec::new(),
-        keep: false,
+        keep_on_drop: false,
     };
-    if let Some(corridor) = workspace.room.parent() {
+    if let Some(corridor) = workspace.root.parent() {
         std::fs::create_dir_all(corridor).map_err(StageError::io("creating", corridor))?;
     }
-    for folder in [&workspace.room, &workspace.folder, &workspace.home, &workspace.tmp] {
+    for folder in [&workspace.root, &workspace.folder, &workspace.home, &workspace.tmp] {
         std::fs::create_dir(folder).map_err(StageError::io("creating", folder))?;
     }
-    if order.case.room.base == Base::Project {
-        project::copy(order.project, &workspace.folder, order.hidden, order.skills)?;
+    if order.case.workspace.base == WorkspaceBase::Project {
+        project::copy_project(order.project, &workspace.folder, order.hidden_files, order.skills)?;
     }
-    for overlay in &order.case.room.overlays {
-        project::lay_over(overlay, &workspace.folder, order.hidden, order.skills)?;
+    for overlay in &order.case.workspace.overlays {
+        project::apply_overlay(overlay, &workspace.folder, order.hidden_files, order.skills)?;
     }
     stage_skills(order, &mut workspace)?;
-    for fixture in &order.case.room.files {
-        layers::fixture(fixture, &workspace.folder, order.hidden)?;
-        if fixture.access == Access::ReadOnly {
-            let path = fixture.to.under(&workspace.folder);
-            workspace.read_only.extend(changes::digests(&path, &fixture.to));
+    for fixture in &order.case.workspace.files {
+        staging_steps::stage_fixture(fixture, &workspace.folder, order.hidden_files)?;
+        if fixture.access == FixtureAccess::ReadOnly {
+            let path = fixture.destination.join_to(&workspace.folder);
+            workspace.read_only.extend(changes::fixture_digests(&path, &fixture.destination));
         }
     }
-    workspace.before = Snapshot::of(&workspace.folder);
+    workspace.snapshot_before = Snapshot::of_folder(&workspace.folder);
     Ok(workspace)
 }
 
-fn stage_skills(order: &Order<'_>, workspace: &mut Workspace) -> Result<(), StageError> {
+fn stage_skills(order: &StagingRequest<'_>, workspace: &mut Workspace) -> Result<(), StageError> {
     let visible = match order.arm {
         Arm::WithSkill | Arm::Version(_) => order.skills,
         Arm::WithoutSkill => &[],
     };
     let rivals =
         order.rivals.iter().filter(|rival| order.skills.iter().all(|skill| skill.name != rival.name));
-    let plugins = plugins::stage(order, workspace)?;
+    let plugins = plugins::stage_plugins(order, workspace)?;
     for path in rivals.filter_map(|rival| rival.path.as_ref()) {
         if !plugins.iter().any(|plugin| plugin.skill_at(path).is_some()) {
             stage_skill(path, None, order, workspace)?;
@@ -151,13 +152,13 @@ fn stage_skills(order: &Order<'_>, workspace: &mut Workspace) -> Result<(), Stag
     }
     for skill in visible {
         let Some(path) = &skill.path else { continue };
-        let name = match order.case.room.skill {
-            SkillName::Own => None,
-            SkillName::Alias => Some(alias(&skill.name, order.alias_ending)),
+        let name = match order.case.workspace.skill_name {
+            StagedSkillName::Own => None,
+            StagedSkillName::Alias => Some(alias(&skill.name, order.alias_ending)),
         };
         let in_plugin = plugins.iter().find_map(|plugin| Some((&plugin.name, plugin.skill_at(path)?)));
         let (staged, called) = match in_plugin.filter(|_| name.is_none()) {
-            Some((plugin, skill)) => (skill.listed.clone(), format!("{plugin}:{}", skill.listed)),
+            Some((plugin, skill)) => (skill.listed_name.clone(), format!("{plugin}:{}", skill.listed_name)),
             None => {
                 let staged = stage_skill(path, name.as_deref(), order, workspace)?;
                 (staged.clone(), staged)
@@ -167,17 +168,22 @@ fn stage_skills(order: &Order<'_>, workspace: &mut Workspace) -> Result<(), Stag
             let plugin = in_plugin.map(|(plugin, _)| plugin.as_str());
             workspace.other_names.extend(other_names(path, &staged, plugin, order));
         }
-        workspace.staged.push(staged);
-        workspace.called.push(called);
+        workspace.staged_names.push(staged);
+        workspace.call_names.push(called);
     }
     Ok(())
 }
 
 /// The names of a skill beside the one it is staged by: that of its frontmatter and that of its folder, with and
 /// without its plugin's. A name that is another skill's stays the other's.
-fn other_names(path: &Path, staged: &str, plugin: Option<&str>, order: &Order<'_>) -> Vec<(String, String)> {
+fn other_names(
+    path: &Path,
+    staged: &str,
+    plugin: Option<&str>,
+    order: &StagingRequest<'_>,
+) -> Vec<(String, String)> {
     let Ok(skill) = Skill::read(path) else { return Vec::new() };
-    let folder = place_name(&skill.file, skill.form);
+    let folder = name_from_path(&skill.file, skill.form);
     let is_others = |name: &String| {
         let mut others =
             order.skills.iter().chain(order.rivals).filter(|other| other.path.as_deref() != Some(path));
@@ -197,12 +203,12 @@ fn other_names(path: &Path, staged: &str, plugin: Option<&str>, order: &Order<'_
 fn stage_skill(
     path: &Path,
     alias: Option<&str>,
-    order: &Order<'_>,
+    order: &StagingRequest<'_>,
     workspace: &mut Workspace,
 ) -> Result<String, StageError> {
-    let marker = order.canaries.then(|| uuid::Uuid::new_v4().simple().to_string());
+    let marker = order.add_canaries.then(|| uuid::Uuid::new_v4().simple().to_string());
     let (folder, canary) = (&workspace.folder, marker.as_deref());
-    let skill = layers::skill(path, alias, canary, folder, order.skills_dir, order.hidden)?;
+    let skill = staging_steps::copy_skill(path, alias, canary, folder, order.skills_dir, order.hidden_files)?;
     workspace.canaries.extend(marker.map(|marker| Canary { skill: skill.clone(), marker }));
     Ok(skill)
 }
@@ -218,46 +224,47 @@ fn alias(own: &str, ending: &str) -> String {
 
 impl Workspace {
     /// What a user or a model calls a skill that has this name in the room.
-    pub fn called_as<'w>(&'w self, staged: &'w str) -> &'w str {
-        let mut both = self.staged.iter().zip(&self.called);
+    pub fn call_name_of<'w>(&'w self, staged: &'w str) -> &'w str {
+        let mut both = self.staged_names.iter().zip(&self.call_names);
         both.find(|(name, _)| *name == staged).map_or(staged, |(_, called)| called)
     }
 
-    pub fn keep(&mut self) {
-        self.keep = true;
+    pub fn set_keep_on_drop(&mut self) {
+        self.keep_on_drop = true;
     }
 
-    pub fn room(&self) -> &Path {
-        &self.room
+    pub fn root(&self) -> &Path {
+        &self.root
     }
 
     /// What is there by now is nothing that the agent has done: a setup script has.
-    pub fn begin(&mut self) {
-        self.read_only.retain_mut(|(path, digest)| match std::fs::read(path.under(&self.folder)) {
+    pub fn reset_snapshot(&mut self) {
+        self.read_only.retain_mut(|(path, digest)| match std::fs::read(path.join_to(&self.folder)) {
             Ok(bytes) => {
-                *digest = Digest::of(&bytes);
+                *digest = Digest::of_bytes(&bytes);
                 true
             }
             Err(_) => false,
         });
-        self.before = Snapshot::of(&self.folder);
+        self.snapshot_before = Snapshot::of_folder(&self.folder);
     }
 
     /// What the agent created, changed or deleted.
     pub fn changes(&self) -> Vec<FileChange> {
-        self.before.changes(&Snapshot::of(&self.folder))
+        self.snapshot_before.changes(&Snapshot::of_folder(&self.folder))
     }
 
     /// What became of the files that were given to be read.
-    pub fn given(&self) -> Vec<Given> {
-        let now =
-            |path: &RelPath| std::fs::read(path.under(&self.folder)).ok().map(|bytes| Digest::of(&bytes));
-        let fate = |(path, before): &(RelPath, Digest)| match now(path) {
-            Some(after) if after == *before => Fate::Unchanged,
-            Some(_) => Fate::Changed,
-            None => Fate::Deleted,
+    pub fn given_files(&self) -> Vec<GivenFile> {
+        let now = |path: &RelPath| {
+            std::fs::read(path.join_to(&self.folder)).ok().map(|bytes| Digest::of_bytes(&bytes))
         };
-        self.read_only.iter().map(|file| Given { path: file.0.clone(), fate: fate(file) }).collect()
+        let fate = |(path, before): &(RelPath, Digest)| match now(path) {
+            Some(after) if after == *before => GivenFileFate::Unchanged,
+            Some(_) => GivenFileFate::Changed,
+            None => GivenFileFate::Deleted,
+        };
+        self.read_only.iter().map(|file| GivenFile { path: file.0.clone(), fate: fate(file) }).collect()
     }
 
     pub fn view(&self) -> FolderView {
@@ -267,8 +274,8 @@ impl Workspace {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        if !self.keep {
-            remove(&self.room);
+        if !self.keep_on_drop {
+            remove_workspace(&self.root);
         }
     }
 }

@@ -2,17 +2,22 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, json};
 
-use super::layers::copy_tree;
-use super::{Order, StageError, Workspace};
-use practicum_core::model::SkillName;
-use practicum_skills::skill::{Plugin, SKILL_FILE, is_manifest, starts_code, tidy, without_code};
+use super::staging_steps::copy_tree;
+use super::{StageError, StagingRequest, Workspace};
+use practicum_core::model::StagedSkillName;
+use practicum_skills::skill::{
+    Plugin, SKILL_FILE, is_manifest, normalise_path, remove_code_keys, starts_code,
+};
 
 /// Copies the plugins of an order into its room, and gives all of them, also those that are not there: a
 /// plugin with a skill under test has no place where the skill must not be.
 ///
 /// A copy has no evals, no links that lead out, none of the skills that are neither under test nor rivals
 /// (another of the same name is there already), and no code that would start by itself unless it may.
-pub fn stage(order: &Order<'_>, workspace: &mut Workspace) -> Result<Vec<Plugin>, StageError> {
+pub fn stage_plugins(
+    order: &StagingRequest<'_>,
+    workspace: &mut Workspace,
+) -> Result<Vec<Plugin>, StageError> {
     let mut plugins = Vec::new();
     let mut servers = Map::new();
     for (number, root) in order.plugins.iter().enumerate() {
@@ -20,15 +25,15 @@ pub fn stage(order: &Order<'_>, workspace: &mut Workspace) -> Result<Vec<Plugin>
         let paths = order.skills.iter().filter_map(|skill| skill.path.as_deref());
         let is_under_test = paths.into_iter().any(|path| plugin.skill_at(path).is_some());
         if order.arm.has_skill() || !is_under_test {
-            let copy = copy_of(&plugin, number, order, workspace)?;
+            let copy = copy_plugin(&plugin, number, order, workspace)?;
             servers.extend(plugin.servers_of_copy(&copy, &workspace.home, &workspace.folder));
             workspace.plugins.push(copy);
-            workspace.plugin_skills.extend(plugin.skills.iter().map(|skill| skill.listed.clone()));
+            workspace.plugin_skills.extend(plugin.skills.iter().map(|skill| skill.listed_name.clone()));
         }
         plugins.push(plugin);
     }
-    if order.plugin_code && !servers.is_empty() {
-        let file = workspace.room().join("plugins/servers.json");
+    if order.allow_plugin_code && !servers.is_empty() {
+        let file = workspace.root().join("plugins/servers.json");
         let text = json!({"mcpServers": servers}).to_string();
         std::fs::write(&file, text).map_err(StageError::io("writing", &file))?;
         workspace.plugin_servers = Some(file);
@@ -36,15 +41,15 @@ pub fn stage(order: &Order<'_>, workspace: &mut Workspace) -> Result<Vec<Plugin>
     Ok(plugins)
 }
 
-fn copy_of(
+fn copy_plugin(
     plugin: &Plugin,
     number: usize,
-    order: &Order<'_>,
+    order: &StagingRequest<'_>,
     workspace: &Workspace,
 ) -> Result<PathBuf, StageError> {
     // Without a manifest, the folder's name is the plugin's.
     let name = plugin.root.file_name().unwrap_or_default();
-    let to = workspace.room().join("plugins").join(number.to_string()).join(name);
+    let to = workspace.root().join("plugins").join(number.to_string()).join(name);
     let left_out: Vec<PathBuf> = plugin
         .skills
         .iter()
@@ -52,26 +57,27 @@ fn copy_of(
         .map(|skill| skill.folder.join(SKILL_FILE))
         .collect();
     copy_tree(&plugin.root, &to, &|path| {
-        let code = !order.plugin_code && starts_code(&plugin.root, path);
-        code || order.hidden.covers(path) || left_out.iter().any(|file| file == path)
+        let code = !order.allow_plugin_code && starts_code(&plugin.root, path);
+        code || order.hidden_files.hides(path) || left_out.iter().any(|file| file == path)
     })?;
-    if !order.plugin_code {
-        take_code_out(&plugin.root, &to)?;
+    if !order.allow_plugin_code {
+        remove_code(&plugin.root, &to)?;
     }
     Ok(to)
 }
 
 /// Whether a plugin's skill is to be in its copy. One that has an alias is staged beside it.
-fn is_wanted(folder: &Path, order: &Order<'_>) -> bool {
-    let is_at = |path: &PathBuf| tidy(path) == folder || tidy(path) == folder.join(SKILL_FILE);
-    let under_test = match order.case.room.skill {
-        SkillName::Own => order.skills,
-        SkillName::Alias => &[],
+fn is_wanted(folder: &Path, order: &StagingRequest<'_>) -> bool {
+    let is_at =
+        |path: &PathBuf| normalise_path(path) == folder || normalise_path(path) == folder.join(SKILL_FILE);
+    let under_test = match order.case.workspace.skill_name {
+        StagedSkillName::Own => order.skills,
+        StagedSkillName::Alias => &[],
     };
     under_test.iter().chain(order.rivals).filter_map(|skill| skill.path.as_ref()).any(is_at)
 }
 
-fn take_code_out(root: &Path, copy: &Path) -> Result<(), StageError> {
+fn remove_code(root: &Path, copy: &Path) -> Result<(), StageError> {
     let walk = std::fs::read_dir(copy.join(".claude-plugin")).into_iter().flatten().flatten();
     for file in walk.map(|entry| entry.path()) {
         let in_plugin = file.strip_prefix(copy).map(|path| root.join(path)).unwrap_or_default();
@@ -80,7 +86,7 @@ fn take_code_out(root: &Path, copy: &Path) -> Result<(), StageError> {
         }
         let text = std::fs::read_to_string(&file).map_err(StageError::io("reading", &file))?;
         // It was read before, so it is an object.
-        let kept = without_code(&text).unwrap_or_else(|| "{}".to_owned());
+        let kept = remove_code_keys(&text).unwrap_or_else(|| "{}".to_owned());
         std::fs::remove_file(&file).map_err(StageError::io("replacing", &file))?;
         std::fs::write(&file, kept).map_err(StageError::io("writing", &file))?;
     }

@@ -5,17 +5,17 @@ use std::sync::{Arc, Mutex};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
-use super::{StageError, layers};
+use super::{StageError, staging_steps};
 use practicum_core::model::SkillRef;
 use practicum_skills::own_files::{ContentKind, OwnFiles};
 use practicum_skills::project_files::{ProjectFiles, is_credential, is_version_control};
-use practicum_skills::skill::{Form, SKILL_FILE, Skill, is_eval_file, leads_out};
+use practicum_skills::skill::{SKILL_FILE, Skill, SkillForm, is_eval_file, link_leads_out};
 
 /// Paths that hold evals or what runs came to, which would show an agent its answers.
 #[derive(Debug, Clone, Default)]
-pub struct Hidden {
+pub struct HiddenFiles {
     paths: HashSet<PathBuf>,
-    own: Arc<OwnFiles>,
+    own_files: Arc<OwnFiles>,
     found: Arc<Mutex<FoundFiles>>,
 }
 
@@ -30,7 +30,7 @@ struct FoundFiles {
     given: BTreeSet<PathBuf>,
 }
 
-impl Hidden {
+impl HiddenFiles {
     /// Each by the path that was given and by where that leads: a skill may be reached both ways.
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let both = |path: PathBuf| path.canonicalize().ok().into_iter().chain([path]);
@@ -39,20 +39,20 @@ impl Hidden {
 
     /// These, and the files that this program wrote.
     #[must_use]
-    pub fn and_own(self, own: OwnFiles) -> Self {
-        Self { own: Arc::new(own), ..self }
+    pub fn with_own_files(self, own: OwnFiles) -> Self {
+        Self { own_files: Arc::new(own), ..self }
     }
 
     /// Whether an agent must not see a file of a skill or a plugin.
-    pub fn covers(&self, path: &Path) -> bool {
-        is_version_control(path) || self.covers_in_project(path) || self.is_credential(path)
+    pub fn hides(&self, path: &Path) -> bool {
+        is_version_control(path) || self.hides_in_project(path) || self.is_credential(path)
     }
 
     /// Whether an agent must not see a file of the project because of evals. What else is left out of a project,
     /// `ProjectFiles` knows.
-    fn covers_in_project(&self, path: &Path) -> bool {
+    fn hides_in_project(&self, path: &Path) -> bool {
         is_eval_file(path) || self.paths.contains(path) || {
-            let kind = self.own.kind(path);
+            let kind = self.own_files.kind(path);
             kind != ContentKind::Other && self.leave_out(path, kind)
         }
     }
@@ -60,8 +60,8 @@ impl Hidden {
     /// Whether an agent must not see a file in a folder that its case gives to it. Such a folder may hold evals
     /// and a history, but neither what this program wrote nor keys and passwords, unless the case names exactly
     /// that folder of credentials.
-    pub fn covers_in_given(&self, folder: &Path, path: &Path) -> bool {
-        let kind = self.own.kind(path);
+    pub fn hides_in_given_folder(&self, folder: &Path, path: &Path) -> bool {
+        let kind = self.own_files.kind(path);
         if kind == ContentKind::Written {
             return self.leave_out(path, kind);
         }
@@ -116,7 +116,12 @@ impl Hidden {
 
 /// Copies a project without evals, credentials and the like, and without the skills under test. Files and
 /// folders keep their times.
-pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef]) -> Result<(), StageError> {
+pub fn copy_project(
+    project: &Path,
+    folder: &Path,
+    hidden: &HiddenFiles,
+    skills: &[SkillRef],
+) -> Result<(), StageError> {
     let listed = staged_of_project(project, hidden, skills, Some(folder));
     for relative in &listed.folders {
         let to = folder.join(relative);
@@ -127,72 +132,73 @@ pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef])
     }
     // The innermost first: what is put into a folder changes its time.
     for relative in listed.folders.iter().rev() {
-        keep_time(&project.join(relative), &folder.join(relative))?;
+        copy_modified_time(&project.join(relative), &folder.join(relative))?;
     }
     Ok(())
 }
 
 /// Whether a project is itself a skill under test. Then all in it is the skill's, and nothing of it is copied.
 pub fn is_skill_under_test(project: &Path, skills: &[SkillRef]) -> bool {
-    UnderTest::of(skills).has(project, true)
+    SkillsUnderTest::from_refs(skills).has(project, true)
 }
 
 /// What is staged of a project, for those who copy it and for those who ask whether it has changed: all but
 /// the workspace that it is staged in, should that lie in the project.
 pub fn staged_of_project(
     project: &Path,
-    hidden: &Hidden,
+    hidden: &HiddenFiles,
     skills: &[SkillRef],
     workspace: Option<&Path>,
 ) -> ProjectFiles {
-    let under_test = UnderTest::of(skills);
+    let under_test = SkillsUnderTest::from_refs(skills);
     if under_test.has(project, true) {
         return ProjectFiles::default();
     }
-    ProjectFiles::of(project, &|path, is_folder| {
-        Some(path) == workspace || under_test.has(path, is_folder) || hidden.covers_in_project(path)
+    ProjectFiles::list(project, &|path, is_folder| {
+        Some(path) == workspace || under_test.has(path, is_folder) || hidden.hides_in_project(path)
     })
 }
 
 /// What is staged of a folder that an eval gives to agents.
-pub fn staged_of_folder(folder: &Path, hidden: &Hidden) -> impl Iterator<Item = ignore::DirEntry> {
+pub fn staged_of_folder(folder: &Path, hidden: &HiddenFiles) -> impl Iterator<Item = ignore::DirEntry> {
     let (hidden, root) = (hidden.clone(), folder.to_owned());
     let walk = ignore::WalkBuilder::new(folder)
         .standard_filters(false)
         .follow_links(false)
-        .filter_entry(move |entry| entry.depth() == 0 || !hidden.covers_in_given(&root, entry.path()))
+        .filter_entry(move |entry| entry.depth() == 0 || !hidden.hides_in_given_folder(&root, entry.path()))
         .build();
     walk.flatten().filter(|entry| entry.depth() > 0)
 }
 
 /// Lays a folder over what is there: same paths are replaced, nothing is removed.
-pub fn lay_over(
+pub fn apply_overlay(
     overlay: &Path,
     folder: &Path,
-    hidden: &Hidden,
+    hidden: &HiddenFiles,
     skills: &[SkillRef],
 ) -> Result<(), StageError> {
-    let under_test = UnderTest::of(skills);
-    layers::copy_tree(overlay, folder, &|path| {
-        hidden.covers_in_given(overlay, path) || under_test.has(path, path.is_dir())
+    let under_test = SkillsUnderTest::from_refs(skills);
+    staging_steps::copy_tree(overlay, folder, &|path| {
+        hidden.hides_in_given_folder(overlay, path) || under_test.has(path, path.is_dir())
     })
 }
 
 /// The skills under test, to know their copies by: those must not stand in for what is staged, nor be there
 /// in the arm without the skill.
-struct UnderTest {
+struct SkillsUnderTest {
     names: Vec<String>,
     /// The command files among them, and where a workspace would have them.
     commands: Vec<PathBuf>,
 }
 
-impl UnderTest {
-    fn of(skills: &[SkillRef]) -> Self {
+impl SkillsUnderTest {
+    fn from_refs(skills: &[SkillRef]) -> Self {
         let paths = skills.iter().filter_map(|skill| skill.path.as_deref());
         let commands =
-            paths.filter_map(|path| Skill::read(path).ok().filter(|skill| skill.form == Form::Command));
+            paths.filter_map(|path| Skill::read(path).ok().filter(|skill| skill.form == SkillForm::Command));
         let both = |skill: Skill| {
-            let staged = Path::new(layers::COMMANDS).join(layers::command_file(&skill.name));
+            let staged =
+                Path::new(staging_steps::COMMANDS_FOLDER).join(staging_steps::command_file(&skill.name));
             [skill.file.canonicalize().unwrap_or(skill.file), staged]
         };
         Self {
@@ -228,26 +234,26 @@ pub fn copy_entry(from: &Path, to: &Path, root: &Path) -> Result<(), StageError>
     let metadata = std::fs::symlink_metadata(from).map_err(StageError::io("reading", from))?;
     if metadata.is_symlink() {
         let target = std::fs::read_link(from).map_err(StageError::io("reading", from))?;
-        if leads_out(from, &target, root) {
+        if link_leads_out(from, &target, root) {
             return Ok(());
         }
         let _ = std::fs::remove_file(to);
         std::os::unix::fs::symlink(target, to).map_err(StageError::io("linking", to))?;
-        return keep_time(from, to);
+        return copy_modified_time(from, to);
     }
     if metadata.is_file() {
         if std::fs::symlink_metadata(to).is_ok_and(|old| old.is_symlink()) {
             std::fs::remove_file(to).map_err(StageError::io("replacing", to))?;
         }
         std::fs::copy(from, to).map_err(StageError::io("copying to", to))?;
-        keep_time(from, to)?;
+        copy_modified_time(from, to)?;
     }
     Ok(())
 }
 
 /// Gives a copy the time at which the original was changed, as `rsync -a` does: tools go by it. Of a link, its
 /// own and not that of what it leads to.
-pub fn keep_time(from: &Path, to: &Path) -> Result<(), StageError> {
+pub fn copy_modified_time(from: &Path, to: &Path) -> Result<(), StageError> {
     let metadata = std::fs::symlink_metadata(from).map_err(StageError::io("reading", from))?;
     let changed = Timespec { tv_sec: metadata.mtime(), tv_nsec: metadata.mtime_nsec() };
     let times = Timestamps { last_access: changed, last_modification: changed };

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use super::*;
-use practicum_core::model::{Change, Fixture, PassRule, Room, Stimulus};
+use practicum_core::model::{CasePrompt, FileChangeKind, Fixture, PassRule, WorkspaceSpec};
 
 struct Scene {
     root: tempfile::TempDir,
@@ -19,7 +19,7 @@ impl Scene {
         Self { root }
     }
 
-    fn stage(&self, arm: Arm, room: Room) -> Result<Workspace, StageError> {
+    fn stage(&self, arm: Arm, room: WorkspaceSpec) -> Result<Workspace, StageError> {
         let project = self.root.path().join("project");
         let skill =
             SkillRef { name: "greeter".into(), path: Some(project.join("skills/greeter")), plugin: None };
@@ -28,37 +28,37 @@ impl Scene {
             id: "c".into(),
             group: None,
             note: None,
-            stimulus: Stimulus::Turns(vec!["hi".into()]),
-            room,
+            prompt: CasePrompt::Turns(vec!["hi".into()]),
+            workspace: room,
             checks: Vec::new(),
             context: None,
             timeout: None,
             repeat: None,
-            pass_when: PassRule::EveryRequiredCheck,
-            oracle: None,
+            pass_rule: PassRule::EveryRequiredCheck,
+            known_good_output: None,
             meta: BTreeMap::new(),
         };
-        stage(&Order {
+        stage_workspace(&StagingRequest {
             case: &case,
             skills: &[skill],
             rivals: &[SkillRef { name: "rival".into(), path: rival.is_dir().then_some(rival), plugin: None }],
             plugins: &[],
-            plugin_code: false,
+            allow_plugin_code: false,
             arm,
             skills_dir: &RelPath::new(".claude/skills").expect("relative"),
             project: &project,
-            hidden: &Hidden::new(
+            hidden_files: &HiddenFiles::new(
                 ["answers.yaml", "skills/greeter/cases.json"].map(|path| project.join(path)),
             ),
-            room: self.root.path().join("room"),
+            root: self.root.path().join("room"),
             alias_ending: "x7",
-            canaries: false,
+            add_canaries: false,
         })
     }
 }
 
 fn listing(workspace: &Workspace) -> Vec<String> {
-    Snapshot::of(&workspace.folder)
+    Snapshot::of_folder(&workspace.folder)
         .changes(&Snapshot::default())
         .into_iter()
         .map(|file| file.path.to_string())
@@ -85,7 +85,7 @@ const PROJECT: &[(&str, &str)] = &[
 #[test]
 fn the_agent_cannot_read_the_expectations() {
     let scene = Scene::new(PROJECT);
-    let room = Room { base: Base::Project, ..Room::default() };
+    let room = WorkspaceSpec { base: WorkspaceBase::Project, ..WorkspaceSpec::default() };
     let workspace = scene.stage(Arm::WithSkill, room).expect("staged");
     assert_eq!(
         listing(&workspace),
@@ -105,7 +105,7 @@ fn the_agent_cannot_read_the_expectations() {
 #[test]
 fn the_without_skill_arm_has_no_copy_of_the_skill() {
     let scene = Scene::new(PROJECT);
-    let room = Room { base: Base::Project, ..Room::default() };
+    let room = WorkspaceSpec { base: WorkspaceBase::Project, ..WorkspaceSpec::default() };
     let workspace = scene.stage(Arm::WithoutSkill, room).expect("staged");
     assert!(listing(&workspace).iter().all(|path| !path.contains("greeter")), "{:?}", listing(&workspace));
 }
@@ -113,9 +113,9 @@ fn the_without_skill_arm_has_no_copy_of_the_skill() {
 #[test]
 fn an_alias_is_the_only_name_in_the_room() {
     let scene = Scene::new(PROJECT);
-    let room = Room { skill: SkillName::Alias, ..Room::default() };
+    let room = WorkspaceSpec { skill_name: StagedSkillName::Alias, ..WorkspaceSpec::default() };
     let workspace = scene.stage(Arm::WithSkill, room).expect("staged");
-    assert_eq!(workspace.staged, ["greeter-x7"]);
+    assert_eq!(workspace.staged_names, ["greeter-x7"]);
     let text = fs::read_to_string(workspace.folder.join(".claude/skills/greeter-x7/SKILL.md")).expect("read");
     assert!(text.starts_with("---\nname: greeter-x7\ndescription: d\n---\n"), "{text}");
 }
@@ -129,34 +129,36 @@ fn changes_and_read_only_files_are_noticed() {
         ("given/c.txt", "c"),
     ]);
     let fixture = |name: &str, access| Fixture {
-        from: scene.root.path().join("given").join(name),
-        to: RelPath::new(&format!("in/{name}")).expect("relative"),
+        source: scene.root.path().join("given").join(name),
+        destination: RelPath::new(&format!("in/{name}")).expect("relative"),
         access,
     };
     let files = vec![
-        fixture("a.txt", Access::ReadOnly),
-        fixture("b.txt", Access::ReadOnly),
-        fixture("c.txt", Access::Mutable),
+        fixture("a.txt", FixtureAccess::ReadOnly),
+        fixture("b.txt", FixtureAccess::ReadOnly),
+        fixture("c.txt", FixtureAccess::Mutable),
     ];
-    let workspace = scene.stage(Arm::WithSkill, Room { files, ..Room::default() }).expect("staged");
+    let workspace =
+        scene.stage(Arm::WithSkill, WorkspaceSpec { files, ..WorkspaceSpec::default() }).expect("staged");
     assert_eq!(workspace.changes(), []);
-    let fates = || workspace.given().iter().map(|given| given.fate.name()).collect::<Vec<_>>();
+    let fates = || workspace.given_files().iter().map(|given| given.fate.name()).collect::<Vec<_>>();
     assert_eq!(fates(), ["unchanged", "unchanged"]);
     fs::write(workspace.folder.join("in/a.txt"), "A").expect("write");
     fs::write(workspace.folder.join("in/c.txt"), "C").expect("write");
     fs::write(workspace.folder.join("new.txt"), "n").expect("write");
     fs::remove_file(workspace.folder.join("in/b.txt")).expect("remove");
-    let changes: Vec<(String, Change)> =
+    let changes: Vec<(String, FileChangeKind)> =
         workspace.changes().into_iter().map(|file| (file.path.to_string(), file.change)).collect();
     let expected = [
-        ("in/a.txt", Change::Changed),
-        ("in/b.txt", Change::Deleted),
-        ("in/c.txt", Change::Changed),
-        ("new.txt", Change::Created),
+        ("in/a.txt", FileChangeKind::Changed),
+        ("in/b.txt", FileChangeKind::Deleted),
+        ("in/c.txt", FileChangeKind::Changed),
+        ("new.txt", FileChangeKind::Created),
     ];
     assert_eq!(changes, expected.map(|(path, change)| (path.to_owned(), change)));
     assert_eq!(fates(), ["changed", "deleted"]);
-    let complaints: Vec<String> = workspace.given().iter().filter_map(Given::complaint).collect();
+    let complaints: Vec<String> =
+        workspace.given_files().iter().filter_map(GivenFile::describe_problem).collect();
     assert_eq!(
         complaints,
         [
@@ -170,18 +172,19 @@ fn changes_and_read_only_files_are_noticed() {
 fn a_missing_fixture_is_an_error_before_anything_is_spent() {
     let scene = Scene::new(&[("project/skills/greeter/SKILL.md", "x")]);
     let fixture = Fixture {
-        from: scene.root.path().join("nowhere.txt"),
-        to: RelPath::new("a").expect("relative"),
-        access: Access::ReadOnly,
+        source: scene.root.path().join("nowhere.txt"),
+        destination: RelPath::new("a").expect("relative"),
+        access: FixtureAccess::ReadOnly,
     };
-    let staged = scene.stage(Arm::WithSkill, Room { files: vec![fixture], ..Room::default() });
+    let staged =
+        scene.stage(Arm::WithSkill, WorkspaceSpec { files: vec![fixture], ..WorkspaceSpec::default() });
     assert!(matches!(staged, Err(StageError::MissingFixture(_))));
 }
 
 #[test]
 fn a_view_does_not_follow_links_out() {
     let scene = Scene::new(&[("project/skills/greeter/SKILL.md", "x"), ("secret.txt", "s")]);
-    let workspace = scene.stage(Arm::WithSkill, Room::default()).expect("staged");
+    let workspace = scene.stage(Arm::WithSkill, WorkspaceSpec::default()).expect("staged");
     std::os::unix::fs::symlink(scene.root.path().join("secret.txt"), workspace.folder.join("link"))
         .expect("link");
     use practicum_core::model::WorkspaceView;
@@ -194,12 +197,12 @@ fn a_view_does_not_follow_links_out() {
 fn a_room_is_gone_when_dropped_even_if_made_unwritable() {
     use std::os::unix::fs::PermissionsExt;
     let scene = Scene::new(&[("project/skills/greeter/SKILL.md", "x")]);
-    let workspace = scene.stage(Arm::WithSkill, Room::default()).expect("staged");
+    let workspace = scene.stage(Arm::WithSkill, WorkspaceSpec::default()).expect("staged");
     let locked = workspace.folder.join("locked");
     fs::create_dir(&locked).expect("create");
     fs::write(locked.join("f"), "x").expect("write");
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o500)).expect("lock");
-    let room = workspace.room().to_owned();
+    let room = workspace.root().to_owned();
     drop(workspace);
     assert!(!room.exists());
 }
@@ -211,7 +214,7 @@ fn rivals_are_there_in_every_arm() {
         ("project/skills/rival/SKILL.md", "---\nname: rival\n---\n"),
     ]);
     for (arm, expected) in [(Arm::WithSkill, 2), (Arm::WithoutSkill, 1)] {
-        let workspace = scene.stage(arm, Room::default()).expect("staged");
+        let workspace = scene.stage(arm, WorkspaceSpec::default()).expect("staged");
         assert_eq!(listing(&workspace).len(), expected, "{arm:?}");
     }
 }

@@ -17,15 +17,15 @@ impl FolderView {
         Self { folder: folder.to_owned(), real: folder.canonicalize().ok() }
     }
 
-    fn inside(&self, path: &RelPath) -> Option<PathBuf> {
-        let resolved = path.under(&self.folder).canonicalize().ok()?;
+    fn resolve_inside(&self, path: &RelPath) -> Option<PathBuf> {
+        let resolved = path.join_to(&self.folder).canonicalize().ok()?;
         resolved.starts_with(self.real.as_ref()?).then_some(resolved)
     }
 }
 
 impl WorkspaceView for FolderView {
     fn read(&self, path: &RelPath) -> std::io::Result<Option<Vec<u8>>> {
-        let Some(resolved) = self.inside(path) else { return Ok(None) };
+        let Some(resolved) = self.resolve_inside(path) else { return Ok(None) };
         if !resolved.is_file() {
             return Ok(None);
         }
@@ -35,13 +35,13 @@ impl WorkspaceView for FolderView {
     }
 
     fn exists(&self, path: &RelPath) -> std::io::Result<bool> {
-        Ok(self.inside(path).is_some())
+        Ok(self.resolve_inside(path).is_some())
     }
 
-    fn what_else(&self, path: &RelPath) -> Option<&'static str> {
-        let at = path.under(&self.folder);
+    fn describe_unreadable(&self, path: &RelPath) -> Option<&'static str> {
+        let at = path.join_to(&self.folder);
         let is_link = at.symlink_metadata().ok()?.is_symlink();
-        match self.inside(path) {
+        match self.resolve_inside(path) {
             Some(resolved) if resolved.is_dir() => Some("is a folder, not a file"),
             Some(resolved) => (!resolved.is_file()).then_some("is no regular file"),
             None if is_link && !at.exists() => Some("is a link that leads to nothing"),
@@ -49,8 +49,8 @@ impl WorkspaceView for FolderView {
         }
     }
 
-    fn behind(&self, path: &RelPath) -> Option<RelPath> {
-        let resolved = self.inside(path)?;
+    fn link_target(&self, path: &RelPath) -> Option<RelPath> {
+        let resolved = self.resolve_inside(path)?;
         let real = RelPath::new(resolved.strip_prefix(self.real.as_ref()?).ok()?.to_str()?)?;
         (real != *path).then_some(real)
     }

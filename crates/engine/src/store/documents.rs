@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::options::RunOptions;
-use practicum_core::model::{Condition, Digest, Gate, Origin, Sample, TrialId, TrialRecord};
+use practicum_core::model::{CaseSample, Condition, Digest, Gate, Origin, TrialId, TrialRecord};
 
 /// What was asked: `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,7 +51,7 @@ pub struct RunInfo {
     pub not_in_history: Option<String>,
     /// Set where only a part of the cases was to be run (`--max-evals`, `--shard`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sample: Option<Sample>,
+    pub sample: Option<CaseSample>,
     /// Whether cases that are known to be flaky may fail a gate alone (`--count-flaky`). Grading the run again keeps
     /// it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -78,9 +78,9 @@ pub struct RunInfo {
 impl RunInfo {
     /// What goes on with it if it did not come to its end. Only some commands are one run, which can be
     /// resumed; the others find what finished when they are given again.
-    pub fn way_on(&self) -> String {
+    pub fn resume_hint(&self) -> String {
         let id = &self.run;
-        match self.begun_by() {
+        match self.started_by() {
             Some(command @ ("run" | "noise")) => format!("practicum {command} --resume {id} goes on with it"),
             Some(command) => {
                 let anew = self.command.iter().any(|word| word == "--no-cache");
@@ -92,7 +92,7 @@ impl RunInfo {
     }
 
     /// Where the model's answers came from, if not from the model.
-    pub fn stand_ins(&self) -> impl Iterator<Item = &'static str> {
+    pub fn model_stand_ins(&self) -> impl Iterator<Item = &'static str> {
         let scripted = "The model's answers came from a script: this tests the evals, not a model.";
         let replayed = "The model's answers were recorded earlier, and so were tokens and cost.";
         [(self.scripted, scripted), (self.replayed, replayed)]
@@ -101,13 +101,13 @@ impl RunInfo {
     }
 
     /// Whether the run only called a skill by its own command, so that nothing was to be graded.
-    pub fn is_call(&self) -> bool {
+    pub fn is_skill_call(&self) -> bool {
         let has_args = self.command.iter().any(|word| word == "--args" || word.starts_with("--args="));
-        self.begun_by() == Some("try") && has_args
+        self.started_by() == Some("try") && has_args
     }
 
     /// The command that began it, if it says.
-    pub fn begun_by(&self) -> Option<&str> {
+    pub fn started_by(&self) -> Option<&str> {
         self.command.first().map(String::as_str)
     }
 }

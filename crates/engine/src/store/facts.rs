@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Scrubber;
-use practicum_core::model::{Canary, Ended, FileChange, Given, RelPath, Usage};
+use practicum_core::model::{AgentEnding, Canary, FileChange, GivenFile, RelPath, TokenUsage};
 
 /// What a trial's transcript and files do not say, and marking it again needs: `facts.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,7 +17,7 @@ pub struct TrialFacts {
     pub stream: String,
     /// The user's messages, each with the part of the transcript that answers it.
     pub turns: Vec<TurnFacts>,
-    pub ended: Ended,
+    pub ended: AgentEnding,
     pub ended_because: Option<String>,
     /// What the agent created, changed or deleted; what of it was kept is in `files`.
     pub files: Vec<FileChange>,
@@ -27,17 +27,17 @@ pub struct TrialFacts {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub canaries: Vec<Canary>,
     /// All that was in the workspace at the end; `None` where that is too much to list.
-    pub left: Option<Left>,
+    pub left: Option<FolderListing>,
     /// What became of the files that were given to be read. Earlier runs did not keep it.
     #[serde(default)]
-    pub given: Vec<Given>,
+    pub given: Vec<GivenFile>,
     /// Skills of the user's own that the agent listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leaked: Vec<String>,
     /// Why not all that the agent said is known, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
-    pub usage: Usage,
+    pub usage: TokenUsage,
     pub cost_usd: Option<f64>,
     pub seconds: f64,
     /// When the agent began to work, in UTC. Earlier runs did not keep it.
@@ -63,7 +63,7 @@ pub struct StagedSkill {
 
 /// The names in a folder, of everything below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Left {
+pub struct FolderListing {
     pub files: BTreeSet<RelPath>,
     pub folders: BTreeSet<RelPath>,
     /// Links and whatever else is neither.
@@ -73,9 +73,9 @@ pub struct Left {
 /// More names than this are not listed for each trial.
 const MOST_NAMES: usize = 5_000;
 
-impl Left {
+impl FolderListing {
     /// `None` where there is more than can be listed, or a name that is no text.
-    pub fn of(folder: &Path) -> Option<Self> {
+    pub fn of_folder(folder: &Path) -> Option<Self> {
         let mut left = Self::default();
         let mut open = vec![folder.to_owned()];
         let mut count = 0;
@@ -111,12 +111,16 @@ impl TrialFacts {
     }
 
     /// The parts of a transcript that are about to be scrubbed are as long as they will be then.
-    pub(super) fn scrubbed(mut self, transcript: &Path, scrubber: &Scrubber) -> std::io::Result<Self> {
+    pub(super) fn with_scrubbed_lengths(
+        mut self,
+        transcript: &Path,
+        scrubber: &Scrubber,
+    ) -> std::io::Result<Self> {
         // One turn is the whole transcript, however long.
         if self.turns.len() < 2 {
             return Ok(self);
         }
-        if !scrubber.is_in_file(transcript)? {
+        if !scrubber.file_has_secret(transcript)? {
             return Ok(self);
         }
         let bytes = std::fs::read(transcript)?;
@@ -124,7 +128,7 @@ impl TrialFacts {
         for turn in &mut self.turns {
             let length = usize::try_from(turn.bytes).unwrap_or(usize::MAX).min(rest.len());
             let (part, after) = rest.split_at(length);
-            turn.bytes = scrubber.bytes(part).map_or(part.len(), |clean| clean.len()) as u64;
+            turn.bytes = scrubber.scrub_bytes(part).map_or(part.len(), |clean| clean.len()) as u64;
             rest = after;
         }
         Ok(self)
@@ -148,7 +152,7 @@ mod tests {
             schema_version: 1,
             stream: "text".into(),
             turns: parts.map(|part| TurnFacts { prompt: "p".into(), bytes: part.len() as u64 }).into(),
-            ended: Ended::Finished,
+            ended: AgentEnding::Finished,
             ended_because: None,
             files: Vec::new(),
             skills: Vec::new(),
@@ -157,13 +161,13 @@ mod tests {
             given: Vec::new(),
             leaked: Vec::new(),
             unread: None,
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             cost_usd: None,
             seconds: 0.0,
             started: None,
             only_predicted: false,
         };
-        let lengths = facts.scrubbed(&path, &scrubber).expect("read").turns;
+        let lengths = facts.with_scrubbed_lengths(&path, &scrubber).expect("read").turns;
         let lengths: Vec<u64> = lengths.iter().map(|turn| turn.bytes).collect();
         assert_eq!(lengths, ["one [secret]\n", "two", "[secret] three"].map(|part| part.len() as u64));
     }
@@ -174,7 +178,7 @@ mod tests {
         std::fs::create_dir_all(folder.path().join("a/empty")).expect("create");
         std::fs::write(folder.path().join("a/x.md"), "x").expect("write");
         std::os::unix::fs::symlink("a", folder.path().join("link")).expect("link");
-        let left = Left::of(folder.path()).expect("few names");
+        let left = FolderListing::of_folder(folder.path()).expect("few names");
         let names = |set: &BTreeSet<RelPath>| set.iter().map(RelPath::to_string).collect::<Vec<_>>();
         assert_eq!(names(&left.files), ["a/x.md"]);
         assert_eq!(names(&left.folders), ["a", "a/empty"]);

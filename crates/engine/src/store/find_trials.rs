@@ -22,69 +22,75 @@ pub fn find_trials<'r>(
     };
     let of_case = of(&|record| record.case == wanted);
     let of_case =
-        if of_case.is_empty() { of(&|record| folder_name(&record.trial) == wanted) } else { of_case };
+        if of_case.is_empty() { of(&|record| case_folder_name(&record.trial) == wanted) } else { of_case };
     if !of_case.is_empty() {
         return Ok(of_case);
     }
-    let exact = of(&|record| record.trial.as_str() == wanted || hash(&record.trial) == wanted);
+    let exact = of(&|record| record.trial.as_str() == wanted || hash_of(&record.trial) == wanted);
     if !exact.is_empty() {
         return Ok(exact);
     }
-    let by_hash = of(&|record| is_beginning(&record.trial, wanted));
+    let by_hash = of(&|record| is_hash_prefix(&record.trial, wanted));
     match by_hash.len() {
         0 => {}
         1 => return Ok(by_hash),
         several => {
-            return Err(ambiguous(wanted, several, "trials", by_hash.iter().map(|of| of.trial.as_str())));
+            return Err(ambiguous_message(
+                wanted,
+                several,
+                "trials",
+                by_hash.iter().map(|of| of.trial.as_str()),
+            ));
         }
     }
-    let parts = of(&|record| record.case.contains(wanted) || folder_name(&record.trial).contains(wanted));
+    let parts =
+        of(&|record| record.case.contains(wanted) || case_folder_name(&record.trial).contains(wanted));
     let cases: BTreeSet<&str> = parts.iter().map(|record| record.case.as_str()).collect();
     match cases.len() {
-        0 => Err(unknown(records, wanted)),
+        0 => Err(unknown_trial_message(records, wanted)),
         1 => Ok(parts),
-        several => Err(ambiguous(wanted, several, "cases", cases.into_iter())),
+        several => Err(ambiguous_message(wanted, several, "cases", cases.into_iter())),
     }
 }
 
 /// The end of a trial's id, which no other trial has.
-fn hash(trial: &TrialId) -> &str {
+fn hash_of(trial: &TrialId) -> &str {
     trial.as_str().rsplit_once('-').map_or(trial.as_str(), |(_, hash)| hash)
 }
 
 /// The id of a trial's case as it begins the name of the trial's folder.
-fn folder_name(trial: &TrialId) -> &str {
+fn case_folder_name(trial: &TrialId) -> &str {
     trial.as_str().rsplit_once('-').map_or("", |(case, _)| case)
 }
 
 /// Whether `wanted` begins the hash of a trial, alone or with its case before it.
-fn is_beginning(trial: &TrialId, wanted: &str) -> bool {
-    let hash = hash(trial);
+fn is_hash_prefix(trial: &TrialId, wanted: &str) -> bool {
+    let hash = hash_of(trial);
     let case = trial.as_str().len() - hash.len();
     let alone = wanted.len() >= SHORTEST_HASH && hash.starts_with(wanted);
     alone || (wanted.len() > case && trial.as_str().starts_with(wanted))
 }
 
-fn ambiguous<'c>(
+fn ambiguous_message<'c>(
     wanted: &str,
     count: usize,
     what: &str,
     candidates: impl Iterator<Item = &'c str>,
 ) -> String {
-    format!("{count} {what} fit \"{wanted}\": {}; name one of them", listed(candidates, count))
+    format!("{count} {what} fit \"{wanted}\": {}; name one of them", list_names(candidates, count))
 }
 
-fn unknown(records: &BTreeMap<TrialId, TrialRecord>, wanted: &str) -> String {
+fn unknown_trial_message(records: &BTreeMap<TrialId, TrialRecord>, wanted: &str) -> String {
     let cases: BTreeSet<&str> = records.values().map(|record| record.case.as_str()).collect();
     let count = cases.len();
     let known = match count {
         0 => "it has no finished trials".to_owned(),
-        _ => format!("its cases are {}", listed(cases.into_iter(), count)),
+        _ => format!("its cases are {}", list_names(cases.into_iter(), count)),
     };
     format!("no case or trial fits \"{wanted}\"; {known}")
 }
 
-fn listed<'c>(names: impl Iterator<Item = &'c str>, count: usize) -> String {
+fn list_names<'c>(names: impl Iterator<Item = &'c str>, count: usize) -> String {
     let shown: Vec<&str> = names.take(MOST_LISTED).collect();
     let more = match count.saturating_sub(MOST_LISTED) {
         0 => String::new(),
@@ -122,7 +128,7 @@ mod tests {
         }
         let trial = &testing::record("greet-bob", 2, Verdict::Pass).trial;
         let id = trial.as_str();
-        for wanted in [id, hash(trial), &hash(trial)[..6], &id[..id.len() - 4]] {
+        for wanted in [id, hash_of(trial), &hash_of(trial)[..6], &id[..id.len() - 4]] {
             assert_eq!(cases(wanted), Ok(vec!["greet-bob 2".to_owned()]), "{wanted}");
         }
         for (wanted, part) in [

@@ -13,7 +13,7 @@ use practicum_core::model::TrialId;
 /// A person's word on one judged check: a line of `labels.jsonl`. The last of a check counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "A person's word on a judged check (a line of labels.jsonl)")]
-pub struct Label {
+pub struct HumanLabel {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub at: String,
@@ -25,29 +25,29 @@ pub struct Label {
     pub agrees: Option<bool>,
 }
 
-const FILE: &str = "labels.jsonl";
+const LABELS_FILE: &str = "labels.jsonl";
 
 /// More than people write.
-const LONGEST: u64 = 64 * 1024 * 1024;
+const LARGEST_LABELS_FILE: u64 = 64 * 1024 * 1024;
 
-impl Label {
+impl HumanLabel {
     /// Adds a line, with one call, so that two who write do not write into each other.
     pub fn append(&self, run: &Path) -> std::io::Result<()> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');
-        File::options().create(true).append(true).open(run.join(FILE))?.write_all(&line)
+        File::options().create(true).append(true).open(run.join(LABELS_FILE))?.write_all(&line)
     }
 
     /// What is said of a run, the last of each check. Lines that cannot be understood say nothing.
-    pub fn all(run: &Path) -> std::io::Result<Vec<Label>> {
-        let file = match File::open(run.join(FILE)) {
+    pub fn read_all(run: &Path) -> std::io::Result<Vec<HumanLabel>> {
+        let file = match File::open(run.join(LABELS_FILE)) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
         let mut last = BTreeMap::new();
-        for line in BufReader::new(file.take(LONGEST)).split(b'\n') {
-            if let Ok(label) = serde_json::from_slice::<Label>(&line?) {
+        for line in BufReader::new(file.take(LARGEST_LABELS_FILE)).split(b'\n') {
+            if let Ok(label) = serde_json::from_slice::<HumanLabel>(&line?) {
                 last.insert((label.trial.clone(), label.check.clone()), label);
             }
         }
@@ -56,7 +56,7 @@ impl Label {
 
     /// How judge and people marked: rows are what the judge found, columns what people found, a pass
     /// first.
-    pub fn table(labels: &[Label]) -> [[u64; 2]; 2] {
+    pub fn agreement_table(labels: &[HumanLabel]) -> [[u64; 2]; 2] {
         let mut table = [[0; 2]; 2];
         for label in labels {
             let Some(agrees) = label.agrees else { continue };
@@ -70,15 +70,15 @@ impl Label {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use practicum_core::model::{Arm, Condition, Mode};
+    use practicum_core::model::{Arm, Condition, SkillUseMode};
 
     #[test]
     fn the_last_word_counts_and_can_be_taken_back() {
         let folder = tempfile::tempdir().expect("a folder");
         let condition =
-            Condition { agent: "a".into(), model: None, arm: Arm::WithSkill, mode: Mode::Baseline };
+            Condition { agent: "a".into(), model: None, arm: Arm::WithSkill, mode: SkillUseMode::Baseline };
         let say = |check: &str, judge_passed: bool, agrees: Option<bool>| {
-            let label = Label {
+            let label = HumanLabel {
                 schema_version: 1,
                 at: "now".into(),
                 trial: TrialId::new("s", "c", &condition, 1),
@@ -88,7 +88,7 @@ mod tests {
             };
             label.append(folder.path()).expect("written");
         };
-        assert_eq!(Label::all(folder.path()).expect("none"), []);
+        assert_eq!(HumanLabel::read_all(folder.path()).expect("none"), []);
         say("a", true, Some(true));
         say("b", true, Some(true));
         say("b", true, Some(false));
@@ -96,10 +96,10 @@ mod tests {
         say("d", false, Some(false));
         say("e", true, Some(true));
         say("e", true, None);
-        let mut file = File::options().append(true).open(folder.path().join(FILE)).expect("open");
+        let mut file = File::options().append(true).open(folder.path().join(LABELS_FILE)).expect("open");
         file.write_all(b"torn").expect("written");
-        let labels = Label::all(folder.path()).expect("labels");
+        let labels = HumanLabel::read_all(folder.path()).expect("labels");
         assert_eq!(labels.len(), 4);
-        assert_eq!(Label::table(&labels), [[1, 1], [1, 1]]);
+        assert_eq!(HumanLabel::agreement_table(&labels), [[1, 1], [1, 1]]);
     }
 }

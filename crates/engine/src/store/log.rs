@@ -3,7 +3,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::Scrubber;
-use practicum_core::event::{RunEvent, Sink};
+use practicum_core::event::{EventSink, RunEvent};
 
 /// The append-only record of a run: one line an event. Each line is written with one call, so
 /// that a kill leaves whole lines and at most one partial last one.
@@ -19,7 +19,7 @@ impl EventLog {
     }
 }
 
-impl Sink for EventLog {
+impl EventSink for EventLog {
     fn name(&self) -> &'static str {
         "the record"
     }
@@ -28,9 +28,9 @@ impl Sink for EventLog {
         true
     }
 
-    fn hear(&mut self, event: &RunEvent) -> std::io::Result<()> {
+    fn receive(&mut self, event: &RunEvent) -> std::io::Result<()> {
         let mut line = serde_json::to_vec(event)?;
-        if let Some(clean) = self.scrubber.bytes(&line) {
+        if let Some(clean) = self.scrubber.scrub_bytes(&line) {
             line = clean;
         }
         line.push(b'\n');

@@ -2,11 +2,11 @@ use std::path::Path;
 
 use practicum_core::model::Noise;
 
-const FILE: &str = ".practicum/noise.json";
+const NOISE_FILE: &str = ".practicum/noise.json";
 
 /// What is known of a project's noise. `None` if it was never measured.
 pub fn read_noise(project: &Path) -> Result<Option<Noise>, String> {
-    let path = project.join(FILE);
+    let path = project.join(NOISE_FILE);
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -17,7 +17,7 @@ pub fn read_noise(project: &Path) -> Result<Option<Noise>, String> {
 }
 
 /// Keeps what was measured now, and what was measured before of other cases.
-pub fn keep_noise(project: &Path, measured: &Noise) -> Result<(), String> {
+pub fn save_noise(project: &Path, measured: &Noise) -> Result<(), String> {
     let mut all = measured.clone();
     // What cannot be read is replaced: it was only ever a measurement.
     for known in read_noise(project).ok().flatten().map(|noise| noise.cases).unwrap_or_default() {
@@ -29,7 +29,7 @@ pub fn keep_noise(project: &Path, measured: &Noise) -> Result<(), String> {
             all.cases.push(known);
         }
     }
-    let path = project.join(FILE);
+    let path = project.join(NOISE_FILE);
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let bytes = serde_json::to_vec_pretty(&all).map_err(|error| told(&error))?;
     std::fs::write(&path, bytes).map_err(|error| told(&error))

@@ -7,7 +7,7 @@ use super::{EventLog, RunInfo, Scrubber, TrialChecks, TrialFacts};
 use practicum_core::model::{Summary, TrialId, TrialRecord};
 
 /// The folder in a run's record with the skills that were graded, each below its digest.
-pub const SKILLS: &str = "skills";
+pub const SKILLS_FOLDER: &str = "skills";
 
 /// The folder of one run: the truth about it.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    pub fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+    pub fn at_path(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self { path, error }
     }
@@ -43,7 +43,7 @@ impl RunDir {
     pub fn create(project: &Path, id: String) -> Result<Self, StoreError> {
         let home = project.join(".practicum");
         let runs = home.join("runs");
-        std::fs::create_dir_all(&runs).map_err(StoreError::at(&runs))?;
+        std::fs::create_dir_all(&runs).map_err(StoreError::at_path(&runs))?;
         let ignore = home.join(".gitignore");
         if !ignore.exists() {
             // Records hold what agents said; they are nobody's commit.
@@ -51,7 +51,7 @@ impl RunDir {
         }
         let path = runs.join(&id);
         let trials = path.join("trials");
-        std::fs::create_dir_all(&trials).map_err(StoreError::at(&trials))?;
+        std::fs::create_dir_all(&trials).map_err(StoreError::at_path(&trials))?;
         Ok(Self { path, id })
     }
 
@@ -144,25 +144,25 @@ impl RunDir {
     }
 
     /// The folder of one of its trials.
-    pub fn trial(&self, trial: &TrialId) -> PathBuf {
+    pub fn trial_folder(&self, trial: &TrialId) -> PathBuf {
         self.path.join("trials").join(trial.as_str())
     }
 
     /// How long it went on, from its beginning to the last line of its log.
-    pub fn went_on_for(&self) -> Duration {
+    pub fn run_duration(&self) -> Duration {
         let written = |name: &str| self.path.join(name).metadata().and_then(|file| file.modified()).ok();
         let ends = written("events.jsonl").zip(written("run.json"));
         ends.and_then(|(last, first)| last.duration_since(first).ok()).unwrap_or_default()
     }
 
     /// The folder of one of its probes.
-    pub fn probe(&self, probe: &TrialId) -> PathBuf {
+    pub fn probe_folder(&self, probe: &TrialId) -> PathBuf {
         self.path.join("probes").join(probe.as_str())
     }
 
-    pub fn log(&self, scrubber: Scrubber) -> Result<EventLog, StoreError> {
+    pub fn open_log(&self, scrubber: Scrubber) -> Result<EventLog, StoreError> {
         let path = self.path.join("events.jsonl");
-        EventLog::create(&path, scrubber).map_err(StoreError::at(&path))
+        EventLog::create(&path, scrubber).map_err(StoreError::at_path(&path))
     }
 
     pub fn write_info(&self, info: &RunInfo) -> Result<(), StoreError> {
@@ -174,19 +174,19 @@ impl RunDir {
     }
 
     /// Makes the folder of a trial. What an earlier, broken attempt left there goes.
-    pub fn open_trial(&self, trial: &TrialId) -> Result<PathBuf, StoreError> {
-        open(self.trial(trial))
+    pub fn create_trial_folder(&self, trial: &TrialId) -> Result<PathBuf, StoreError> {
+        create_empty_folder(self.trial_folder(trial))
     }
 
     /// The same for a probe.
-    pub fn open_probe(&self, probe: &TrialId) -> Result<PathBuf, StoreError> {
+    pub fn create_probe_folder(&self, probe: &TrialId) -> Result<PathBuf, StoreError> {
         let probes = self.path.join("probes");
-        std::fs::create_dir_all(&probes).map_err(StoreError::at(&probes))?;
-        open(self.probe(probe))
+        std::fs::create_dir_all(&probes).map_err(StoreError::at_path(&probes))?;
+        create_empty_folder(self.probe_folder(probe))
     }
 
     /// Keeps what a try left that is not the last: nothing that was paid for is thrown away.
-    pub fn set_aside(&self, folder: &Path) -> std::io::Result<()> {
+    pub fn set_aside_failed_try(&self, folder: &Path) -> std::io::Result<()> {
         let earlier = self.path.join("earlier");
         std::fs::create_dir_all(&earlier)?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -195,7 +195,7 @@ impl RunDir {
     }
 
     /// Completes a trial's folder: output, facts and checks, everything scrubbed of secrets.
-    pub fn close_trial(
+    pub fn complete_trial(
         &self,
         folder: &Path,
         record: &TrialRecord,
@@ -204,43 +204,44 @@ impl RunDir {
         scrubber: &Scrubber,
     ) -> Result<(), StoreError> {
         let path = folder.join("output.txt");
-        std::fs::write(&path, output).map_err(StoreError::at(&path))?;
+        std::fs::write(&path, output).map_err(StoreError::at_path(&path))?;
         let path = folder.join("transcript.jsonl");
-        let facts = facts.scrubbed(&path, scrubber).map_err(StoreError::at(&path))?;
+        let facts = facts.with_scrubbed_lengths(&path, scrubber).map_err(StoreError::at_path(&path))?;
         let path = folder.join("facts.json");
         let bytes = serde_json::to_vec(&facts).unwrap_or_default();
-        std::fs::write(&path, bytes).map_err(StoreError::at(&path))?;
+        std::fs::write(&path, bytes).map_err(StoreError::at_path(&path))?;
         write_checks(folder, record)?;
-        scrubber.folder(folder).map_err(StoreError::at(folder))
+        scrubber.scrub_folder(folder).map_err(StoreError::at_path(folder))
     }
 
     /// Writes a trial's record again.
     pub fn write_record(&self, record: &TrialRecord, scrubber: &Scrubber) -> Result<(), StoreError> {
-        let folder = self.trial(&record.trial);
+        let folder = self.trial_folder(&record.trial);
         write_checks(&folder, record)?;
         let path = folder.join("checks.json");
-        scrubber.file(&path).map_err(StoreError::at(&path))
+        scrubber.scrub_file(&path).map_err(StoreError::at_path(&path))
     }
 
     pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
         let path = self.path.join(name);
-        let bytes = serde_json::to_vec_pretty(value).map_err(|error| StoreError::at(&path)(error.into()))?;
+        let bytes =
+            serde_json::to_vec_pretty(value).map_err(|error| StoreError::at_path(&path)(error.into()))?;
         // Written aside and moved, so that a reader never sees half of it.
         let aside = self.path.join(format!(".{name}.new"));
-        std::fs::write(&aside, bytes).map_err(StoreError::at(&aside))?;
-        std::fs::rename(&aside, &path).map_err(StoreError::at(&path))
+        std::fs::write(&aside, bytes).map_err(StoreError::at_path(&aside))?;
+        std::fs::rename(&aside, &path).map_err(StoreError::at_path(&path))
     }
 }
 
 /// Makes a folder, empty whatever stood there.
-fn open(path: PathBuf) -> Result<PathBuf, StoreError> {
+fn create_empty_folder(path: PathBuf) -> Result<PathBuf, StoreError> {
     match std::fs::create_dir(&path) {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            std::fs::remove_dir_all(&path).map_err(StoreError::at(&path))?;
-            std::fs::create_dir(&path).map_err(StoreError::at(&path))?;
+            std::fs::remove_dir_all(&path).map_err(StoreError::at_path(&path))?;
+            std::fs::create_dir(&path).map_err(StoreError::at_path(&path))?;
         }
-        Err(error) => return Err(StoreError::at(&path)(error)),
+        Err(error) => return Err(StoreError::at_path(&path)(error)),
     }
     Ok(path)
 }
@@ -249,6 +250,6 @@ fn open(path: PathBuf) -> Result<PathBuf, StoreError> {
 fn write_checks(folder: &Path, record: &TrialRecord) -> Result<(), StoreError> {
     let (path, aside) = (folder.join("checks.json"), folder.join(".checks.json.new"));
     let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record }).unwrap_or_default();
-    std::fs::write(&aside, bytes).map_err(StoreError::at(&aside))?;
-    std::fs::rename(&aside, &path).map_err(StoreError::at(&path))
+    std::fs::write(&aside, bytes).map_err(StoreError::at_path(&aside))?;
+    std::fs::rename(&aside, &path).map_err(StoreError::at_path(&path))
 }

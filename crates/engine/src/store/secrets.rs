@@ -12,9 +12,9 @@ pub struct Scrubber {
 }
 
 /// Shorter values would be found by accident.
-const SHORTEST: usize = 8;
+const SHORTEST_SECRET: usize = 8;
 
-const CHUNK: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 const MASK: &[u8] = b"[secret]";
 
@@ -25,7 +25,8 @@ impl Scrubber {
         let secrets = environment
             .iter()
             .filter(|(name, value)| {
-                value.len() >= SHORTEST && telling.iter().any(|word| name.to_uppercase().contains(word))
+                value.len() >= SHORTEST_SECRET
+                    && telling.iter().any(|word| name.to_uppercase().contains(word))
             })
             .map(|(_, value)| value.as_bytes().to_vec())
             .collect();
@@ -33,23 +34,23 @@ impl Scrubber {
     }
 
     /// Also what a file of logins holds: every text in it that is too long to be anything else.
-    pub fn and_in(mut self, path: &Path) -> Self {
+    pub fn with_secrets_in_file(mut self, path: &Path) -> Self {
         let logins = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         if let Some(logins) = logins {
-            texts_in(&logins, &mut self.secrets);
+            collect_tokens(&logins, &mut self.secrets);
         }
         self
     }
 
-    pub fn text(&self, text: &str) -> String {
-        match self.bytes(text.as_bytes()) {
+    pub fn scrub_text(&self, text: &str) -> String {
+        match self.scrub_bytes(text.as_bytes()) {
             Some(clean) => String::from_utf8_lossy(&clean).into_owned(),
             None => text.to_owned(),
         }
     }
 
     /// The bytes without secrets, or `None` if there were none.
-    pub fn bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+    pub fn scrub_bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut clean: Option<Vec<u8>> = None;
         for secret in &self.secrets {
             let from = clean.as_deref().unwrap_or(bytes);
@@ -61,32 +62,32 @@ impl Scrubber {
     }
 
     /// Scrubs a file in place.
-    pub fn file(&self, path: &Path) -> std::io::Result<()> {
+    pub fn scrub_file(&self, path: &Path) -> std::io::Result<()> {
         if self.secrets.is_empty() {
             return Ok(());
         }
-        if !self.is_in_file(path)? {
+        if !self.file_has_secret(path)? {
             return Ok(());
         }
-        match self.bytes(&std::fs::read(path)?) {
+        match self.scrub_bytes(&std::fs::read(path)?) {
             Some(clean) => std::fs::write(path, clean),
             None => Ok(()),
         }
     }
 
     /// Whether a secret is in a file. One that is not there has none.
-    pub fn is_in_file(&self, path: &Path) -> std::io::Result<bool> {
+    pub fn file_has_secret(&self, path: &Path) -> std::io::Result<bool> {
         match std::fs::File::open(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            file => self.is_in(file?),
+            file => self.stream_has_secret(file?),
         }
     }
 
     /// Whether a secret is in a stream, of which only a part is held at a time: hardly any file has
     /// one, and some are large.
-    fn is_in(&self, mut stream: impl Read) -> std::io::Result<bool> {
+    fn stream_has_secret(&self, mut stream: impl Read) -> std::io::Result<bool> {
         let overlap = self.secrets.iter().map(Vec::len).max().unwrap_or(1) - 1;
-        let mut buffer = vec![0; CHUNK + overlap];
+        let mut buffer = vec![0; CHUNK_BYTES + overlap];
         let mut held = 0;
         loop {
             let count = stream.read(&mut buffer[held..])?;
@@ -106,15 +107,15 @@ impl Scrubber {
     }
 
     /// Scrubs every file below a folder.
-    pub fn folder(&self, folder: &Path) -> std::io::Result<()> {
+    pub fn scrub_folder(&self, folder: &Path) -> std::io::Result<()> {
         if self.secrets.is_empty() {
             return Ok(());
         }
         for entry in std::fs::read_dir(folder)?.flatten() {
             if entry.file_type()?.is_dir() {
-                self.folder(&entry.path())?;
+                self.scrub_folder(&entry.path())?;
             } else {
-                self.file(&entry.path())?;
+                self.scrub_file(&entry.path())?;
             }
         }
         Ok(())
@@ -124,11 +125,11 @@ impl Scrubber {
 /// A name or a scope is shorter than a token.
 const SHORTEST_TOKEN: usize = 20;
 
-fn texts_in(value: &Value, secrets: &mut Vec<Vec<u8>>) {
+fn collect_tokens(value: &Value, secrets: &mut Vec<Vec<u8>>) {
     match value {
         Value::String(text) if text.len() >= SHORTEST_TOKEN => secrets.push(text.as_bytes().to_vec()),
-        Value::Array(items) => items.iter().for_each(|item| texts_in(item, secrets)),
-        Value::Object(entries) => entries.values().for_each(|value| texts_in(value, secrets)),
+        Value::Array(items) => items.iter().for_each(|item| collect_tokens(item, secrets)),
+        Value::Object(entries) => entries.values().for_each(|value| collect_tokens(value, secrets)),
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -177,7 +178,7 @@ mod tests {
             ("ssk-ant-123456", "s[secret]"),
             ("/usr/bin:/bin short", "/usr/bin:/bin short"),
         ] {
-            assert_eq!(scrubber.text(text), expected);
+            assert_eq!(scrubber.scrub_text(text), expected);
         }
     }
 
@@ -187,14 +188,14 @@ mod tests {
             Scrubber { secrets: vec![b"sk-ant-123456".to_vec(), b"longer-than-the-other".to_vec()] };
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("f");
-        for before in (CHUNK - 40)..(CHUNK + 40) {
+        for before in (CHUNK_BYTES - 40)..(CHUNK_BYTES + 40) {
             std::fs::write(&path, format!("{}sk-ant-123456 end", "s".repeat(before))).expect("written");
-            scrubber.file(&path).expect("scrubbed");
+            scrubber.scrub_file(&path).expect("scrubbed");
             let text = std::fs::read_to_string(&path).expect("kept");
             assert!(text.ends_with("s[secret] end"), "{before}");
         }
         std::fs::write(&path, "sk-ant-12345").expect("written");
-        scrubber.file(&path).expect("scrubbed");
+        scrubber.scrub_file(&path).expect("scrubbed");
         assert_eq!(std::fs::read_to_string(&path).expect("kept"), "sk-ant-12345");
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::records::tells_of_a_finished_trial;
+use super::records::is_trial_finished_event;
 use practicum_core::event::RunEvent;
 use practicum_core::model::{CaseSummary, Condition, TrialId, TrialRecord};
 
@@ -15,27 +15,27 @@ use practicum_core::model::{CaseSummary, Condition, TrialId, TrialRecord};
 #[derive(Debug)]
 pub struct StoredTrials {
     log: File,
-    cases: HashMap<CaseKey, Vec<Place>>,
+    cases: HashMap<StoredCaseKey, Vec<RecordPosition>>,
 }
 
-type CaseKey = (String, String, Condition);
+type StoredCaseKey = (String, String, Condition);
 
 #[derive(Debug)]
-struct Place {
+struct RecordPosition {
     trial: TrialId,
     attempt: u32,
-    from: u64,
+    offset: u64,
     length: usize,
 }
 
 /// As much of a record as tells whose it is.
 #[derive(Deserialize)]
-struct Line {
-    record: Whose,
+struct RecordLine {
+    record: RecordIdentity,
 }
 
 #[derive(Deserialize)]
-struct Whose {
+struct RecordIdentity {
     trial: TrialId,
     suite: String,
     case: String,
@@ -46,7 +46,7 @@ struct Whose {
 impl StoredTrials {
     pub fn open(run: &Path) -> std::io::Result<Self> {
         let log = File::open(run.join("events.jsonl"))?;
-        let mut cases: HashMap<CaseKey, Vec<Place>> = HashMap::new();
+        let mut cases: HashMap<StoredCaseKey, Vec<RecordPosition>> = HashMap::new();
         let mut lines = BufReader::new(&log);
         let (mut line, mut from) = (Vec::new(), 0);
         loop {
@@ -56,14 +56,14 @@ impl StoredTrials {
                 break;
             }
             // A line that a kill cut short is no record.
-            if tells_of_a_finished_trial(&line)
-                && let Ok(Line { record: Whose { trial, suite, case, condition, attempt } }) =
+            if is_trial_finished_event(&line)
+                && let Ok(RecordLine { record: RecordIdentity { trial, suite, case, condition, attempt } }) =
                     serde_json::from_slice(&line)
             {
                 let places = cases.entry((suite, case, condition)).or_default();
                 // The last of each trial counts.
                 places.retain(|place| place.trial != trial);
-                places.push(Place { trial, attempt, from, length });
+                places.push(RecordPosition { trial, attempt, offset: from, length });
             }
             from += length as u64;
         }
@@ -74,15 +74,15 @@ impl StoredTrials {
     }
 
     /// The trials of a case under its condition, in the order of their attempts.
-    pub fn of_case(&self, case: &CaseSummary) -> impl Iterator<Item = std::io::Result<TrialRecord>> {
+    pub fn trials_of_case(&self, case: &CaseSummary) -> impl Iterator<Item = std::io::Result<TrialRecord>> {
         let key = case.condition().map(|condition| (case.suite.clone(), case.id.clone(), condition));
         let places = key.and_then(|key| self.cases.get(&key)).map(Vec::as_slice).unwrap_or_default();
         places.iter().map(|place| self.read(place))
     }
 
-    fn read(&self, place: &Place) -> std::io::Result<TrialRecord> {
+    fn read(&self, place: &RecordPosition) -> std::io::Result<TrialRecord> {
         let mut line = vec![0; place.length];
-        self.log.read_exact_at(&mut line, place.from)?;
+        self.log.read_exact_at(&mut line, place.offset)?;
         match serde_json::from_slice(&line)? {
             RunEvent::TrialFinished { record } => Ok(*record),
             RunEvent::RunStarted { .. }

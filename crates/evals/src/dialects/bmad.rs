@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::reading::{self, Hint, Ids, Kept, Triggers, slug};
-use super::told_apart::{self, Format};
-use super::{Dialect, Fit, Place, Raised};
+use super::reading::{self, SkillHint, TriggerReader, UniqueIds, UnusedKeys, slug};
+use super::recognition::{self, ForeignFormat};
+use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit};
 use practicum_core::model::{
-    Base, Case, Check, Diagnostics, Fixture, Ratio, RelPath, Room, RunPolicy, SkillName, SkillRef, Suite,
+    Case, Check, Diagnostics, Fixture, Ratio, RelPath, RunPolicy, SkillRef, StagedSkillName, Suite,
+    WorkspaceBase, WorkspaceSpec,
 };
-use practicum_core::tree::{Data, Node, Object, Source, read_bounded, wrong_type};
+use practicum_core::tree::{NodeData, ObjectReader, SourceFile, TreeNode, read_bounded, report_wrong_type};
 
-mod raise;
+mod export;
 mod schema;
 
 pub struct Bmad;
@@ -21,10 +22,10 @@ pub struct Bmad;
 const NAME: &str = "bmad";
 
 /// How long an eval may take when nobody says.
-const TIMEOUT: Duration = Duration::from_secs(600);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The longest time an eval may ask for, in seconds: a week, as everywhere.
-const LONGEST: i64 = 7 * 24 * 3600;
+const LONGEST_TIMEOUT: i64 = 7 * 24 * 3600;
 
 impl Dialect for Bmad {
     fn name(&self) -> &'static str {
@@ -35,90 +36,100 @@ impl Dialect for Bmad {
         true
     }
 
-    fn recognise(&self, source: &Source) -> Fit {
-        told_apart::fit(source, Format::Bmad)
+    fn recognise(&self, source: &SourceFile) -> FormatFit {
+        recognition::fit_for(source, ForeignFormat::Bmad)
     }
 
     fn schema(&self) -> Value {
         schema::schema()
     }
 
-    fn raise(&self, suite: &Suite, folder: &Path) -> Raised {
-        raise::raise(suite, folder)
+    fn export_suite(&self, suite: &Suite, folder: &Path) -> ExportedSuite {
+        export::export_suite(suite, folder)
     }
 
-    fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
+    fn lower(
+        &self,
+        source: &SourceFile,
+        place: &EvalFileLocation,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Suite> {
         match &source.root.data {
-            Data::List(items) if is_trigger_set(items, source) => {
-                Some(triggers(items, source, place, diagnostics))
+            NodeData::List(items) if is_trigger_set(items, source) => {
+                Some(read_triggers(items, source, place, diagnostics))
             }
-            Data::List(items) => {
-                Some(Reader::new(source, place, None, diagnostics).suite(items, diagnostics))
+            NodeData::List(items) => {
+                Some(BmadReader::new(source, place, None, diagnostics).read_suite(items, diagnostics))
             }
-            Data::Map(_)
+            NodeData::Map(_)
                 if !["evals", "cases"].iter().any(|key| source.root.has(key))
-                    && told_apart::is_named_triggers(source) =>
+                    && recognition::is_named_triggers(source) =>
             {
                 reading::refuse_mapped_triggers(&source.root, diagnostics);
                 None
             }
             _ => {
-                let mut file = Object::new(&source.root, "the file", diagnostics)?;
-                let hint = skill_name(&mut file, diagnostics);
-                let key = reading::one_key(&mut file, ["evals", "cases"], diagnostics);
+                let mut file = ObjectReader::new(&source.root, "the file", diagnostics)?;
+                let hint = read_skill_hint(&mut file, diagnostics);
+                let key = reading::pick_key(&mut file, ["evals", "cases"], diagnostics);
                 let evals = file.list(key, diagnostics);
-                if file.given(key).is_none() {
-                    file.missing(key, diagnostics);
+                if file.get_non_null(key).is_none() {
+                    file.report_missing(key, diagnostics);
                 }
-                let mut reader = Reader::new(source, place, hint, diagnostics);
-                let meta = reader.kept.rest(&file, "the file", diagnostics);
-                Some(Suite { meta, ..reader.suite(evals?, diagnostics) })
+                let mut reader = BmadReader::new(source, place, hint, diagnostics);
+                let meta = reader.unused_keys.collect_unused(&file, "the file", diagnostics);
+                Some(Suite { meta, ..reader.read_suite(evals?, diagnostics) })
             }
         }
     }
 }
 
 /// A list is of queries if one looks so, or if it is named so and looks like nothing else.
-fn is_trigger_set(items: &[Node], source: &Source) -> bool {
+fn is_trigger_set(items: &[TreeNode], source: &SourceFile) -> bool {
     let of_evals = items.iter().any(|item| ["input", "rubric", "prompt"].iter().any(|key| item.has(key)));
-    reading::are_triggers(items) || items.is_empty() || told_apart::is_named_triggers(source) && !of_evals
+    reading::are_triggers(items) || items.is_empty() || recognition::is_named_triggers(source) && !of_evals
 }
 
 /// What the file calls its skill. Documentation only, so it may be anything, and a help when the
 /// place does not tell.
-fn skill_name<'n>(file: &mut Object<'n>, diagnostics: &mut Diagnostics) -> Option<Hint<'n>> {
-    let node = file.given("skill_name")?;
+fn read_skill_hint<'n>(file: &mut ObjectReader<'n>, diagnostics: &mut Diagnostics) -> Option<SkillHint<'n>> {
+    let node = file.get_non_null("skill_name")?;
     match node.as_text() {
         Some(name) if !name.trim().is_empty() => {
-            Some(Hint { name: name.trim(), span: node.span, decides: false })
+            Some(SkillHint { name: name.trim(), span: node.span, is_decisive: false })
         }
         Some(_) => None,
         None => {
-            wrong_type(node, "skill_name", "text", diagnostics);
+            report_wrong_type(node, "skill_name", "text", diagnostics);
             None
         }
     }
 }
 
 /// What every eval of a file shares.
-struct Reader<'s> {
-    source: &'s Source,
+struct BmadReader<'s> {
+    source: &'s SourceFile,
     project: PathBuf,
     skill: SkillRef,
-    files: reading::Files,
-    ids: Ids,
-    kept: Kept,
+    files: reading::FixtureFolders,
+    ids: UniqueIds,
+    unused_keys: UnusedKeys,
 }
 
-impl<'s> Reader<'s> {
-    fn new(source: &'s Source, place: &Place, hint: Option<Hint<'_>>, diagnostics: &mut Diagnostics) -> Self {
+impl<'s> BmadReader<'s> {
+    fn new(
+        source: &'s SourceFile,
+        place: &EvalFileLocation,
+        hint: Option<SkillHint<'_>>,
+        diagnostics: &mut Diagnostics,
+    ) -> Self {
         let folder = source.folder();
         let skill = reading::skill_beside(folder, place, hint, diagnostics);
         let own = folder.file_name().map(|name| name.to_string_lossy().into_owned());
         let names = [Some(skill.name.clone()), hint.map(|hint| hint.name.to_owned()), own];
-        let files = reading::Files {
+        let files = reading::FixtureFolders {
             roots: vec![place.project.clone(), folder.to_owned()],
-            below: Some(reading::Below {
+            own_folder: Some(reading::FolderPrefix {
                 folder: folder.to_owned(),
                 names: names.into_iter().flatten().collect(),
             }),
@@ -128,12 +139,12 @@ impl<'s> Reader<'s> {
             project: place.project.clone(),
             skill,
             files,
-            ids: Ids::default(),
-            kept: Kept::with_silent_underscores(),
+            ids: UniqueIds::default(),
+            unused_keys: UnusedKeys::with_silent_underscores(),
         }
     }
 
-    fn suite(mut self, evals: &[Node], diagnostics: &mut Diagnostics) -> Suite {
+    fn read_suite(mut self, evals: &[TreeNode], diagnostics: &mut Diagnostics) -> Suite {
         if evals.is_empty() {
             diagnostics.error(
                 "no-cases",
@@ -141,23 +152,27 @@ impl<'s> Reader<'s> {
                 "there are no evals; a suite without cases proves nothing",
             );
         }
-        let cases: Vec<Case> = evals.iter().filter_map(|node| self.eval(node, diagnostics)).collect();
+        let cases: Vec<Case> = evals.iter().filter_map(|node| self.read_eval(node, diagnostics)).collect();
         // Where something is wrong with an eval, its id may be what the overlay is called by.
         if cases.len() == evals.len() && self.source.folder() != self.project {
-            warn_of_unused_overlays(self.source, &cases, diagnostics);
+            warn_about_unused_overlays(self.source, &cases, diagnostics);
         }
         Suite {
-            rivals: reading::expected_beside(&cases, &self.skill, diagnostics),
+            rivals: reading::other_expected_skills(&cases, &self.skill, diagnostics),
             cases,
-            defaults: RunPolicy { repeat: Some(1), timeout: Some(TIMEOUT), ..RunPolicy::default() },
+            format_defaults: RunPolicy {
+                repeat: Some(1),
+                timeout: Some(DEFAULT_TIMEOUT),
+                ..RunPolicy::default()
+            },
             gates: reading::all_cases_pass(),
             skills: vec![self.skill.clone()],
             ..reading::blank_suite(NAME, self.source, reading::suite_name(&self.skill.name, self.source))
         }
     }
 
-    fn eval(&mut self, node: &Node, diagnostics: &mut Diagnostics) -> Option<Case> {
-        let mut eval = Object::new(node, "an eval", diagnostics)?;
+    fn read_eval(&mut self, node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Case> {
+        let mut eval = ObjectReader::new(node, "an eval", diagnostics)?;
         // The newer shape speaks of input and rubric, and may leave out the id.
         let newer = node.has("input") || node.has("rubric");
         let prompt = reading::either_text(
@@ -167,22 +182,23 @@ impl<'s> Reader<'s> {
         );
         let prefix = eval.text("state_prefix", diagnostics).filter(|prefix| !prefix.trim().is_empty());
         let id = match prompt {
-            Some(prompt) if newer && eval.given("id").is_none() => {
-                Some(self.ids.derive(&slug(prompt, "case")))
+            Some(prompt) if newer && eval.get_non_null("id").is_none() => {
+                Some(self.ids.make_unique(&slug(prompt, "case")))
             }
-            _ => self.ids.given(&mut eval, diagnostics),
+            _ => self.ids.read_id(&mut eval, diagnostics),
         };
         let context = eval.text("expected_output", diagnostics).map(str::to_owned);
-        let files = reading::fixtures(&mut eval, &self.files, diagnostics);
+        let files = reading::read_fixtures(&mut eval, &self.files, diagnostics);
         let activation =
             reading::expected_activation(&mut eval, std::slice::from_ref(&self.skill.name), diagnostics);
         let mut checks = activation.checks;
-        checks.extend(expectations(&mut eval, newer, activation.given, diagnostics));
-        let timeout = eval.int("timeout", 1, LONGEST, diagnostics).and_then(|n| u64::try_from(n).ok());
-        let meta = self.kept.rest(&eval, "an eval", diagnostics);
+        checks.extend(read_expectations(&mut eval, newer, activation.is_given, diagnostics));
+        let timeout =
+            eval.int("timeout", 1, LONGEST_TIMEOUT, diagnostics).and_then(|n| u64::try_from(n).ok());
+        let meta = self.unused_keys.collect_unused(&eval, "an eval", diagnostics);
         let (id, prompt) = (id?, prompt?);
         Some(Case {
-            room: room(self.source.folder(), &id, files),
+            workspace: workspace_for_eval(self.source.folder(), &id, files),
             checks,
             context: context.filter(|context| !context.trim().is_empty()),
             timeout: timeout.map(Duration::from_secs),
@@ -199,26 +215,29 @@ impl<'s> Reader<'s> {
 }
 
 /// The project, then the overlays for every eval, then the one for this eval.
-fn room(folder: &Path, id: &str, files: Vec<Fixture>) -> Room {
+fn workspace_for_eval(folder: &Path, id: &str, files: Vec<Fixture>) -> WorkspaceSpec {
     let mut overlays = base_overlays(folder);
-    let own = RelPath::new(id).map(|id| id.under(folder).join("setup"));
+    let own = RelPath::new(id).map(|id| id.join_to(folder).join("setup"));
     overlays.extend(own.filter(|overlay| overlay.is_dir()));
-    Room { base: Base::Project, overlays, files, ..Room::default() }
+    WorkspaceSpec { base: WorkspaceBase::Project, overlays, files, ..WorkspaceSpec::default() }
 }
 
 /// A larger file beside an eval file is not looked through.
-const LARGEST_BESIDE: u64 = 1024 * 1024;
+const LARGEST_FILE_BESIDE: u64 = 1024 * 1024;
 
 /// Warns of what seems to be an overlay beside an eval file and is laid into no workspace.
-fn warn_of_unused_overlays(source: &Source, cases: &[Case], diagnostics: &mut Diagnostics) {
+fn warn_about_unused_overlays(source: &SourceFile, cases: &[Case], diagnostics: &mut Diagnostics) {
     let Ok(entries) = std::fs::read_dir(source.folder()) else { return };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     // An eval file beside this one may have the eval that an overlay is called by.
     let is_other =
         |path: &&PathBuf| **path != source.path && path.extension().is_some_and(|end| end == "json");
-    let others: Vec<Vec<u8>> =
-        paths.iter().filter(is_other).filter_map(|path| read_bounded(path, LARGEST_BESIDE).ok()).collect();
+    let others: Vec<Vec<u8>> = paths
+        .iter()
+        .filter(is_other)
+        .filter_map(|path| read_bounded(path, LARGEST_FILE_BESIDE).ok())
+        .collect();
     let is_named_elsewhere = |id: &str| {
         let quoted = format!("\"{id}\"");
         others.iter().any(|text| String::from_utf8_lossy(text).contains(&quoted))
@@ -270,66 +289,71 @@ pub(super) fn base_overlays(folder: &Path) -> Vec<PathBuf> {
 /// Whether a folder called `setup` is no overlay but holds the evals of a skill that is called so. An overlay may
 /// hold a file that is called like evals, too, so there must be that skill.
 fn are_evals_of_skill(overlay: &Path, project: &Path) -> bool {
-    let mut names = ["evals.json", "cases.json"].iter().chain(&told_apart::TRIGGER_FILES);
+    let mut names = ["evals.json", "cases.json"].iter().chain(&recognition::TRIGGER_FILES);
     names.any(|name| overlay.join(name).is_file()) && reading::has_skill("setup", overlay, project)
 }
 
 /// One judged check for each expectation. Their ids come from their words, so that an expectation
 /// added above does not rename the ones below.
 /// They may be missing where the eval says whether the skill must be activated.
-fn expectations(
-    eval: &mut Object<'_>,
+fn read_expectations(
+    eval: &mut ObjectReader<'_>,
     newer: bool,
     may_be_missing: bool,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Check> {
     let keys = if newer { ["rubric", "expectations"] } else { ["expectations", "rubric"] };
-    let key = reading::one_key(eval, keys, diagnostics);
-    let Some(node) = eval.given(key) else {
+    let key = reading::pick_key(eval, keys, diagnostics);
+    let Some(node) = eval.get_non_null(key) else {
         if !may_be_missing {
-            eval.missing(key, diagnostics);
+            eval.report_missing(key, diagnostics);
         }
         return Vec::new();
     };
     let Some(texts) = eval.texts(key, diagnostics) else { return Vec::new() };
-    if node.as_list().is_some_and(<[Node]>::is_empty) && !may_be_missing {
-        diagnostics.error_help(
+    if node.as_list().is_some_and(<[TreeNode]>::is_empty) && !may_be_missing {
+        diagnostics.error_with_help(
             "no-checks",
             node.span,
             "this eval expects nothing, so a do-nothing agent would pass it",
             format!("say what must be true afterwards in \"{key}\""),
         );
     }
-    let mut ids = Ids::default();
+    let mut ids = UniqueIds::default();
     let mut checks = Vec::new();
     for (text, span) in texts {
         if text.trim().is_empty() {
             diagnostics.error("empty-text", span, "an expectation must not be blank");
         } else {
-            checks.push(reading::judged(ids.derive(&slug(text, "expectation")), text));
+            checks.push(reading::judged_check(ids.make_unique(&slug(text, "expectation")), text));
         }
     }
     checks
 }
 
 /// Queries in a room that holds nothing but the overlays for every eval and the skill under a name of its own.
-fn triggers(items: &[Node], source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Suite {
+fn read_triggers(
+    items: &[TreeNode],
+    source: &SourceFile,
+    place: &EvalFileLocation,
+    diagnostics: &mut Diagnostics,
+) -> Suite {
     let folder = source.folder();
     let skill = reading::skill_beside(folder, place, None, diagnostics);
-    let room = Room {
-        base: Base::Empty,
+    let room = WorkspaceSpec {
+        base: WorkspaceBase::Empty,
         overlays: base_overlays(folder),
-        skill: SkillName::Alias,
-        ..Room::default()
+        skill_name: StagedSkillName::Alias,
+        ..WorkspaceSpec::default()
     };
-    let mut kept = Kept::with_silent_underscores();
-    let triggers = Triggers { skill: &skill.name, room: &room };
-    let cases = triggers.cases(items, &mut kept, diagnostics);
+    let mut kept = UnusedKeys::with_silent_underscores();
+    let triggers = TriggerReader { skill: &skill.name, workspace: &room };
+    let cases = triggers.read_cases(items, &mut kept, diagnostics);
     Suite {
         cases,
-        defaults: RunPolicy {
+        format_defaults: RunPolicy {
             repeat: Some(reading::TRIGGER_RUNS),
-            timeout: Some(TIMEOUT),
+            timeout: Some(DEFAULT_TIMEOUT),
             trigger_threshold: Ratio::new(reading::TRIGGER_THRESHOLD),
             ..RunPolicy::default()
         },
@@ -343,10 +367,10 @@ fn triggers(items: &[Node], source: &Source, place: &Place, diagnostics: &mut Di
 mod tests {
     use super::*;
     use crate::dialects::testing;
-    use practicum_core::model::{CheckKind, Stimulus};
+    use practicum_core::model::{CasePrompt, CheckKind};
 
     fn check(text: &str, expected: &[&str]) -> Option<Suite> {
-        testing::check(&Bmad, "evals.json", text, expected)
+        testing::check_diagnostics(&Bmad, "evals.json", text, expected)
     }
 
     /// One eval with these entries beside a prompt and an expectation.
@@ -440,14 +464,14 @@ mod tests {
             let suite = check(text, &[]).expect("a suite");
             let [case] = suite.cases.as_slice() else { panic!("one case") };
             assert_eq!(case.id, "A");
-            assert_eq!(case.stimulus, Stimulus::Turns(vec!["p".to_owned()]));
-            assert_eq!(case.room.base, Base::Project);
+            assert_eq!(case.prompt, CasePrompt::Turns(vec!["p".to_owned()]));
+            assert_eq!(case.workspace.base, WorkspaceBase::Project);
             let statements: Vec<&str> = case
                 .checks
                 .iter()
                 .filter_map(|check| match &check.kind {
                     CheckKind::Judged(judged) => Some(judged.statement.as_str()),
-                    CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
+                    CheckKind::Rule(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
                 })
                 .collect();
             assert_eq!(statements, ["e", "f"]);
@@ -497,13 +521,24 @@ mod tests {
             ("evals/files/own.md", "evals/group/s/files/own.md"),
             ("evals/group/s/top.md", "evals/group/s/top.md"),
         ] {
-            let source =
-                testing::parse(evals.join("evals.json"), &eval(&format!(r#", "files": ["{declared}"]"#)));
-            let place = Place { root: evals.clone(), project: root.to_owned(), plugins: None, skill: None };
-            let (suite, diagnostics) = testing::lower(&Bmad, &source, &place);
+            let source = testing::parse_source(
+                evals.join("evals.json"),
+                &eval(&format!(r#", "files": ["{declared}"]"#)),
+            );
+            let place = EvalFileLocation {
+                root: evals.clone(),
+                project: root.to_owned(),
+                plugins: None,
+                skill: None,
+            };
+            let (suite, diagnostics) = testing::lower_source(&Bmad, &source, &place);
             let suite = suite.expect("a suite");
-            let [file] = suite.cases[0].room.files.as_slice() else { panic!("one file for {declared}") };
-            assert_eq!((file.from.clone(), file.to.as_str()), (root.join(from), declared), "{diagnostics:?}");
+            let [file] = suite.cases[0].workspace.files.as_slice() else { panic!("one file for {declared}") };
+            assert_eq!(
+                (file.source.clone(), file.destination.as_str()),
+                (root.join(from), declared),
+                "{diagnostics:?}"
+            );
         }
     }
 
@@ -528,9 +563,10 @@ mod tests {
             ("files/all/secret.md", &["escaping-path"]),
         ] {
             let text = eval(&format!(r#", "files": ["{declared}"]"#));
-            let source = testing::parse(evals.join("evals.json"), &text);
-            let place = Place { root: evals.clone(), project: root.clone(), plugins: None, skill: None };
-            let (_, diagnostics) = testing::lower(&Bmad, &source, &place);
+            let source = testing::parse_source(evals.join("evals.json"), &text);
+            let place =
+                EvalFileLocation { root: evals.clone(), project: root.clone(), plugins: None, skill: None };
+            let (_, diagnostics) = testing::lower_source(&Bmad, &source, &place);
             let codes: Vec<&str> =
                 diagnostics.iter().map(|said| said.code).filter(|code| *code != "skill-not-found").collect();
             assert_eq!(codes, expected, "{declared}");

@@ -1,16 +1,16 @@
 //! clauditor: `<skill>.eval.json` beside the skill or command it is about.
 
 mod assertions;
+mod export;
 mod files;
 mod grading;
 mod keys;
 mod policy;
-mod raise;
 mod schema;
 #[cfg(test)]
 mod tests;
 mod triggers;
-mod unused;
+mod unused_spec_keys;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -18,66 +18,71 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use self::grading::{Thresholds, Variance};
-use self::unused::Unused;
-use super::reading::{Ids, all_cases_pass, blank_case, blank_suite, tell_missing};
-use super::told_apart::{self, Format};
-use super::{Dialect, Fit, Place, Raised};
+use self::grading::{ClauditorThresholds, VarianceSettings};
+use self::unused_spec_keys::UnusedSpecKeys;
+use super::reading::{UniqueIds, all_cases_pass, blank_case, blank_suite, report_missing_skill};
+use super::recognition::{self, ForeignFormat};
+use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit};
 use practicum_core::model::{
-    Base, Case, Check, CheckKind, Diagnostics, Fixture, Gate, GateName, LooksAt, Need, PassRule, Ratio,
-    RelPath, Room, RunPolicy, SkillRef, Stimulus, Suite,
+    Case, CasePrompt, Check, CheckKind, CheckNeed, CheckTarget, Diagnostics, Fixture, Gate, GateName,
+    PassRule, Ratio, RelPath, RunPolicy, SkillRef, Suite, WorkspaceBase, WorkspaceSpec,
 };
-use practicum_core::tree::{Object, Source};
+use practicum_core::tree::{ObjectReader, SourceFile};
 use practicum_skills::skill::{SKILL_FILE, Skill};
 
 pub struct Clauditor;
 
 const NAME: &str = "clauditor";
 
-const TIMEOUT: Duration = Duration::from_secs(300);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl Dialect for Clauditor {
     fn name(&self) -> &'static str {
         NAME
     }
 
-    fn recognise(&self, source: &Source) -> Fit {
-        told_apart::fit(source, Format::Clauditor)
+    fn recognise(&self, source: &SourceFile) -> FormatFit {
+        recognition::fit_for(source, ForeignFormat::Clauditor)
     }
 
-    fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
-        let mut spec = Object::new(&source.root, "an eval spec", diagnostics)?;
-        let name = keys::filled_text(&mut spec, "skill_name", diagnostics)
-            .map_or_else(|| default_name(&source.path), str::to_owned);
+    fn lower(
+        &self,
+        source: &SourceFile,
+        place: &EvalFileLocation,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Suite> {
+        let mut spec = ObjectReader::new(&source.root, "an eval spec", diagnostics)?;
+        let name = keys::read_filled_text(&mut spec, "skill_name", diagnostics)
+            .map_or_else(|| default_skill_name(&source.path), str::to_owned);
         let description = spec.text("description", diagnostics).map(str::to_owned);
-        let mut unused = Unused::default();
-        let invoked = Invoked::read(&mut spec, source.folder(), &mut unused, diagnostics);
-        let graded = invoked.graded;
-        let variance = grading::variance(&mut spec, &mut unused, diagnostics);
-        let queries = triggers::queries(&mut spec, &mut unused, diagnostics);
-        let (run, judge) = policy::policies(&mut spec, variance.as_ref(), diagnostics);
-        invoked.note_unused(queries.is_empty(), &mut spec, &mut unused, diagnostics);
-        let mut ids = Ids::default();
+        let mut unused = UnusedSpecKeys::default();
+        let invoked = InvocationSpec::read(&mut spec, source.folder(), &mut unused, diagnostics);
+        let graded = invoked.thresholds;
+        let variance = grading::read_variance(&mut spec, &mut unused, diagnostics);
+        let queries = triggers::read_queries(&mut spec, &mut unused, diagnostics);
+        let (run, judge) = policy::read_policies(&mut spec, variance.as_ref(), diagnostics);
+        invoked.keep_unused_keys(queries.is_empty(), &mut spec, &mut unused, diagnostics);
+        let mut ids = UniqueIds::default();
         let mut cases = Vec::new();
         // Where there are queries to ask, an invocation that nothing checks would only cost something.
-        let parts = Parts {
+        let parts = SpecParts {
             is_invoked: !invoked.checks.is_empty() || queries.is_empty(),
-            has_required: invoked.checks.iter().any(|check| check.need == Need::Required),
+            has_required: invoked.checks.iter().any(|check| check.need == CheckNeed::Required),
             has_queries: !queries.is_empty(),
         };
         if parts.is_invoked {
-            cases.push(invoked.case(ids.derive(&name)));
+            cases.push(invoked.into_case(ids.make_unique(&name)));
         }
-        cases.extend(triggers::cases(&queries, &name, &mut ids));
-        unused.rest(&spec, "a spec", &[], diagnostics);
+        cases.extend(triggers::query_cases(&queries, &name, &mut ids));
+        unused.keep_rest(&spec, "a spec", &[], diagnostics);
         Some(Suite {
             description,
-            skills: vec![skill(source, place, &name, diagnostics)],
+            skills: vec![find_skill_or_warn(source, place, &name, diagnostics)],
             cases,
-            run,
-            defaults: defaults(),
-            judge,
-            gates: gates(graded.as_ref(), variance.as_ref(), parts),
+            run_policy: run,
+            format_defaults: default_run_policy(),
+            judge_policy: judge,
+            gates: gates_of_spec(graded.as_ref(), variance.as_ref(), parts),
             meta: unused.into_meta(),
             ..blank_suite(NAME, source, name)
         })
@@ -87,17 +92,17 @@ impl Dialect for Clauditor {
         schema::schema()
     }
 
-    fn raise(&self, suite: &Suite, folder: &Path) -> Raised {
-        raise::raise(suite, folder)
+    fn export_suite(&self, suite: &Suite, folder: &Path) -> ExportedSuite {
+        export::export_suite(suite, folder)
     }
 }
 
 /// What the format does where a spec is silent.
-fn defaults() -> RunPolicy {
+fn default_run_policy() -> RunPolicy {
     RunPolicy {
         // The format's own agents: claude, else codex.
         agents: vec!["auto".to_owned()],
-        timeout: Some(TIMEOUT),
+        timeout: Some(DEFAULT_TIMEOUT),
         repeat: Some(1),
         detect_questions: Some(true),
         ..RunPolicy::default()
@@ -105,46 +110,46 @@ fn defaults() -> RunPolicy {
 }
 
 /// What a spec says about running the skill by its own command.
-struct Invoked {
+struct InvocationSpec {
     args: String,
     inputs: Vec<Fixture>,
-    looks_at: LooksAt,
+    looks_at: CheckTarget,
     checks: Vec<Check>,
     /// Only where there are criteria.
-    graded: Option<Thresholds>,
+    thresholds: Option<ClauditorThresholds>,
 }
 
-impl Invoked {
+impl InvocationSpec {
     fn read(
-        spec: &mut Object<'_>,
+        spec: &mut ObjectReader<'_>,
         folder: &Path,
-        unused: &mut Unused,
+        unused: &mut UnusedSpecKeys,
         diagnostics: &mut Diagnostics,
     ) -> Self {
         let args = spec.text("test_args", diagnostics).unwrap_or_default().to_owned();
-        let inputs = files::inputs(spec, folder, diagnostics);
-        let looks_at = files::looks_at(spec, &inputs, diagnostics);
-        let mut entries = Entries { looks_at: &looks_at, ids: HashSet::new(), unused };
-        let mut checks = assertions::decode(spec, &mut entries, diagnostics);
-        let sections = grading::sections(spec, &mut entries, diagnostics);
-        let criteria = grading::criteria(spec, &mut entries, diagnostics);
+        let inputs = files::read_inputs(spec, folder, diagnostics);
+        let looks_at = files::read_looks_at(spec, &inputs, diagnostics);
+        let mut entries = SpecEntries { looks_at: &looks_at, ids: HashSet::new(), unused_keys: unused };
+        let mut checks = assertions::decode_assertions(spec, &mut entries, diagnostics);
+        let sections = grading::read_sections(spec, &mut entries, diagnostics);
+        let criteria = grading::read_criteria(spec, &mut entries, diagnostics);
         // A section without tiers asks nothing, so no model is asked about it alone.
         if sections.iter().any(|section| !section.tiers.is_empty()) {
             // All sections are one check, because one answer of a model decides them.
-            checks.push(entries.check(sections_id(&entries.ids), None, CheckKind::Sections(sections)));
+            checks.push(entries.build_check(sections_id(&entries.ids), None, CheckKind::Sections(sections)));
         }
         let any = !criteria.is_empty();
         checks.extend(criteria);
-        let graded = grading::thresholds(spec, any, unused, diagnostics);
-        Self { args, inputs, looks_at, checks, graded }
+        let graded = grading::read_thresholds(spec, any, unused, diagnostics);
+        Self { args, inputs, looks_at, checks, thresholds: graded }
     }
 
     /// Keeps the keys that decide nothing in this spec.
-    fn note_unused(
+    fn keep_unused_keys(
         &self,
         no_queries: bool,
-        spec: &mut Object<'_>,
-        unused: &mut Unused,
+        spec: &mut ObjectReader<'_>,
+        unused: &mut UnusedSpecKeys,
         diagnostics: &mut Diagnostics,
     ) {
         let (keys, why): (&[&'static str], &str) = match &self.looks_at {
@@ -155,47 +160,55 @@ impl Invoked {
                 &["test_args", "input_files", "output_file", "output_files"],
                 "there are trigger tests and no other checks",
             ),
-            LooksAt::File(_) => (&["output_files"], "\"output_file\" comes first"),
-            LooksAt::Output | LooksAt::AllText | LooksAt::WholeRun | LooksAt::Files(_) => (&[], ""),
+            CheckTarget::File(_) => (&["output_files"], "\"output_file\" comes first"),
+            CheckTarget::Output | CheckTarget::AllText | CheckTarget::WholeRun | CheckTarget::Files(_) => {
+                (&[], "")
+            }
         };
         for key in keys {
-            unused.key(spec, key, why, diagnostics);
+            unused.keep_key(spec, key, why, diagnostics);
         }
     }
 
-    fn case(self, id: String) -> Case {
-        let pass_when = match self.graded {
-            Some(Thresholds { pass_rate, mean_score }) => PassRule::Graded { pass_rate, mean_score },
+    fn into_case(self, id: String) -> Case {
+        let pass_when = match self.thresholds {
+            Some(ClauditorThresholds { pass_rate, mean_score }) => {
+                PassRule::JudgedThresholds { pass_rate, mean_score }
+            }
             None => PassRule::EveryRequiredCheck,
         };
         Case {
-            stimulus: Stimulus::SkillCommand { args: self.args },
-            room: Room { base: Base::Project, files: self.inputs, ..Room::default() },
+            prompt: CasePrompt::SkillCommand { args: self.args },
+            workspace: WorkspaceSpec {
+                base: WorkspaceBase::Project,
+                files: self.inputs,
+                ..WorkspaceSpec::default()
+            },
             checks: self.checks,
-            pass_when,
+            pass_rule: pass_when,
             ..blank_case(id, String::new())
         }
     }
 }
 
 /// What the assertions, fields and criteria of a spec share.
-struct Entries<'s> {
-    looks_at: &'s LooksAt,
+struct SpecEntries<'s> {
+    looks_at: &'s CheckTarget,
     /// Ids are one set across all three.
     ids: HashSet<String>,
-    unused: &'s mut Unused,
+    unused_keys: &'s mut UnusedSpecKeys,
 }
 
-impl Entries<'_> {
+impl SpecEntries<'_> {
     /// The entry's id if it is there, text, not empty and new.
-    fn id<'n>(
+    fn read_id<'n>(
         &mut self,
-        entry: &mut Object<'n>,
+        entry: &mut ObjectReader<'n>,
         what: &str,
         diagnostics: &mut Diagnostics,
     ) -> Option<&'n str> {
         let Some(node) = entry.get("id") else {
-            entry.missing("id", diagnostics);
+            entry.report_missing("id", diagnostics);
             return None;
         };
         let Some(id) = node.as_text().filter(|id| !id.is_empty()) else {
@@ -204,7 +217,7 @@ impl Entries<'_> {
             return None;
         };
         if !self.ids.insert(id.to_owned()) {
-            diagnostics.error_help(
+            diagnostics.error_with_help(
                 "duplicate-id",
                 node.span,
                 format!("another entry is already called \"{id}\""),
@@ -214,10 +227,11 @@ impl Entries<'_> {
         Some(id)
     }
 
-    fn check(&self, id: String, name: Option<&str>, kind: CheckKind) -> Check {
+    fn build_check(&self, id: String, name: Option<&str>, kind: CheckKind) -> Check {
         // One criterion may fail as long as the share and the mean of all hold.
-        let need = if matches!(kind, CheckKind::Judged(_)) { Need::Advisory } else { Need::Required };
-        Check { id, name: name.map(str::to_owned), need, looks_at: self.looks_at.clone(), kind }
+        let need =
+            if matches!(kind, CheckKind::Judged(_)) { CheckNeed::Advisory } else { CheckNeed::Required };
+        Check { id, name: name.map(str::to_owned), need, target: self.looks_at.clone(), kind }
     }
 }
 
@@ -228,7 +242,7 @@ fn sections_id(taken: &HashSet<String>) -> String {
 }
 
 /// `my-skill.eval.json` is about `my-skill`; a file that is named after no skill lies in its folder.
-fn default_name(path: &Path) -> String {
+fn default_skill_name(path: &Path) -> String {
     let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let name = match stem.strip_suffix(".eval") {
         Some(name) if !name.is_empty() => name.to_owned(),
@@ -240,18 +254,23 @@ fn default_name(path: &Path) -> String {
 }
 
 /// The skill that a spec is about. Not finding it is a warning, because `--skill` can still name it.
-fn skill(source: &Source, place: &Place, name: &str, diagnostics: &mut Diagnostics) -> SkillRef {
+fn find_skill_or_warn(
+    source: &SourceFile,
+    place: &EvalFileLocation,
+    name: &str,
+    diagnostics: &mut Diagnostics,
+) -> SkillRef {
     let path = place.skill.clone().or_else(|| find_skill(source, place, name));
     if let Some(Err(problem)) = path.as_deref().map(Skill::read) {
-        tell_missing(&problem, None, diagnostics);
+        report_missing_skill(&problem, None, diagnostics);
     }
     if path.is_none() {
         let beside = source.folder().display();
-        diagnostics.warning_help(
+        diagnostics.warning_with_help(
             "skill-not-found",
             None,
             format!("no skill {name} was found beside the spec in {beside} or in the project"),
-            match other_beside(source) {
+            match command_beside(source) {
                 Some((file, called)) => format!(
                     "{file} is there: the spec is about {name}, and the file is called {called}; correct \
                      \"skill_name\", or name the skill with --skill"
@@ -264,14 +283,14 @@ fn skill(source: &Source, place: &Place, name: &str, diagnostics: &mut Diagnosti
 }
 
 /// The command file that lies beside a spec and has the spec's own name: its name with and without the ending.
-fn other_beside(source: &Source) -> Option<(String, String)> {
+fn command_beside(source: &SourceFile) -> Option<(String, String)> {
     let stem = source.path.file_name()?.to_str()?.strip_suffix(".eval.json")?;
     let file = format!("{stem}.md");
     source.folder().join(&file).is_file().then(|| (file, stem.to_owned()))
 }
 
 /// The skill beside its spec: a folder's SKILL.md, a command file, or one of that name in the project.
-fn find_skill(source: &Source, place: &Place, name: &str) -> Option<PathBuf> {
+fn find_skill(source: &SourceFile, place: &EvalFileLocation, name: &str) -> Option<PathBuf> {
     RelPath::new(name)?;
     let folder = source.folder();
     let command = format!("{name}.md");
@@ -291,7 +310,7 @@ fn find_skill(source: &Source, place: &Place, name: &str) -> Option<PathBuf> {
 
 /// What a spec has that gates can be about.
 #[derive(Clone, Copy)]
-struct Parts {
+struct SpecParts {
     is_invoked: bool,
     /// Assertions or sections: they decide the exit code also where no stability is wanted, which every run
     /// would reach.
@@ -301,7 +320,11 @@ struct Parts {
 
 /// The gates of a spec. Stability is about the runs of the skill's own command; queries are asked once, and
 /// each must pass whatever the stability.
-fn gates(graded: Option<&Thresholds>, variance: Option<&Variance>, parts: Parts) -> Vec<Gate> {
+fn gates_of_spec(
+    graded: Option<&ClauditorThresholds>,
+    variance: Option<&VarianceSettings>,
+    parts: SpecParts,
+) -> Vec<Gate> {
     let variance = variance.filter(|_| parts.is_invoked);
     let any_stability = variance.is_some_and(|variance| variance.stability.get() <= 0.0);
     let all_pass = variance.is_none() || any_stability && parts.has_required;
@@ -312,7 +335,7 @@ fn gates(graded: Option<&Thresholds>, variance: Option<&Variance>, parts: Parts)
             gates.push(Gate { name: GateName::ActivationCasesPass, threshold: Ratio::ONE });
         }
     }
-    if let Some(Thresholds { pass_rate, mean_score }) = graded {
+    if let Some(ClauditorThresholds { pass_rate, mean_score }) = graded {
         gates.push(Gate { name: GateName::CriteriaPassRate, threshold: *pass_rate });
         gates.push(Gate { name: GateName::MeanScore, threshold: *mean_score });
     }

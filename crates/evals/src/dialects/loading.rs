@@ -2,20 +2,20 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
-use super::{DIALECTS, Dialect, Fit, Place};
-use practicum_core::model::{Case, Diagnostics, Lowered, Severity, Span, Suite};
-use practicum_core::tree::{self, Data, Node, Source, Syntax};
+use super::{DIALECTS, Dialect, EvalFileLocation, FormatFit};
+use practicum_core::model::{Case, Diagnostics, LoadedSuite, Severity, Span, Suite};
+use practicum_core::tree::{self, NodeData, SourceFile, SourceSyntax, TreeNode};
 
 /// A file after reading: what it says, and the text to show excerpts from.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LoadedFile {
     pub path: PathBuf,
     pub root: PathBuf,
     pub text: String,
     pub dialect: Option<&'static str>,
-    pub lowered: Lowered,
+    pub lowered: LoadedSuite,
     /// The suite without the cases that cannot be understood, where only those are wrong.
-    pub rest: Option<RestOfSuite>,
+    pub rest_of_suite: Option<RestOfSuite>,
     /// Whether the file surely holds no case at all.
     pub has_no_case: bool,
 }
@@ -25,39 +25,43 @@ pub struct Loaded {
 pub struct RestOfSuite {
     pub suite: Suite,
     /// The ids of the cases that were left out.
-    pub broken: Vec<String>,
+    pub broken_cases: Vec<String>,
 }
 
 /// Reads one eval file, in the given dialect or in the one that fits best.
-pub fn load(path: &Path, place: &Place, forced: Option<&'static dyn Dialect>) -> Loaded {
+pub fn load_eval_file(
+    path: &Path,
+    place: &EvalFileLocation,
+    forced: Option<&'static dyn Dialect>,
+) -> LoadedFile {
     let mut diagnostics = Diagnostics::default();
-    let (text, source) = Source::read(path, &mut diagnostics);
-    lowered(path, text, source, place, forced, diagnostics)
+    let (text, source) = SourceFile::read(path, &mut diagnostics);
+    lower_text(path, text, source, place, forced, diagnostics)
 }
 
 /// Reads a text as if it stood in a file.
-pub fn load_text(path: &Path, text: String, place: &Place) -> Loaded {
+pub fn load_text(path: &Path, text: String, place: &EvalFileLocation) -> LoadedFile {
     let mut diagnostics = Diagnostics::default();
-    let source = Source::parse(path, text.clone(), Syntax::of(path, &text), &mut diagnostics);
-    lowered(path, text, source, place, None, diagnostics)
+    let source = SourceFile::parse(path, text.clone(), SourceSyntax::detect(path, &text), &mut diagnostics);
+    lower_text(path, text, source, place, None, diagnostics)
 }
 
-fn lowered(
+fn lower_text(
     path: &Path,
     text: String,
-    source: Option<Source>,
-    place: &Place,
+    source: Option<SourceFile>,
+    place: &EvalFileLocation,
     forced: Option<&'static dyn Dialect>,
     diagnostics: Diagnostics,
-) -> Loaded {
-    let mut loaded = Loaded {
+) -> LoadedFile {
+    let mut loaded = LoadedFile {
         path: path.to_owned(),
         root: place.root.clone(),
         has_no_case: text.trim().is_empty(),
         text,
         dialect: None,
-        lowered: Lowered { suite: None, diagnostics },
-        rest: None,
+        lowered: LoadedSuite { suite: None, diagnostics },
+        rest_of_suite: None,
     };
     let Some(source) = source else { return loaded };
     loaded.has_no_case |= has_no_case(&source.root);
@@ -66,7 +70,7 @@ fn lowered(
     loaded.dialect = Some(dialect.name());
     let suite = dialect.lower(&source, place, diagnostics);
     if diagnostics.has_errors() {
-        loaded.rest = without_broken_cases(source, dialect, place, diagnostics);
+        loaded.rest_of_suite = without_broken_cases(source, dialect, place, diagnostics);
         return loaded;
     }
     loaded.lowered.suite = suite;
@@ -76,9 +80,9 @@ fn lowered(
 /// Reads a file again without the cases that have errors. `None` where there are other errors, or where a case
 /// has no id of its own: leaving one out could then give another its id.
 fn without_broken_cases(
-    mut source: Source,
+    mut source: SourceFile,
     dialect: &'static dyn Dialect,
-    place: &Place,
+    place: &EvalFileLocation,
     diagnostics: &Diagnostics,
 ) -> Option<RestOfSuite> {
     let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error);
@@ -96,18 +100,18 @@ fn without_broken_cases(
     }
     let mut found = Diagnostics::default();
     let suite = dialect.lower(&source, place, &mut found).filter(|_| !found.has_errors())?;
-    (diagnostics.dropped() == 0 && !broken.is_empty()).then_some(RestOfSuite { suite, broken })
+    (diagnostics.dropped() == 0 && !broken.is_empty()).then_some(RestOfSuite { suite, broken_cases: broken })
 }
 
 /// The lists of cases of a document, in any of the formats in which a case has an id.
-fn case_lists(root: &mut Node) -> Vec<&mut Vec<Node>> {
+fn case_lists(root: &mut TreeNode) -> Vec<&mut Vec<TreeNode>> {
     match &mut root.data {
-        Data::List(cases) => vec![cases],
-        Data::Map(entries) => {
+        NodeData::List(cases) => vec![cases],
+        NodeData::Map(entries) => {
             let lists = entries.iter_mut().filter(|entry| ["cases", "evals"].contains(&entry.key.as_str()));
             lists
                 .filter_map(|entry| match &mut entry.value.data {
-                    Data::List(cases) => Some(cases),
+                    NodeData::List(cases) => Some(cases),
                     _ => None,
                 })
                 .collect()
@@ -116,43 +120,43 @@ fn case_lists(root: &mut Node) -> Vec<&mut Vec<Node>> {
     }
 }
 
-fn own_id(case: &Node) -> Option<String> {
+fn own_id(case: &TreeNode) -> Option<String> {
     match &case.get("id")?.data {
-        Data::Text(id) => Some(id.trim().to_owned()),
-        Data::Int(id) => Some(id.to_string()),
+        NodeData::Text(id) => Some(id.trim().to_owned()),
+        NodeData::Int(id) => Some(id.to_string()),
         _ => None,
     }
 }
 
 /// Whether a document is empty, or its lists of cases are.
-fn has_no_case(root: &Node) -> bool {
+fn has_no_case(root: &TreeNode) -> bool {
     match &root.data {
-        Data::Null => true,
-        Data::List(cases) => cases.is_empty(),
-        Data::Map(entries) => {
+        NodeData::Null => true,
+        NodeData::List(cases) => cases.is_empty(),
+        NodeData::Map(entries) => {
             let lists = entries.iter().filter(|entry| ["cases", "evals"].contains(&entry.key.as_str()));
-            let lists: Vec<&Node> = lists.map(|entry| &entry.value).collect();
-            let is_empty = |list: &&Node| list.as_list().is_some_and(<[Node]>::is_empty);
+            let lists: Vec<&TreeNode> = lists.map(|entry| &entry.value).collect();
+            let is_empty = |list: &&TreeNode| list.as_list().is_some_and(<[TreeNode]>::is_empty);
             entries.is_empty() || !lists.is_empty() && lists.iter().all(is_empty)
         }
         _ => false,
     }
 }
 
-fn recognise(source: &Source, diagnostics: &mut Diagnostics) -> Option<&'static dyn Dialect> {
-    let fits: Vec<(Fit, &'static dyn Dialect)> = DIALECTS
+fn recognise(source: &SourceFile, diagnostics: &mut Diagnostics) -> Option<&'static dyn Dialect> {
+    let fits: Vec<(FormatFit, &'static dyn Dialect)> = DIALECTS
         .iter()
         .map(|dialect| (dialect.recognise(source), *dialect))
-        .filter(|(fit, _)| *fit > Fit::No)
+        .filter(|(fit, _)| *fit > FormatFit::No)
         .collect();
     // The first of the best, so that the order of `DIALECTS` decides between equals.
     let best = fits.iter().map(|(fit, _)| *fit).max();
     let Some((_, chosen)) = fits.iter().copied().find(|(fit, _)| Some(*fit) == best) else {
-        diagnostics.error_help(
+        diagnostics.error_with_help(
             "unknown-format",
             Span::new(source.root.span.start, source.root.span.start + 1),
-            format!("this is none of the eval formats: {}", in_words(&source.root)),
-            format!("name one with --dialect: {}", super::names().join(", ")),
+            format!("this is none of the eval formats: {}", describe_document(&source.root)),
+            format!("name one with --dialect: {}", super::dialect_names().join(", ")),
         );
         return None;
     };
@@ -173,28 +177,29 @@ fn recognise(source: &Source, diagnostics: &mut Diagnostics) -> Option<&'static 
 }
 
 /// What a document consists of, for an author who wonders why nobody knows it.
-fn in_words(root: &Node) -> String {
-    const MOST: usize = 8;
-    let keys = |entries: &[tree::Entry]| {
-        let keys: Vec<String> = entries.iter().take(MOST).map(|entry| format!("\"{}\"", entry.key)).collect();
+fn describe_document(root: &TreeNode) -> String {
+    const MOST_KEYS_SHOWN: usize = 8;
+    let keys = |entries: &[tree::MapEntry]| {
+        let keys: Vec<String> =
+            entries.iter().take(MOST_KEYS_SHOWN).map(|entry| format!("\"{}\"", entry.key)).collect();
         keys.join(", ")
     };
     match &root.data {
-        Data::Map(entries) if !entries.is_empty() => format!("a mapping with {}", keys(entries)),
-        Data::List(items) => match items.first().and_then(Node::as_map) {
+        NodeData::Map(entries) if !entries.is_empty() => format!("a mapping with {}", keys(entries)),
+        NodeData::List(items) => match items.first().and_then(TreeNode::as_map) {
             Some(entries) if !entries.is_empty() => format!("a list of mappings with {}", keys(entries)),
-            Some(_) | None => root.what().to_owned(),
+            Some(_) | None => root.kind_name().to_owned(),
         },
-        _ => root.what().to_owned(),
+        _ => root.kind_name().to_owned(),
     }
 }
 
 /// The id of the one case that a file holds, where the format makes it from the file's place; `None` where the
 /// file itself says the ids of its cases.
-pub fn case_id_of_file(file: &Loaded) -> Option<String> {
+pub fn case_id_of_file(file: &LoadedFile) -> Option<String> {
     let is_yaml = file.path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
     let is_own_case = match file.dialect {
-        Some(dialect) => super::dialect(dialect).is_some_and(Dialect::folder_is_suite),
+        Some(dialect) => super::find_dialect(dialect).is_some_and(Dialect::folder_is_suite),
         // One that is broken so much that nobody knows it; files of the native format are called so.
         None => is_yaml && !file.path.to_string_lossy().contains(".practicum."),
     };
@@ -207,7 +212,7 @@ pub fn id_below(path: &Path, root: &Path) -> String {
 }
 
 /// `one.yaml` and `one.yml` side by side are two cases, so the second keeps its ending.
-fn untaken(id: String, taken: &[Case], path: &Path) -> String {
+fn unique_id(id: String, taken: &[Case], path: &Path) -> String {
     if taken.iter().any(|case| case.id == id) {
         let ending = path.extension().unwrap_or_default().to_string_lossy();
         return format!("{id}.{ending}");
@@ -217,19 +222,19 @@ fn untaken(id: String, taken: &[Case], path: &Path) -> String {
 
 /// A suite with the folder its cases are named below and the project it belongs to.
 #[derive(Debug, Clone)]
-pub struct Placed {
+pub struct LocatedSuite {
     pub suite: Suite,
     pub root: PathBuf,
     pub project: PathBuf,
 }
 
 /// Files whose folder is the suite become one suite for each folder they were found in.
-pub fn merge_folders(loaded: impl IntoIterator<Item = Placed>) -> Vec<Placed> {
-    let mut suites: Vec<Placed> = Vec::new();
+pub fn merge_folders(loaded: impl IntoIterator<Item = LocatedSuite>) -> Vec<LocatedSuite> {
+    let mut suites: Vec<LocatedSuite> = Vec::new();
     let mut folders: HashMap<(String, PathBuf, PathBuf), usize> = HashMap::new();
     for mut placed in loaded {
         let dialect = &placed.suite.origin.dialect;
-        if !super::dialect(dialect).is_some_and(Dialect::folder_is_suite) {
+        if !super::find_dialect(dialect).is_some_and(Dialect::folder_is_suite) {
             suites.push(placed);
             continue;
         }
@@ -237,7 +242,7 @@ pub fn merge_folders(loaded: impl IntoIterator<Item = Placed>) -> Vec<Placed> {
             Entry::Occupied(known) => {
                 let known = &mut suites[*known.get()].suite;
                 for case in placed.suite.cases {
-                    let id = untaken(case.id, &known.cases, &placed.suite.origin.path);
+                    let id = unique_id(case.id, &known.cases, &placed.suite.origin.path);
                     known.cases.push(Case { id, ..case });
                 }
             }
@@ -260,14 +265,15 @@ mod tests {
     fn one_folder_is_one_suite_and_no_two_cases_share_an_id() {
         let root = Path::new("/nowhere/evals");
         let text = "timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e";
-        let skillet = super::super::dialect("skillet").expect("a dialect");
+        let skillet = super::super::find_dialect("skillet").expect("a dialect");
         let lowered = |path: &str| {
-            let source = testing::parse(root.join(path), text);
-            let suite = testing::lower(skillet, &source, &testing::place(root)).0.expect("a suite");
-            Placed { suite, root: root.to_owned(), project: root.to_owned() }
+            let source = testing::parse_source(root.join(path), text);
+            let suite =
+                testing::lower_source(skillet, &source, &testing::location_in(root)).0.expect("a suite");
+            LocatedSuite { suite, root: root.to_owned(), project: root.to_owned() }
         };
         let merged = merge_folders(vec![lowered("a.yaml"), lowered("a.yml"), lowered("b/a.yaml")]);
-        let [Placed { suite, .. }] = merged.as_slice() else { panic!("one suite") };
+        let [LocatedSuite { suite, .. }] = merged.as_slice() else { panic!("one suite") };
         let ids: Vec<&str> = suite.cases.iter().map(|case| case.id.as_str()).collect();
         assert_eq!((ids, suite.origin.path.as_path()), (vec!["a", "a.yml", "b/a"], root));
     }
@@ -293,7 +299,7 @@ mod tests {
         ] {
             let path = folder.path().join(name);
             std::fs::write(&path, text).expect("write");
-            let loaded = load(&path, &testing::place(folder.path()), None);
+            let loaded = load_eval_file(&path, &testing::location_in(folder.path()), None);
             assert_eq!(loaded.dialect, Some(chosen), "{text}");
             let told = loaded.lowered.diagnostics.iter().any(|said| said.code == "ambiguous-format");
             assert_eq!(told, codes, "{text}");

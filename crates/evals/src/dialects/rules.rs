@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::score::rule_kind;
-use practicum_core::model::{Diagnostics, LooksAt, Rule, Span};
-use practicum_core::tree::Node;
+use crate::checks::rule_kind;
+use practicum_core::model::{CheckTarget, Diagnostics, Rule, Span};
+use practicum_core::tree::TreeNode;
 
-pub enum Built {
-    Rule(Arc<dyn Rule>, LooksAt),
+pub enum BuiltRule {
+    Rule(Arc<dyn Rule>, CheckTarget),
     /// There is such a check, and this is not how it is said; the diagnostics tell.
-    Wrong,
+    Invalid,
     NoSuchKind,
 }
 
 /// The rule that stands behind `key` in a native file, with its value as that file would have it.
 /// Whatever is wrong with the value is told at `span`.
-pub fn build(key: &str, value: &Value, span: Span, diagnostics: &mut Diagnostics) -> Built {
-    let Some(kind) = rule_kind(key) else { return Built::NoSuchKind };
-    match (kind.decode)(&Node::from_value(value, span), diagnostics) {
-        Some(rule) => Built::Rule(rule, kind.looks_at.clone()),
-        None => Built::Wrong,
+pub fn build_rule(key: &str, value: &Value, span: Span, diagnostics: &mut Diagnostics) -> BuiltRule {
+    let Some(kind) = rule_kind(key) else { return BuiltRule::NoSuchKind };
+    match (kind.decode)(&TreeNode::from_value(value, span), diagnostics) {
+        Some(rule) => BuiltRule::Rule(rule, kind.looks_at.clone()),
+        None => BuiltRule::Invalid,
     }
 }

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::reading::{self, Hint, Ids, Kept, Triggers};
-use super::told_apart::{self, Format};
-use super::{Dialect, Fit, Place, Raised};
-use practicum_core::model::{Arm, Case, Diagnostics, Ratio, Room, RunPolicy, SkillRef, Suite};
-use practicum_core::tree::{Data, Node, Object, Source};
+use super::reading::{self, SkillHint, TriggerReader, UniqueIds, UnusedKeys};
+use super::recognition::{self, ForeignFormat};
+use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit};
+use practicum_core::model::{Arm, Case, Diagnostics, Ratio, RunPolicy, SkillRef, Suite, WorkspaceSpec};
+use practicum_core::tree::{NodeData, ObjectReader, SourceFile, TreeNode};
 
 mod assertions;
-mod raise;
+mod export;
 mod schema;
 
 pub struct SkillCreator;
@@ -19,47 +19,53 @@ pub struct SkillCreator;
 const NAME: &str = "skill-creator";
 
 /// What the key of a case's meta is called that holds what its assertions say beyond the checks.
-const ASSERTIONS: &str = "assertions";
+const ASSERTIONS_META_KEY: &str = "assertions";
 
 /// The key of the file that holds queries for which the skill must or must not be activated.
-const TRIGGERS: &str = "trigger_evals";
+const TRIGGERS_KEY: &str = "trigger_evals";
 
 impl Dialect for SkillCreator {
     fn name(&self) -> &'static str {
         NAME
     }
 
-    fn recognise(&self, source: &Source) -> Fit {
-        told_apart::fit(source, Format::SkillCreator)
+    fn recognise(&self, source: &SourceFile) -> FormatFit {
+        recognition::fit_for(source, ForeignFormat::SkillCreator)
     }
 
     fn schema(&self) -> Value {
         schema::schema()
     }
 
-    fn raise(&self, suite: &Suite, folder: &Path) -> Raised {
-        raise::raise(suite, folder)
+    fn export_suite(&self, suite: &Suite, folder: &Path) -> ExportedSuite {
+        export::export_suite(suite, folder)
     }
 
-    fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
-        if let Data::List(items) = &source.root.data {
-            return Some(triggers(items, source, place, diagnostics));
+    fn lower(
+        &self,
+        source: &SourceFile,
+        place: &EvalFileLocation,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Suite> {
+        if let NodeData::List(items) = &source.root.data {
+            return Some(read_triggers(items, source, place, diagnostics));
         }
         if !source.root.has("evals") && reading::are_wrapped_triggers(&source.root) {
             reading::refuse_mapped_triggers(&source.root, diagnostics);
             return None;
         }
-        let mut file = Object::new(&source.root, "the file", diagnostics)?;
-        let name_node = file.given("skill_name");
+        let mut file = ObjectReader::new(&source.root, "the file", diagnostics)?;
+        let name_node = file.get_non_null("skill_name");
         let name = file.text("skill_name", diagnostics).map(str::trim).filter(|name| !name.is_empty());
-        let hint = name.zip(name_node).map(|(name, node)| Hint { name, span: node.span, decides: true });
+        let hint =
+            name.zip(name_node).map(|(name, node)| SkillHint { name, span: node.span, is_decisive: true });
         let evals = file.list("evals", diagnostics);
-        if file.given("evals").is_none() {
-            file.missing("evals", diagnostics);
+        if file.get_non_null("evals").is_none() {
+            file.report_missing("evals", diagnostics);
         }
-        let mut reader = Reader::new(source, place, hint, diagnostics);
-        let queries = file.given(TRIGGERS);
-        let meta = reader.kept.rest(&file, "the file", diagnostics);
+        let mut reader = SkillCreatorReader::new(source, place, hint, diagnostics);
+        let queries = file.get_non_null(TRIGGERS_KEY);
+        let meta = reader.unused_keys.collect_unused(&file, "the file", diagnostics);
         let evals = evals?;
         if evals.is_empty() {
             diagnostics.error(
@@ -68,12 +74,13 @@ impl Dialect for SkillCreator {
                 "there are no evals; a suite without cases proves nothing",
             );
         }
-        let mut cases: Vec<Case> = evals.iter().filter_map(|node| reader.eval(node, diagnostics)).collect();
-        cases.extend(reader.queries(queries, diagnostics));
+        let mut cases: Vec<Case> =
+            evals.iter().filter_map(|node| reader.read_eval(node, diagnostics)).collect();
+        cases.extend(reader.read_queries(queries, diagnostics));
         Some(Suite {
-            rivals: reading::expected_beside(&cases, &reader.skill, diagnostics),
+            rivals: reading::other_expected_skills(&cases, &reader.skill, diagnostics),
             cases,
-            defaults: RunPolicy {
+            format_defaults: RunPolicy {
                 repeat: Some(1),
                 arms: vec![Arm::WithSkill, Arm::WithoutSkill],
                 ..RunPolicy::default()
@@ -87,50 +94,55 @@ impl Dialect for SkillCreator {
 }
 
 /// What every eval of a file shares.
-struct Reader {
+struct SkillCreatorReader {
     skill: SkillRef,
-    files: reading::Files,
-    ids: Ids,
-    kept: Kept,
+    files: reading::FixtureFolders,
+    ids: UniqueIds,
+    unused_keys: UnusedKeys,
 }
 
-impl Reader {
-    fn new(source: &Source, place: &Place, hint: Option<Hint<'_>>, diagnostics: &mut Diagnostics) -> Self {
+impl SkillCreatorReader {
+    fn new(
+        source: &SourceFile,
+        place: &EvalFileLocation,
+        hint: Option<SkillHint<'_>>,
+        diagnostics: &mut Diagnostics,
+    ) -> Self {
         let folder = source.folder();
         let skill = reading::skill_beside(folder, place, hint, diagnostics);
         // Paths start at the skill's folder, which is where the evals folder lies even when there
         // is no skill yet.
         let root = skill.path.as_deref().or_else(|| folder.parent()).unwrap_or(folder).to_owned();
-        let files = reading::Files {
+        let files = reading::FixtureFolders {
             roots: vec![root, folder.to_owned()],
-            below: Some(reading::Below { folder: folder.to_owned(), names: Vec::new() }),
+            own_folder: Some(reading::FolderPrefix { folder: folder.to_owned(), names: Vec::new() }),
         };
-        Self { skill, files, ids: Ids::default(), kept: Kept::default() }
+        Self { skill, files, ids: UniqueIds::default(), unused_keys: UnusedKeys::default() }
     }
 
-    fn eval(&mut self, node: &Node, diagnostics: &mut Diagnostics) -> Option<Case> {
-        let mut eval = Object::new(node, "an eval", diagnostics)?;
-        let id = self.ids.given(&mut eval, diagnostics);
+    fn read_eval(&mut self, node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Case> {
+        let mut eval = ObjectReader::new(node, "an eval", diagnostics)?;
+        let id = self.ids.read_id(&mut eval, diagnostics);
         let name = eval.text("name", diagnostics).map(str::to_owned);
         let prompt = eval.required_text("prompt", diagnostics);
         let expected = eval.text("expected_output", diagnostics).filter(|text| !text.trim().is_empty());
-        let files = reading::fixtures(&mut eval, &self.files, diagnostics);
-        let mut checks = assertions::Checks::default();
+        let files = reading::read_fixtures(&mut eval, &self.files, diagnostics);
+        let mut checks = assertions::AssertionReader::default();
         for key in ["expectations", "assertions"] {
             let nodes = eval.list(key, diagnostics);
-            checks.refused |= nodes.is_none() && eval.given(key).is_some();
+            checks.has_errors |= nodes.is_none() && eval.get_non_null(key).is_some();
             for node in nodes.unwrap_or_default() {
-                checks.add(node, key, diagnostics);
+                checks.add_assertion(node, key, diagnostics);
             }
         }
         let activation =
             reading::expected_activation(&mut eval, std::slice::from_ref(&self.skill.name), diagnostics);
-        let mut meta = self.kept.rest(&eval, "an eval", diagnostics);
-        if let Some(more) = checks.more(&mut self.kept, diagnostics) {
-            meta.insert(ASSERTIONS.to_owned(), more);
+        let mut meta = self.unused_keys.collect_unused(&eval, "an eval", diagnostics);
+        if let Some(more) = checks.collect_unused(&mut self.unused_keys, diagnostics) {
+            meta.insert(ASSERTIONS_META_KEY.to_owned(), more);
         }
-        let refused = checks.refused;
-        let mut checks = checks.list;
+        let refused = checks.has_errors;
+        let mut checks = checks.checks;
         let mut context = expected.map(str::to_owned);
         if checks.is_empty() && !refused {
             match expected {
@@ -142,11 +154,11 @@ impl Reader {
                         node.span,
                         "this eval has no assertions; it is judged by its expected_output",
                     );
-                    checks.push(reading::judged("expected-output".to_owned(), expected));
+                    checks.push(reading::judged_check("expected-output".to_owned(), expected));
                     context = None;
                 }
-                None if activation.given => {}
-                None => diagnostics.error_help(
+                None if activation.is_given => {}
+                None => diagnostics.error_with_help(
                     "no-checks",
                     node.span,
                     "this eval expects nothing, so a do-nothing agent would pass it",
@@ -157,7 +169,7 @@ impl Reader {
         checks.splice(0..0, activation.checks);
         Some(Case {
             note: name,
-            room: Room { files, ..Room::default() },
+            workspace: WorkspaceSpec { files, ..WorkspaceSpec::default() },
             checks,
             context,
             meta,
@@ -166,23 +178,29 @@ impl Reader {
     }
 }
 
-impl Reader {
+impl SkillCreatorReader {
     /// The queries that stand in the same file, each run as often as in a trigger set.
-    fn queries(&mut self, node: Option<&Node>, diagnostics: &mut Diagnostics) -> Vec<Case> {
+    fn read_queries(&mut self, node: Option<&TreeNode>, diagnostics: &mut Diagnostics) -> Vec<Case> {
         let Some(node) = node else { return Vec::new() };
-        let triggers = Triggers { skill: &self.skill.name, room: &Room::default() };
-        let cases = triggers.sorted_cases(node, TRIGGERS, &mut self.ids, &mut self.kept, diagnostics);
+        let triggers = TriggerReader { skill: &self.skill.name, workspace: &WorkspaceSpec::default() };
+        let cases =
+            triggers.read_sorted_cases(node, TRIGGERS_KEY, &mut self.ids, &mut self.unused_keys, diagnostics);
         cases.into_iter().map(|case| Case { repeat: Some(reading::TRIGGER_RUNS), ..case }).collect()
     }
 }
 
-fn triggers(items: &[Node], source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Suite {
+fn read_triggers(
+    items: &[TreeNode],
+    source: &SourceFile,
+    place: &EvalFileLocation,
+    diagnostics: &mut Diagnostics,
+) -> Suite {
     let skill = reading::skill_beside(source.folder(), place, None, diagnostics);
-    let triggers = Triggers { skill: &skill.name, room: &Room::default() };
-    let cases = triggers.cases(items, &mut Kept::default(), diagnostics);
+    let triggers = TriggerReader { skill: &skill.name, workspace: &WorkspaceSpec::default() };
+    let cases = triggers.read_cases(items, &mut UnusedKeys::default(), diagnostics);
     Suite {
         cases,
-        defaults: RunPolicy {
+        format_defaults: RunPolicy {
             repeat: Some(reading::TRIGGER_RUNS),
             trigger_threshold: Ratio::new(reading::TRIGGER_THRESHOLD),
             ..RunPolicy::default()
@@ -196,12 +214,12 @@ fn triggers(items: &[Node], source: &Source, place: &Place, diagnostics: &mut Di
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checks::rule_kind;
     use crate::dialects::{testing, to_native};
-    use crate::score::rule_kind;
     use serde_json::{Value, json};
 
     fn check(text: &str, expected: &[&str]) -> Option<Suite> {
-        testing::check(&SkillCreator, "evals.json", text, expected)
+        testing::check_diagnostics(&SkillCreator, "evals.json", text, expected)
     }
 
     #[test]
@@ -379,6 +397,6 @@ mod tests {
         let ids: Vec<&str> = case.checks.iter().map(|check| check.id.as_str()).collect();
         assert_eq!((case.id.as_str(), ids), ("7", vec!["a", "a-2", "b"]));
         assert_eq!(case.context.as_deref(), Some("o"));
-        assert_eq!(suite.defaults.arms, [Arm::WithSkill, Arm::WithoutSkill]);
+        assert_eq!(suite.format_defaults.arms, [Arm::WithSkill, Arm::WithoutSkill]);
     }
 }

@@ -5,14 +5,16 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::reading::{self, Hint, Ids, Kept, slug};
-use super::told_apart::{self, Format};
-use super::{Dialect, Fit, Place, Raised};
-use practicum_core::model::{Case, Check, CheckKind, Diagnostics, Expect, RunPolicy, SkillRef, Span, Suite};
-use practicum_core::tree::{Data, Node, Object, Source, closest};
+use super::reading::{self, SkillHint, UniqueIds, UnusedKeys, slug};
+use super::recognition::{self, ForeignFormat};
+use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit};
+use practicum_core::model::{
+    ActivationExpectation, Case, Check, CheckKind, Diagnostics, RunPolicy, SkillRef, Span, Suite,
+};
+use practicum_core::tree::{NodeData, ObjectReader, SourceFile, TreeNode, closest_word};
 
+mod export;
 pub(super) mod plugins;
-mod raise;
 mod schema;
 
 pub struct SkillTest;
@@ -20,40 +22,46 @@ pub struct SkillTest;
 const NAME: &str = "skill-test";
 
 /// How often a case runs when the suite does not say, and the most it may say.
-const RUNS: u32 = 5;
+const DEFAULT_RUNS: u32 = 5;
 const MOST_RUNS: u32 = 20;
 
 /// The key of the suite's meta that holds what its skills say beyond their cases.
-const SKILLS: &str = "skills";
+const SKILLS_META_KEY: &str = "skills";
 
 /// The keys of a listed case that hold statements for a judge, and what the judge should know.
-const BEHAVIOUR: &str = "expected_behavior";
-const TRUTH: &str = "ground_truth";
+const BEHAVIOUR_KEY: &str = "expected_behavior";
+const TRUTH_KEY: &str = "ground_truth";
 
 /// The group and id prefix of cases that no skill may answer.
-const NEGATIVE: &str = "negative";
+const NEGATIVE_GROUP: &str = "negative";
 
 impl Dialect for SkillTest {
     fn name(&self) -> &'static str {
         NAME
     }
 
-    fn recognise(&self, source: &Source) -> Fit {
-        told_apart::fit(source, Format::SkillTest)
+    fn recognise(&self, source: &SourceFile) -> FormatFit {
+        recognition::fit_for(source, ForeignFormat::SkillTest)
     }
 
     fn schema(&self) -> Value {
         schema::schema()
     }
 
-    fn raise(&self, suite: &Suite, _folder: &Path) -> Raised {
-        raise::raise(suite)
+    fn export_suite(&self, suite: &Suite, _folder: &Path) -> ExportedSuite {
+        export::export_suite(suite)
     }
 
-    fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
-        let mut reader = Reader { ids: Ids::default(), kept: Kept::refusing_unread_cases() };
+    fn lower(
+        &self,
+        source: &SourceFile,
+        place: &EvalFileLocation,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Suite> {
+        let mut reader =
+            SkillTestReader { ids: UniqueIds::default(), unused_keys: UnusedKeys::refusing_unread_cases() };
         if source.root.has("cases") && source.root.has("skills") {
-            diagnostics.error_help(
+            diagnostics.error_with_help(
                 "contradiction",
                 source.root.span,
                 "the suite has \"skills\" with their cases and \"cases\" beside them; only one of them can be read",
@@ -62,9 +70,9 @@ impl Dialect for SkillTest {
             return None;
         }
         let suite = match &source.root.data {
-            Data::List(items) => reader.array(items, source, place, diagnostics),
-            _ if source.root.has("cases") => reader.flat(source, place, diagnostics)?,
-            _ => reader.nested(source, place, diagnostics)?,
+            NodeData::List(items) => reader.read_array(items, source, place, diagnostics),
+            _ if source.root.has("cases") => reader.read_flat(source, place, diagnostics)?,
+            _ => reader.read_nested(source, place, diagnostics)?,
         };
         if suite.cases.is_empty() && !diagnostics.has_errors() {
             diagnostics.error(
@@ -73,60 +81,69 @@ impl Dialect for SkillTest {
                 "there are no cases; a suite without cases proves nothing",
             );
         }
-        Some(Suite { defaults: RunPolicy { repeat: Some(RUNS), ..RunPolicy::default() }, ..suite })
+        Some(Suite {
+            format_defaults: RunPolicy { repeat: Some(DEFAULT_RUNS), ..RunPolicy::default() },
+            ..suite
+        })
     }
 }
 
 /// A suite with nothing but the skills that were found for it, and what lies beside them.
-fn suite_of(found: plugins::Found, source: &Source, name: String) -> Suite {
-    let plugins::Found { skills, rivals, plugins, left_out: _ } = found;
+fn suite_of(found: plugins::FoundSkills, source: &SourceFile, name: String) -> Suite {
+    let plugins::FoundSkills { skills, rivals, plugins, left_out: _ } = found;
     Suite { skills, rivals, plugins, ..reading::blank_suite(NAME, source, name) }
 }
 
-struct Reader {
-    ids: Ids,
-    kept: Kept,
+struct SkillTestReader {
+    ids: UniqueIds,
+    unused_keys: UnusedKeys,
 }
 
 /// A skill as the file names it.
-struct Named<'n> {
+struct NamedSkill<'n> {
     name: &'n str,
     plugin: Option<&'n str>,
-    cases: &'n [Node],
+    cases: &'n [TreeNode],
     /// Cases in which this skill must not be activated.
-    negative: &'n [Node],
-    more: BTreeMap<String, Value>,
+    negative: &'n [TreeNode],
+    unused: BTreeMap<String, Value>,
 }
 
-impl Reader {
+impl SkillTestReader {
     /// Skills with their cases, and cases that none of them may answer.
-    fn nested(&mut self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
-        let mut file = Object::new(&source.root, "the suite", diagnostics)?;
+    fn read_nested(
+        &mut self,
+        source: &SourceFile,
+        place: &EvalFileLocation,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Suite> {
+        let mut file = ObjectReader::new(&source.root, "the suite", diagnostics)?;
         let name = file.required_text("name", diagnostics).map(str::to_owned);
         let description = file.text("description", diagnostics).map(str::to_owned);
-        let run = runs(&mut file, diagnostics);
+        let run = read_run_policy(&mut file, diagnostics);
         let nodes = file.list("skills", diagnostics).unwrap_or_default();
         if nodes.is_empty() {
-            diagnostics.error_help(
+            diagnostics.error_with_help(
                 "no-skill",
-                file.given("skills").map_or(file.span, |node| node.span),
+                file.get_non_null("skills").map_or(file.span, |node| node.span),
                 "there are no skills, so there is nothing to activate",
                 "list at least one under \"skills\"",
             );
         }
         let negative = file.list("negative_cases", diagnostics).unwrap_or_default();
-        let mut meta = self.kept.rest(&file, "the suite", diagnostics);
-        let skills: Vec<Named<'_>> = nodes.iter().filter_map(|node| self.skill(node, diagnostics)).collect();
+        let mut meta = self.unused_keys.collect_unused(&file, "the suite", diagnostics);
+        let skills: Vec<NamedSkill<'_>> =
+            nodes.iter().filter_map(|node| self.read_skill(node, diagnostics)).collect();
         let more: Map<String, Value> = skills
             .iter()
-            .filter(|skill| !skill.more.is_empty())
-            .map(|skill| (skill.name.to_owned(), json!(skill.more)))
+            .filter(|skill| !skill.unused.is_empty())
+            .map(|skill| (skill.name.to_owned(), json!(skill.unused)))
             .collect();
         if !more.is_empty() {
-            meta.insert(SKILLS.to_owned(), Value::Object(more));
+            meta.insert(SKILLS_META_KEY.to_owned(), Value::Object(more));
         }
-        let listed = distinct(skills.iter().map(|skill| (skill.name, skill.plugin)));
-        let found = plugins::find(listed, source, place, diagnostics);
+        let listed = distinct_skills(skills.iter().map(|skill| (skill.name, skill.plugin)));
+        let found = plugins::find_skills(listed, source, place, diagnostics);
         let mut cases = Vec::new();
         for skill in &skills {
             let subject = [skill.name.to_owned()];
@@ -137,7 +154,7 @@ impl Reader {
             for (nodes, labels) in [(skill.cases, &LABELS[..]), (skill.negative, NEGATIVE_LABELS)] {
                 let read = nodes
                     .iter()
-                    .filter_map(|node| self.case(node, skill.name, &subject, labels, diagnostics));
+                    .filter_map(|node| self.read_case(node, skill.name, &subject, labels, diagnostics));
                 // Without a check nothing can be said of a case, and so it is not run.
                 cases.extend(
                     read.map(|case| if is_left_out { Case { checks: Vec::new(), ..case } } else { case }),
@@ -151,43 +168,49 @@ impl Reader {
             }
         }
         cases.extend(
-            negative.iter().filter_map(|node| self.case(node, NEGATIVE, &all, NEGATIVE_LABELS, diagnostics)),
+            negative
+                .iter()
+                .filter_map(|node| self.read_case(node, NEGATIVE_GROUP, &all, NEGATIVE_LABELS, diagnostics)),
         );
-        Some(Suite { description, cases, run, meta, ..suite_of(found, source, name?) })
+        Some(Suite { description, cases, run_policy: run, meta, ..suite_of(found, source, name?) })
     }
 
-    fn skill<'n>(&mut self, node: &'n Node, diagnostics: &mut Diagnostics) -> Option<Named<'n>> {
-        let mut skill = Object::new(node, "a skill", diagnostics)?;
+    fn read_skill<'n>(
+        &mut self,
+        node: &'n TreeNode,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<NamedSkill<'n>> {
+        let mut skill = ObjectReader::new(node, "a skill", diagnostics)?;
         let name = skill.required_text("name", diagnostics);
         let plugin = skill.required_text("plugin", diagnostics);
         let cases = skill.list("test_cases", diagnostics);
-        if skill.given("test_cases").is_none() {
-            skill.missing("test_cases", diagnostics);
+        if skill.get_non_null("test_cases").is_none() {
+            skill.report_missing("test_cases", diagnostics);
         }
         let negative = skill.list("negative_cases", diagnostics).unwrap_or_default();
-        let more = self.kept.rest(&skill, "a skill", diagnostics);
-        Some(Named { name: name?, plugin, cases: cases.unwrap_or_default(), negative, more })
+        let more = self.unused_keys.collect_unused(&skill, "a skill", diagnostics);
+        Some(NamedSkill { name: name?, plugin, cases: cases.unwrap_or_default(), negative, unused: more })
     }
 
-    fn case(
+    fn read_case(
         &mut self,
-        node: &Node,
+        node: &TreeNode,
         group: &str,
         subject: &[String],
-        labels: &[(&str, Expect)],
+        labels: &[(&str, ActivationExpectation)],
         diagnostics: &mut Diagnostics,
     ) -> Option<Case> {
-        let mut case = Object::new(node, "a case", diagnostics)?;
+        let mut case = ObjectReader::new(node, "a case", diagnostics)?;
         let prompt = reading::either_text(&mut case, ["prompt", "input"], diagnostics);
-        let checks = self.expected(&mut case, subject, labels, diagnostics);
+        let checks = self.read_expectation(&mut case, subject, labels, diagnostics);
         let behaviour = expected_behaviour(&mut case, diagnostics);
         let context = ground_truth(&mut case, diagnostics);
         let note = case.text("rationale", diagnostics).map(str::to_owned);
-        let id = match case.given("id") {
-            Some(_) => self.ids.given(&mut case, diagnostics),
-            None => prompt.map(|prompt| self.ids.derive(&format!("{group}/{}", slug(prompt, "case")))),
+        let id = match case.get_non_null("id") {
+            Some(_) => self.ids.read_id(&mut case, diagnostics),
+            None => prompt.map(|prompt| self.ids.make_unique(&format!("{group}/{}", slug(prompt, "case")))),
         };
-        let meta = self.kept.rest(&case, "a case", diagnostics);
+        let meta = self.unused_keys.collect_unused(&case, "a case", diagnostics);
         Some(Case {
             group: Some(group.to_owned()),
             note,
@@ -199,25 +222,25 @@ impl Reader {
     }
 
     /// The documented label, or one of the other keys that say the same. Both at once must agree.
-    fn expected(
+    fn read_expectation(
         &mut self,
-        case: &mut Object<'_>,
+        case: &mut ObjectReader<'_>,
         subject: &[String],
-        labels: &[(&str, Expect)],
+        labels: &[(&str, ActivationExpectation)],
         diagnostics: &mut Diagnostics,
     ) -> Option<Vec<Check>> {
         let other = reading::expected_activation(case, subject, diagnostics);
-        let label = case.given("expectation");
-        if label.is_none() && other.given {
+        let label = case.get_non_null("expectation");
+        if label.is_none() && other.is_given {
             return Some(other.checks).filter(|checks| !checks.is_empty());
         }
-        let expect = expectation(case, labels, diagnostics)?;
+        let expect = read_label(case, labels, diagnostics)?;
         if let Some(skills) = forbidden_together(&other.checks, subject, expect) {
-            return Some(vec![reading::activation(skills, expect)]);
+            return Some(vec![reading::activation_check(skills, expect)]);
         }
-        let checks = vec![reading::activation(subject.to_vec(), expect)];
-        if other.given && other.checks != checks {
-            diagnostics.error_help(
+        let checks = vec![reading::activation_check(subject.to_vec(), expect)];
+        if other.is_given && other.checks != checks {
+            diagnostics.error_with_help(
                 "contradiction",
                 label.map(|node| node.span),
                 "\"expectation\" and another key of this case do not say the same of activation",
@@ -228,16 +251,21 @@ impl Reader {
     }
 
     /// One skill, and a list of cases about it. Cases that it may not answer may stand apart here too.
-    fn flat(&mut self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
-        let mut file = Object::new(&source.root, "the suite", diagnostics)?;
+    fn read_flat(
+        &mut self,
+        source: &SourceFile,
+        place: &EvalFileLocation,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Suite> {
+        let mut file = ObjectReader::new(&source.root, "the suite", diagnostics)?;
         let name = file.text("name", diagnostics).map(str::to_owned);
         let description = file.text("description", diagnostics).map(str::to_owned);
-        let run = runs(&mut file, diagnostics);
+        let run = read_run_policy(&mut file, diagnostics);
         // Where nothing is said, the file lies with the skill that it is about.
-        let named = ["skill", "skill_name"].into_iter().any(|key| file.given(key).is_some());
+        let named = ["skill", "skill_name"].into_iter().any(|key| file.get_non_null(key).is_some());
         let skill = match named {
             true => reading::either_text(&mut file, ["skill", "skill_name"], diagnostics).map(|name| {
-                let hint = Hint { name, span: source.root.span, decides: true };
+                let hint = SkillHint { name, span: source.root.span, is_decisive: true };
                 let beside =
                     reading::skill_beside(source.folder(), place, Some(hint), &mut Diagnostics::default());
                 let path = beside.path.filter(|_| beside.name == name);
@@ -248,68 +276,74 @@ impl Reader {
         let plugin = file.text("plugin", diagnostics).map(str::to_owned);
         let nodes = file.list("cases", diagnostics).unwrap_or_default();
         let negative = file.list("negative_cases", diagnostics).unwrap_or_default();
-        let meta = self.kept.rest(&file, "the suite", diagnostics);
+        let meta = self.unused_keys.collect_unused(&file, "the suite", diagnostics);
         let subject = [skill.as_ref().map(|skill| skill.name.clone()).unwrap_or_default()];
         let mut cases: Vec<Case> = nodes
             .iter()
-            .filter_map(|node| self.case(node, &subject[0], &subject, &LABELS, diagnostics))
+            .filter_map(|node| self.read_case(node, &subject[0], &subject, &LABELS, diagnostics))
             .collect();
         cases.extend(
-            negative
-                .iter()
-                .filter_map(|node| self.case(node, NEGATIVE, &subject, NEGATIVE_LABELS, diagnostics)),
+            negative.iter().filter_map(|node| {
+                self.read_case(node, NEGATIVE_GROUP, &subject, NEGATIVE_LABELS, diagnostics)
+            }),
         );
-        let found = plugins::find(vec![SkillRef { plugin, ..skill? }], source, place, diagnostics);
-        let name = name.unwrap_or_else(|| stem(source));
-        Some(Suite { description, cases, run, meta, ..suite_of(found, source, name) })
+        let found = plugins::find_skills(vec![SkillRef { plugin, ..skill? }], source, place, diagnostics);
+        let name = name.unwrap_or_else(|| suite_stem(source));
+        Some(Suite { description, cases, run_policy: run, meta, ..suite_of(found, source, name) })
     }
 
     /// Inputs with the skill that each should activate, or null where none of all that are staged may be.
-    fn array(
+    fn read_array(
         &mut self,
-        items: &[Node],
-        source: &Source,
-        place: &Place,
+        items: &[TreeNode],
+        source: &SourceFile,
+        place: &EvalFileLocation,
         diagnostics: &mut Diagnostics,
     ) -> Suite {
         let named = items.iter().filter_map(|item| item.get("expected_skill")?.as_text());
-        let skills = distinct(named.filter(|name| !name.trim().is_empty()).map(|name| (name, None)));
+        let skills = distinct_skills(named.filter(|name| !name.trim().is_empty()).map(|name| (name, None)));
         if skills.is_empty() {
-            diagnostics.error_help(
+            diagnostics.error_with_help(
                 "no-skill",
                 source.root.span,
                 "no case names a skill, so there is nothing that could fire",
                 "name one in \"expected_skill\"",
             );
         }
-        let suite = suite_of(plugins::find(skills, source, place, diagnostics), source, stem(source));
+        let suite =
+            suite_of(plugins::find_skills(skills, source, place, diagnostics), source, suite_stem(source));
         let staged: Vec<String> =
             suite.skills.iter().chain(&suite.rivals).map(|skill| skill.name.clone()).collect();
-        let cases = items.iter().filter_map(|node| self.item(node, &staged, diagnostics)).collect();
+        let cases = items.iter().filter_map(|node| self.read_item(node, &staged, diagnostics)).collect();
         Suite { cases, ..suite }
     }
 
-    fn item(&mut self, node: &Node, staged: &[String], diagnostics: &mut Diagnostics) -> Option<Case> {
-        let mut item = Object::new(node, "a case", diagnostics)?;
+    fn read_item(
+        &mut self,
+        node: &TreeNode,
+        staged: &[String],
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Case> {
+        let mut item = ObjectReader::new(node, "a case", diagnostics)?;
         let other = ["query", "question"].into_iter().find(|key| node.has(key)).unwrap_or("prompt");
         let input = reading::either_text(&mut item, ["input", other], diagnostics);
         let note = item.text("rationale", diagnostics).map(str::to_owned);
-        let name = item.get("expected_skill").and_then(Node::as_text).map(str::trim);
+        let name = item.get("expected_skill").and_then(TreeNode::as_text).map(str::trim);
         let name = name.filter(|name| !name.is_empty());
         let about = name.map_or_else(|| staged.to_vec(), |name| vec![name.to_owned()]);
         let expected = reading::expected_activation(&mut item, &about, diagnostics);
-        if !expected.given {
-            item.missing("expected_skill", diagnostics);
+        if !expected.is_given {
+            item.report_missing("expected_skill", diagnostics);
         }
-        let group = name.unwrap_or(NEGATIVE);
+        let group = name.unwrap_or(NEGATIVE_GROUP);
         let checks = Some(expected.checks).filter(|checks| !checks.is_empty());
         let behaviour = expected_behaviour(&mut item, diagnostics);
         let context = ground_truth(&mut item, diagnostics);
-        let id = match item.given("id") {
-            Some(_) => self.ids.given(&mut item, diagnostics),
-            None => input.map(|input| self.ids.derive(&format!("{group}/{}", slug(input, "case")))),
+        let id = match item.get_non_null("id") {
+            Some(_) => self.ids.read_id(&mut item, diagnostics),
+            None => input.map(|input| self.ids.make_unique(&format!("{group}/{}", slug(input, "case")))),
         };
-        let meta = self.kept.rest(&item, "a case", diagnostics);
+        let meta = self.unused_keys.collect_unused(&item, "a case", diagnostics);
         Some(Case {
             group: Some(group.to_owned()),
             note,
@@ -322,9 +356,13 @@ impl Reader {
 }
 
 /// All skills that a case forbids, where its label forbids some and another key does too.
-fn forbidden_together(other: &[Check], subject: &[String], expect: Expect) -> Option<Vec<String>> {
+fn forbidden_together(
+    other: &[Check],
+    subject: &[String],
+    expect: ActivationExpectation,
+) -> Option<Vec<String>> {
     let [Check { kind: CheckKind::Activation(forbidden), .. }] = other else { return None };
-    if (expect, forbidden.expect) != (Expect::MustNot, Expect::MustNot) {
+    if (expect, forbidden.expect) != (ActivationExpectation::MustNot, ActivationExpectation::MustNot) {
         return None;
     }
     let more = subject.iter().filter(|name| !forbidden.skills.contains(name));
@@ -332,53 +370,53 @@ fn forbidden_together(other: &[Check], subject: &[String], expect: Expect) -> Op
 }
 
 /// What the agent should do beside activating a skill or not, which some people say in the same place.
-fn expected_behaviour(case: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Vec<Check> {
-    let mut ids = Ids::default();
+fn expected_behaviour(case: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> Vec<Check> {
+    let mut ids = UniqueIds::default();
     let mut checks = Vec::new();
-    for (text, span) in case.texts(BEHAVIOUR, diagnostics).unwrap_or_default() {
+    for (text, span) in case.texts(BEHAVIOUR_KEY, diagnostics).unwrap_or_default() {
         match text.trim().is_empty() {
             true => diagnostics.error("empty-text", span, "an expected behaviour must not be blank"),
-            false => checks.push(reading::judged(ids.derive(&slug(text, "behaviour")), text)),
+            false => checks.push(reading::judged_check(ids.make_unique(&slug(text, "behaviour")), text)),
         }
     }
     checks
 }
 
 /// What the judge of such behaviour should know.
-fn ground_truth(case: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<String> {
-    case.text(TRUTH, diagnostics).filter(|text| !text.trim().is_empty()).map(str::to_owned)
+fn ground_truth(case: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> Option<String> {
+    case.text(TRUTH_KEY, diagnostics).filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
 
 /// What a case may expect: the documented label first, then the spellings people use.
-const LABELS: [(&str, Expect); 11] = [
-    ("must_activate", Expect::Must),
-    ("must_trigger", Expect::Must),
-    ("must_pass", Expect::Must),
-    ("must", Expect::Must),
-    ("should_not_activate", Expect::MustNot),
-    ("should_not_trigger", Expect::MustNot),
-    ("must_fail", Expect::MustNot),
-    ("should_not", Expect::MustNot),
-    ("must_not", Expect::MustNot),
-    ("acceptable", Expect::Either),
-    ("ok", Expect::Either),
+const LABELS: [(&str, ActivationExpectation); 11] = [
+    ("must_activate", ActivationExpectation::Must),
+    ("must_trigger", ActivationExpectation::Must),
+    ("must_pass", ActivationExpectation::Must),
+    ("must", ActivationExpectation::Must),
+    ("should_not_activate", ActivationExpectation::MustNot),
+    ("should_not_trigger", ActivationExpectation::MustNot),
+    ("must_fail", ActivationExpectation::MustNot),
+    ("should_not", ActivationExpectation::MustNot),
+    ("must_not", ActivationExpectation::MustNot),
+    ("acceptable", ActivationExpectation::Either),
+    ("ok", ActivationExpectation::Either),
 ];
 
-const LABELS_IN_WORDS: &str = "it may be must_activate, should_not_activate or acceptable";
+const LABELS_TEXT: &str = "it may be must_activate, should_not_activate or acceptable";
 
 /// The same for cases that no skill may answer.
-const NEGATIVE_LABELS: &[(&str, Expect)] = LABELS.split_at(4).1.split_at(5).0;
+const NEGATIVE_LABELS: &[(&str, ActivationExpectation)] = LABELS.split_at(4).1.split_at(5).0;
 
-fn expectation(
-    case: &mut Object<'_>,
-    labels: &[(&str, Expect)],
+fn read_label(
+    case: &mut ObjectReader<'_>,
+    labels: &[(&str, ActivationExpectation)],
     diagnostics: &mut Diagnostics,
-) -> Option<Expect> {
-    let node = case.given("expectation");
+) -> Option<ActivationExpectation> {
+    let node = case.get_non_null("expectation");
     let span: Option<Span> = node.map(|node| node.span);
     if let Some(node) = node.filter(|node| node.as_text().is_none()) {
-        let message = format!("\"expectation\" must be a label, not {}", node.what());
-        diagnostics.error_help("wrong-type", node.span, message, LABELS_IN_WORDS);
+        let message = format!("\"expectation\" must be a label, not {}", node.kind_name());
+        diagnostics.error_with_help("wrong-type", node.span, message, LABELS_TEXT);
         return None;
     }
     let label = case.required_text("expectation", diagnostics)?;
@@ -395,21 +433,21 @@ fn expectation(
         // A label of the opposite meaning may look alike, and is never what was meant.
         let negated = |label: &str| label.split('_').any(|word| word == "not" || word == "fail");
         let alike: Vec<&str> = known.into_iter().filter(|known| negated(known) == negated(&normal)).collect();
-        let help = closest(&normal, &alike)
-            .map_or_else(|| LABELS_IN_WORDS.to_owned(), |known| format!("did you mean \"{known}\"?"));
+        let help = closest_word(&normal, &alike)
+            .map_or_else(|| LABELS_TEXT.to_owned(), |known| format!("did you mean \"{known}\"?"));
         (format!("\"expectation\" cannot be \"{label}\""), help)
     };
-    diagnostics.error_help("unknown-value", span, message, help);
+    diagnostics.error_with_help("unknown-value", span, message, help);
     None
 }
 
 /// How often each case runs, as far as the suite says.
-fn runs(file: &mut Object<'_>, diagnostics: &mut Diagnostics) -> RunPolicy {
+fn read_run_policy(file: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> RunPolicy {
     let repeat = file.int("runs_per_case", 1, i64::from(MOST_RUNS), diagnostics);
     RunPolicy { repeat: repeat.and_then(|n| u32::try_from(n).ok()), ..RunPolicy::default() }
 }
 
-fn distinct<'n>(skills: impl IntoIterator<Item = (&'n str, Option<&'n str>)>) -> Vec<SkillRef> {
+fn distinct_skills<'n>(skills: impl IntoIterator<Item = (&'n str, Option<&'n str>)>) -> Vec<SkillRef> {
     let mut distinct: Vec<SkillRef> = Vec::new();
     for (name, plugin) in skills {
         let plugin = plugin.map(str::to_owned);
@@ -420,7 +458,7 @@ fn distinct<'n>(skills: impl IntoIterator<Item = (&'n str, Option<&'n str>)>) ->
     distinct
 }
 
-fn stem(source: &Source) -> String {
+fn suite_stem(source: &SourceFile) -> String {
     source.path.file_stem().map_or_else(|| NAME.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
@@ -431,7 +469,7 @@ mod tests {
     use practicum_core::model::PassRule;
 
     fn check(text: &str, expected: &[&str]) -> Option<Suite> {
-        testing::check(&SkillTest, "suite.json", text, expected)
+        testing::check_diagnostics(&SkillTest, "suite.json", text, expected)
     }
 
     #[test]
@@ -507,13 +545,13 @@ mod tests {
         for (labels, expect) in [
             (
                 &["must_activate", "must_trigger", "must_pass", "must", "MUST", "must-activate"] as &[&str],
-                Expect::Must,
+                ActivationExpectation::Must,
             ),
             (
                 &["should_not_activate", "should_not_trigger", "must_fail", "should_not", "must_not"],
-                Expect::MustNot,
+                ActivationExpectation::MustNot,
             ),
-            (&["acceptable", "ok"], Expect::Either),
+            (&["acceptable", "ok"], ActivationExpectation::Either),
         ] {
             for label in labels {
                 let text =
@@ -521,10 +559,10 @@ mod tests {
                 let suite = check(&text, &[]).expect("a suite");
                 assert_eq!(
                     suite.cases[0].checks,
-                    [reading::activation(vec!["s".to_owned()], expect)],
+                    [reading::activation_check(vec!["s".to_owned()], expect)],
                     "{label}"
                 );
-                assert_eq!(suite.cases[0].pass_when, PassRule::EveryRequiredCheck);
+                assert_eq!(suite.cases[0].pass_rule, PassRule::EveryRequiredCheck);
             }
         }
     }
@@ -533,8 +571,9 @@ mod tests {
     fn a_label_that_is_none_is_never_taken_for_its_opposite() {
         let help = |label: &str| {
             let text = format!(r#"{{"skill": "s", "cases": [{{"prompt": "p", "expectation": {label}}}]}}"#);
-            let source = testing::parse("/nowhere/suite.json".into(), &text);
-            let (_, found) = testing::lower(&SkillTest, &source, &testing::place(Path::new("/nowhere")));
+            let source = testing::parse_source("/nowhere/suite.json".into(), &text);
+            let (_, found) =
+                testing::lower_source(&SkillTest, &source, &testing::location_in(Path::new("/nowhere")));
             let problem =
                 found.iter().find(|problem| problem.severity == practicum_core::model::Severity::Error);
             problem.and_then(|problem| problem.help.clone()).unwrap_or_default()
@@ -543,8 +582,8 @@ mod tests {
             (r#""must_activat""#, "did you mean \"must_activate\"?"),
             (r#""should_not_activat""#, "did you mean \"should_not_activate\"?"),
             (r#""accept""#, "did you mean \"acceptable\"?"),
-            (r#""should_activate""#, LABELS_IN_WORDS),
-            ("true", LABELS_IN_WORDS),
+            (r#""should_activate""#, LABELS_TEXT),
+            ("true", LABELS_TEXT),
         ] {
             assert_eq!(help(label), expected, "{label}");
         }
@@ -564,14 +603,14 @@ mod tests {
             let forbidden: Vec<&[String]> = suite
                 .cases
                 .iter()
-                .filter(|case| case.group.as_deref() == Some(NEGATIVE))
+                .filter(|case| case.group.as_deref() == Some(NEGATIVE_GROUP))
                 .map(|case| match &case.checks[0].kind {
                     CheckKind::Activation(activation) => activation.skills.as_slice(),
-                    CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => &[],
+                    CheckKind::Rule(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => &[],
                 })
                 .collect();
             assert_eq!(forbidden, [["a".to_owned(), "b".to_owned()]]);
-            assert_eq!((suite.run.repeat, suite.defaults.repeat), (None, Some(5)));
+            assert_eq!((suite.run_policy.repeat, suite.format_defaults.repeat), (None, Some(5)));
         }
     }
 
@@ -587,14 +626,14 @@ mod tests {
             let text = format!(
                 r#"{{"name": "n", "skills": [{{"name": "{name}", "plugin": "{plugin}", "test_cases": []}}]}}"#
             );
-            let source = testing::parse(root.join("evals/suite.json"), &text);
-            let place = Place {
+            let source = testing::parse_source(root.join("evals/suite.json"), &text);
+            let place = EvalFileLocation {
                 root: root.join("evals"),
                 project: root.join("evals"),
                 plugins: plugins.map(Into::into),
                 skill: None,
             };
-            let suite = testing::lower(&SkillTest, &source, &place).0.expect("a suite");
+            let suite = testing::lower_source(&SkillTest, &source, &place).0.expect("a suite");
             let inside = |skill: &SkillRef| {
                 let path = skill.path.as_ref()?.strip_prefix(root).ok()?;
                 Some(path.to_string_lossy().into_owned())
@@ -618,10 +657,14 @@ mod tests {
 
         let both = r#"{"name": "n", "skills": [{"name": "s", "plugin": "p", "test_cases": []},
             {"name": "s", "plugin": "q", "test_cases": []}, {"name": "s", "plugin": "q", "test_cases": []}]}"#;
-        let source = testing::parse(root.join("evals/suite.json"), both);
-        let place =
-            Place { root: root.join("evals"), project: root.join("evals"), plugins: None, skill: None };
-        let said = testing::lower(&SkillTest, &source, &place).1;
+        let source = testing::parse_source(root.join("evals/suite.json"), both);
+        let place = EvalFileLocation {
+            root: root.join("evals"),
+            project: root.join("evals"),
+            plugins: None,
+            skill: None,
+        };
+        let said = testing::lower_source(&SkillTest, &source, &place).1;
         let warnings = said.iter().filter(|said| said.code == "same-name-skills").count();
         assert_eq!(warnings, 1, "{said:?}");
     }

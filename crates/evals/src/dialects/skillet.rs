@@ -5,15 +5,16 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::loading::id_below;
-use super::reading::{self, Kept};
-use super::told_apart;
-use super::{Dialect, Fit, Place, Raised, rules};
+use super::reading::{self, UnusedKeys};
+use super::recognition;
+use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit, rules};
 use practicum_core::model::{
-    Base, Case, Check, CheckKind, Diagnostics, Need, Room, RunPolicy, Stimulus, Suite,
+    Case, CasePrompt, Check, CheckKind, CheckNeed, Diagnostics, RunPolicy, Suite, WorkspaceBase,
+    WorkspaceSpec,
 };
-use practicum_core::tree::{Data, Entry, Node, Object, Source, closest, text_of};
+use practicum_core::tree::{MapEntry, NodeData, ObjectReader, SourceFile, TreeNode, closest_word, node_text};
 
-mod raise;
+mod export;
 mod schema;
 
 pub struct Skillet;
@@ -21,22 +22,22 @@ pub struct Skillet;
 const NAME: &str = "skillet";
 
 /// How often an eval runs when nobody says.
-const SAMPLES: u32 = 3;
+const DEFAULT_SAMPLES: u32 = 3;
 
 impl Dialect for Skillet {
     fn name(&self) -> &'static str {
         NAME
     }
 
-    fn recognise(&self, source: &Source) -> Fit {
+    fn recognise(&self, source: &SourceFile) -> FormatFit {
         let root = &source.root;
         let (prompt, expected) = (root.has("prompt"), root.has("expected"));
-        if told_apart::is_skillet(source) {
-            Fit::Sure
+        if recognition::is_skillet(source) {
+            FormatFit::Sure
         } else if prompt && expected {
-            Fit::Possible
+            FormatFit::Possible
         } else {
-            Fit::No
+            FormatFit::No
         }
     }
 
@@ -48,23 +49,28 @@ impl Dialect for Skillet {
         schema::schema()
     }
 
-    fn raise(&self, suite: &Suite, _folder: &Path) -> Raised {
-        raise::raise(suite)
+    fn export_suite(&self, suite: &Suite, _folder: &Path) -> ExportedSuite {
+        export::export_suite(suite)
     }
 
-    fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
-        let mut file = Object::new(&source.root, "an eval", diagnostics)?;
+    fn lower(
+        &self,
+        source: &SourceFile,
+        place: &EvalFileLocation,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Suite> {
+        let mut file = ObjectReader::new(&source.root, "an eval", diagnostics)?;
         check_version(&mut file, diagnostics);
         check_timestamp(&mut file, diagnostics);
         let group = file.required_text("name", diagnostics).map(str::to_owned);
-        let stimulus = prompts(&mut file, diagnostics);
+        let stimulus = read_prompts(&mut file, diagnostics);
         let expected = file.required_text("expected", diagnostics);
-        let setup = script(&mut file, "setup", diagnostics);
-        let teardown = script(&mut file, "teardown", diagnostics);
-        let assertions_span = file.given("assertions").map(|node| node.span);
+        let setup = read_script(&mut file, "setup", diagnostics);
+        let teardown = read_script(&mut file, "teardown", diagnostics);
+        let assertions_span = file.get_non_null("assertions").map(|node| node.span);
         let assertions = file.list("assertions", diagnostics);
-        if assertions.is_some_and(<[Node]>::is_empty) {
-            diagnostics.error_help(
+        if assertions.is_some_and(<[TreeNode]>::is_empty) {
+            diagnostics.error_with_help(
                 "no-assertions",
                 assertions_span,
                 "\"assertions\" replaces the judge, so it must not be empty",
@@ -74,27 +80,29 @@ impl Dialect for Skillet {
         // Both are kept for the author and used by nothing.
         let said: Vec<(String, Value)> = ["timestamp", "actual"]
             .into_iter()
-            .filter_map(|key| Some((key.to_owned(), file.given(key)?.to_value())))
+            .filter_map(|key| Some((key.to_owned(), file.get_non_null(key)?.to_value())))
             .collect();
         // The skill is the one that the user names, which is not known here.
         let activation = reading::expected_activation(&mut file, &[], diagnostics);
-        let mut kept = Kept::default();
-        let mut meta = kept.rest(&file, "an eval", diagnostics);
+        let mut kept = UnusedKeys::default();
+        let mut meta = kept.collect_unused(&file, "an eval", diagnostics);
         meta.extend(said);
         let (mut checks, context) = match (assertions, expected) {
             (Some(nodes), expected) => {
                 let (checks, more) = assertion_checks(nodes, &mut kept, diagnostics);
-                meta.extend((!more.is_empty()).then(|| (ASSERTIONS.to_owned(), Value::Object(more))));
+                meta.extend(
+                    (!more.is_empty()).then(|| (ASSERTIONS_META_KEY.to_owned(), Value::Object(more))),
+                );
                 (checks, expected.map(str::to_owned))
             }
-            (None, Some(expected)) => (vec![reading::judged("expected".to_owned(), expected)], None),
+            (None, Some(expected)) => (vec![reading::judged_check("expected".to_owned(), expected)], None),
             (None, None) => return None,
         };
         checks.splice(0..0, activation.checks);
         let case = Case {
             group,
-            stimulus: stimulus?,
-            room: Room { setup, teardown, ..Room::default() },
+            prompt: stimulus?,
+            workspace: WorkspaceSpec { setup, teardown, ..WorkspaceSpec::default() },
             checks,
             context,
             meta,
@@ -102,9 +110,9 @@ impl Dialect for Skillet {
         };
         Some(Suite {
             cases: vec![case],
-            defaults: RunPolicy {
-                repeat: Some(SAMPLES),
-                workspace: Some(Base::Empty),
+            format_defaults: RunPolicy {
+                repeat: Some(DEFAULT_SAMPLES),
+                workspace: Some(WorkspaceBase::Empty),
                 ..RunPolicy::default()
             },
             gates: reading::all_cases_pass(),
@@ -113,28 +121,28 @@ impl Dialect for Skillet {
     }
 }
 
-fn folder_name(place: &Place) -> String {
+fn folder_name(place: &EvalFileLocation) -> String {
     place.root.file_name().map_or_else(|| NAME.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-fn check_version(file: &mut Object<'_>, diagnostics: &mut Diagnostics) {
-    let Some(node) = file.given("schema_version") else { return };
+fn check_version(file: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) {
+    let Some(node) = file.get_non_null("schema_version") else { return };
     match node.data {
-        Data::Int(1) => {}
-        Data::Int(version) => diagnostics.error(
+        NodeData::Int(1) => {}
+        NodeData::Int(version) => diagnostics.error(
             "unknown-version",
             node.span,
             format!("schema_version {version} is not known; version 1 is"),
         ),
-        _ => practicum_core::tree::wrong_type(node, "schema_version", "a whole number", diagnostics),
+        _ => practicum_core::tree::report_wrong_type(node, "schema_version", "a whole number", diagnostics),
     }
 }
 
-fn check_timestamp(file: &mut Object<'_>, diagnostics: &mut Diagnostics) {
-    let span = file.given("timestamp").map(|node| node.span);
+fn check_timestamp(file: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) {
+    let span = file.get_non_null("timestamp").map(|node| node.span);
     let Some(text) = file.required_text("timestamp", diagnostics) else { return };
     if !is_timestamp(text) {
-        diagnostics.error_help(
+        diagnostics.error_with_help(
             "invalid-timestamp",
             span,
             format!("{text:?} is not an ISO 8601 timestamp"),
@@ -144,7 +152,7 @@ fn check_timestamp(file: &mut Object<'_>, diagnostics: &mut Diagnostics) {
 }
 
 fn is_timestamp(text: &str) -> bool {
-    let joined = as_iso(text.trim()).unwrap_or_else(|| text.trim().to_owned());
+    let joined = to_iso_timestamp(text.trim()).unwrap_or_else(|| text.trim().to_owned());
     joined.parse::<jiff::Timestamp>().is_ok()
         || joined.parse::<jiff::civil::DateTime>().is_ok()
         || joined.parse::<jiff::civil::Date>().is_ok()
@@ -152,7 +160,7 @@ fn is_timestamp(text: &str) -> bool {
 
 /// YAML's timestamps as ISO 8601: months, days and hours may have one digit there, and so may the hours
 /// of the offset, before which blanks may stand. `None` for what is no such timestamp with a time.
-fn as_iso(text: &str) -> Option<String> {
+fn to_iso_timestamp(text: &str) -> Option<String> {
     let (date, time) = text.split_once(['T', 't', ' ', '\t'])?;
     let time = time.trim_start();
     let at = time.find(['Z', 'z', '+', '-']).unwrap_or(time.len());
@@ -171,26 +179,31 @@ fn as_iso(text: &str) -> Option<String> {
 }
 
 /// A script that does something: a blank one needs nobody's trust.
-fn script(file: &mut Object<'_>, key: &'static str, diagnostics: &mut Diagnostics) -> Option<String> {
+fn read_script(
+    file: &mut ObjectReader<'_>,
+    key: &'static str,
+    diagnostics: &mut Diagnostics,
+) -> Option<String> {
     file.text(key, diagnostics).filter(|script| !script.trim().is_empty()).map(str::to_owned)
 }
 
-fn prompts(file: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Stimulus> {
-    let Some(node) = file.given("prompt") else {
-        file.missing("prompt", diagnostics);
+fn read_prompts(file: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> Option<CasePrompt> {
+    let Some(node) = file.get_non_null("prompt") else {
+        file.report_missing("prompt", diagnostics);
         return None;
     };
     let turns: Vec<String> = match &node.data {
-        Data::Text(text) => vec![text.clone()],
-        Data::List(items) => {
-            items.iter().filter_map(|item| text_of(item, "prompt", diagnostics).map(str::to_owned)).collect()
-        }
-        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Map(_) => {
-            practicum_core::tree::wrong_type(node, "prompt", "text or a list of texts", diagnostics);
+        NodeData::Text(text) => vec![text.clone()],
+        NodeData::List(items) => items
+            .iter()
+            .filter_map(|item| node_text(item, "prompt", diagnostics).map(str::to_owned))
+            .collect(),
+        NodeData::Null | NodeData::Bool(_) | NodeData::Int(_) | NodeData::Float(_) | NodeData::Map(_) => {
+            practicum_core::tree::report_wrong_type(node, "prompt", "text or a list of texts", diagnostics);
             return None;
         }
     };
-    let blank = |item: &&Node| item.as_text().is_some_and(|turn| turn.trim().is_empty());
+    let blank = |item: &&TreeNode| item.as_text().is_some_and(|turn| turn.trim().is_empty());
     let wrong = match node.as_list() {
         Some(items) => items.iter().find(blank).or(turns.is_empty().then_some(node)),
         None => Some(node).filter(blank),
@@ -199,14 +212,14 @@ fn prompts(file: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Stimu
         diagnostics.error("empty-text", wrong.span, "\"prompt\" must not be blank");
         return None;
     }
-    Some(Stimulus::Turns(turns))
+    Some(CasePrompt::Turns(turns))
 }
 
 /// The key of a case's meta that holds what its assertions say beyond the checks, by check.
-const ASSERTIONS: &str = "assertions";
+const ASSERTIONS_META_KEY: &str = "assertions";
 
 /// The types of assertion there are, and the check each of them is.
-const TYPES: [(&str, &str); 7] = [
+const ASSERTION_TYPES: [(&str, &str); 7] = [
     ("contains", "contains"),
     ("not_contains", "not_contains"),
     ("starts_with", "starts_with"),
@@ -218,16 +231,16 @@ const TYPES: [(&str, &str); 7] = [
 
 /// The checks, and the keys of each that nobody asked for.
 fn assertion_checks(
-    assertions: &[Node],
-    kept: &mut Kept,
+    assertions: &[TreeNode],
+    kept: &mut UnusedKeys,
     diagnostics: &mut Diagnostics,
 ) -> (Vec<Check>, Map<String, Value>) {
     let mut checks = Vec::new();
     let mut more = Map::new();
     for (index, node) in assertions.iter().enumerate() {
-        let Some(mut object) = Object::new(node, "an assertion", diagnostics) else { continue };
-        let Some(check) = assertion(index, node, &mut object, diagnostics) else { continue };
-        let rest = kept.rest(&object, "an assertion", diagnostics);
+        let Some(mut object) = ObjectReader::new(node, "an assertion", diagnostics) else { continue };
+        let Some(check) = read_assertion(index, node, &mut object, diagnostics) else { continue };
+        let rest = kept.collect_unused(&object, "an assertion", diagnostics);
         if !rest.is_empty() {
             more.insert(check.id.clone(), json!(rest));
         }
@@ -237,19 +250,19 @@ fn assertion_checks(
 }
 
 /// The entry that gives a type as its key, as other formats do.
-fn as_key(assertion: &Node) -> Option<&Entry> {
+fn type_given_as_key(assertion: &TreeNode) -> Option<&MapEntry> {
     let mut entries = assertion.as_map()?.iter().filter(|_| !assertion.has("type"));
-    entries.find(|entry| TYPES.iter().any(|(known, _)| *known == entry.key))
+    entries.find(|entry| ASSERTION_TYPES.iter().any(|(known, _)| *known == entry.key))
 }
 
-fn assertion<'n>(
+fn read_assertion<'n>(
     index: usize,
-    node: &'n Node,
-    assertion: &mut Object<'n>,
+    node: &'n TreeNode,
+    assertion: &mut ObjectReader<'n>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Check> {
-    if let Some(entry) = as_key(node) {
-        diagnostics.error_help(
+    if let Some(entry) = type_given_as_key(node) {
+        diagnostics.error_with_help(
             "missing-key",
             entry.key_span,
             format!("\"{}\" is a type of assertion, not a key", entry.key),
@@ -257,24 +270,24 @@ fn assertion<'n>(
         );
         return None;
     }
-    let kind_span = assertion.given("type").map(|node| node.span);
+    let kind_span = assertion.get_non_null("type").map(|node| node.span);
     let kind = assertion.required_text("type", diagnostics);
     let value_node = assertion.get("value");
     let value = match value_node {
-        Some(node) => text_of(node, "value", diagnostics),
+        Some(node) => node_text(node, "value", diagnostics),
         None => {
-            assertion.missing("value", diagnostics);
+            assertion.report_missing("value", diagnostics);
             None
         }
     };
     let kind = kind?;
-    let Some((_, key)) = TYPES.iter().find(|(known, _)| *known == kind) else {
-        let types = TYPES.map(|(known, _)| known);
-        let help = closest(kind, &types).map_or_else(
+    let Some((_, key)) = ASSERTION_TYPES.iter().find(|(known, _)| *known == kind) else {
+        let types = ASSERTION_TYPES.map(|(known, _)| known);
+        let help = closest_word(kind, &types).map_or_else(
             || format!("the types are {}", types.join(", ")),
             |known| format!("did you mean \"{known}\"?"),
         );
-        diagnostics.error_help(
+        diagnostics.error_with_help(
             "unknown-assertion",
             kind_span,
             format!("unknown assertion type \"{kind}\""),
@@ -287,16 +300,16 @@ fn assertion<'n>(
         _ => json!({"text": value?, "ignore_case": true}),
     };
     let span = value_node.map_or(node.span, |node| node.span);
-    match rules::build(key, &value, span, diagnostics) {
-        rules::Built::Rule(rule, looks_at) => Some(Check {
+    match rules::build_rule(key, &value, span, diagnostics) {
+        rules::BuiltRule::Rule(rule, looks_at) => Some(Check {
             id: format!("{kind}-{}", index + 1),
             name: None,
-            need: Need::Required,
-            looks_at,
-            kind: CheckKind::Exact(rule),
+            need: CheckNeed::Required,
+            target: looks_at,
+            kind: CheckKind::Rule(rule),
         }),
-        rules::Built::Wrong => None,
-        rules::Built::NoSuchKind => {
+        rules::BuiltRule::Invalid => None,
+        rules::BuiltRule::NoSuchKind => {
             diagnostics.error(
                 "unknown-assertion",
                 kind_span,
@@ -310,11 +323,11 @@ fn assertion<'n>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checks::rule_kind;
     use crate::dialects::{testing, to_native};
-    use crate::score::rule_kind;
 
     fn check(text: &str, expected: &[&str]) -> Option<Suite> {
-        testing::check(&Skillet, "a/one.yaml", text, expected)
+        testing::check_diagnostics(&Skillet, "a/one.yaml", text, expected)
     }
 
     #[test]
@@ -369,16 +382,16 @@ mod tests {
 
     #[test]
     fn a_misspelt_key_leaves_it_an_eval() {
-        let fit = |name: &str, text: &str| Skillet.recognise(&testing::parse(name.into(), text));
+        let fit = |name: &str, text: &str| Skillet.recognise(&testing::parse_source(name.into(), text));
         for (name, text, expected) in [
-            ("a.yaml", "timestamp: t\nprompt: p\nexpected: e", Fit::Sure),
-            ("a.yml", "prompt: p\nexpected: e", Fit::Sure),
-            ("a.yaml", "timestamp: t\npromt: p\nexpected: e", Fit::Sure),
-            ("a.yaml", "timestamp: t\nprompt: p\nexpect: e", Fit::Sure),
-            ("a.yaml", "name: n\nprompt: p", Fit::Sure),
-            ("a.yaml", "timestamp: t\nname: n", Fit::No),
-            ("a.json", r#"{"prompt": "p", "expected": "e"}"#, Fit::Possible),
-            ("a.json", r#"{"timestamp": "t", "prompt": "p"}"#, Fit::No),
+            ("a.yaml", "timestamp: t\nprompt: p\nexpected: e", FormatFit::Sure),
+            ("a.yml", "prompt: p\nexpected: e", FormatFit::Sure),
+            ("a.yaml", "timestamp: t\npromt: p\nexpected: e", FormatFit::Sure),
+            ("a.yaml", "timestamp: t\nprompt: p\nexpect: e", FormatFit::Sure),
+            ("a.yaml", "name: n\nprompt: p", FormatFit::Sure),
+            ("a.yaml", "timestamp: t\nname: n", FormatFit::No),
+            ("a.json", r#"{"prompt": "p", "expected": "e"}"#, FormatFit::Possible),
+            ("a.json", r#"{"timestamp": "t", "prompt": "p"}"#, FormatFit::No),
         ] {
             assert_eq!(fit(name, text), expected, "{name} {text}");
         }
@@ -417,8 +430,9 @@ mod tests {
             ("''", false),
         ] {
             let text = format!("timestamp: {timestamp}\nname: n\nprompt: p\nexpected: e");
-            let source = testing::parse("/nowhere/a.yaml".into(), &text);
-            let (_, diagnostics) = testing::lower(&Skillet, &source, &testing::place(Path::new("/nowhere")));
+            let source = testing::parse_source("/nowhere/a.yaml".into(), &text);
+            let (_, diagnostics) =
+                testing::lower_source(&Skillet, &source, &testing::location_in(Path::new("/nowhere")));
             assert_eq!(!diagnostics.has_errors(), good, "{timestamp}");
         }
     }
@@ -459,7 +473,7 @@ mod tests {
         let suite = check("timestamp: 2025-01-15\nname: n\nprompt: [a, b]\nexpected: |\n  e\n", &[]);
         let suite = suite.expect("a suite");
         assert_eq!((suite.cases[0].id.as_str(), suite.name.as_str()), ("a/one", "evals"));
-        assert_eq!(suite.cases[0].stimulus, Stimulus::Turns(vec!["a".to_owned(), "b".to_owned()]));
-        assert_eq!(suite.cases[0].checks, [reading::judged("expected".to_owned(), "e")]);
+        assert_eq!(suite.cases[0].prompt, CasePrompt::Turns(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(suite.cases[0].checks, [reading::judged_check("expected".to_owned(), "e")]);
     }
 }

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::reading::{self, Ids, Kept, is_skill};
-use super::told_apart::{self, Format};
-use super::{Dialect, Fit, Place, Raised};
+use super::reading::{self, UniqueIds, UnusedKeys, is_skill};
+use super::recognition::{self, ForeignFormat};
+use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit};
 use practicum_core::model::{
-    Case, Check, CheckKind, Diagnostics, Judged, LooksAt, Need, Room, RunPolicy, Scale, SkillRef,
-    SkillStatement, Suite, TYPE_ALIGNMENT,
+    Case, Check, CheckKind, CheckNeed, CheckTarget, Diagnostics, JudgedStatement, RunPolicy, ScoreScale,
+    SkillRef, SkillStatement, Suite, TYPE_ALIGNMENT_ID, WorkspaceSpec,
 };
-use practicum_core::tree::{Data, Node, Object, Source, wrong_type};
-use practicum_skills::skill::{tidy, workspace_of};
+use practicum_core::tree::{NodeData, ObjectReader, SourceFile, TreeNode, report_wrong_type};
+use practicum_skills::skill::{normalise_path, versions_folder_of};
 
-mod raise;
+mod export;
 mod schema;
 
 pub struct WritingSkills;
@@ -22,36 +22,41 @@ pub struct WritingSkills;
 const NAME: &str = "writing-skills";
 
 /// Words with which nothing can be shown to be false.
-const VAGUE: [&str; 4] = ["appropriate", "reasonable", "good", "correctly"];
+const VAGUE_WORDS: [&str; 4] = ["appropriate", "reasonable", "good", "correctly"];
 
 impl Dialect for WritingSkills {
     fn name(&self) -> &'static str {
         NAME
     }
 
-    fn recognise(&self, source: &Source) -> Fit {
-        told_apart::fit(source, Format::WritingSkills)
+    fn recognise(&self, source: &SourceFile) -> FormatFit {
+        recognition::fit_for(source, ForeignFormat::WritingSkills)
     }
 
     fn schema(&self) -> Value {
         schema::schema()
     }
 
-    fn raise(&self, suite: &Suite, folder: &Path) -> Raised {
-        raise::raise(suite, folder)
+    fn export_suite(&self, suite: &Suite, folder: &Path) -> ExportedSuite {
+        export::export_suite(suite, folder)
     }
 
-    fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
-        let mut kept = Kept::default();
-        let mut file = Object::new(&source.root, "the file", diagnostics)?;
-        let version = version(&mut file, diagnostics);
-        let skill = skill(&mut file, source.folder(), place, diagnostics);
-        let key = reading::one_key(&mut file, ["cases", "evals"], diagnostics);
+    fn lower(
+        &self,
+        source: &SourceFile,
+        place: &EvalFileLocation,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Suite> {
+        let mut kept = UnusedKeys::default();
+        let mut file = ObjectReader::new(&source.root, "the file", diagnostics)?;
+        let version = read_version(&mut file, diagnostics);
+        let skill = find_skill(&mut file, source.folder(), place, diagnostics);
+        let key = reading::pick_key(&mut file, ["cases", "evals"], diagnostics);
         let nodes = file.list(key, diagnostics);
-        if file.given(key).is_none() {
-            file.missing(key, diagnostics);
+        if file.get_non_null(key).is_none() {
+            file.report_missing(key, diagnostics);
         }
-        let mut meta = kept.rest(&file, "the file", diagnostics);
+        let mut meta = kept.collect_unused(&file, "the file", diagnostics);
         meta.extend(version.map(|node| ("version".to_owned(), node.to_value())));
         let nodes = nodes?;
         if nodes.is_empty() {
@@ -62,18 +67,23 @@ impl Dialect for WritingSkills {
             );
         }
         // The documented place is the skill's workspace; many keep their files with the project or the evals.
-        let workspace = skill.path.as_deref().map(workspace_of);
+        let workspace = skill.path.as_deref().map(versions_folder_of);
         let roots = workspace.into_iter().chain([place.project.clone(), source.folder().to_owned()]);
-        let files = reading::Files { roots: roots.collect(), below: None };
-        let mut reader = Reader { files, ids: Ids::default(), kept, skill: skill.name.clone() };
-        let cases: Vec<Case> = nodes.iter().filter_map(|node| reader.case(node, diagnostics)).collect();
+        let files = reading::FixtureFolders { roots: roots.collect(), own_folder: None };
+        let mut reader = WritingSkillsReader {
+            files,
+            ids: UniqueIds::default(),
+            unused_keys: kept,
+            skill: skill.name.clone(),
+        };
+        let cases: Vec<Case> = nodes.iter().filter_map(|node| reader.read_case(node, diagnostics)).collect();
         Some(Suite {
-            rivals: reading::expected_beside(&cases, &skill, diagnostics),
+            rivals: reading::other_expected_skills(&cases, &skill, diagnostics),
             cases,
-            defaults: RunPolicy { repeat: Some(1), ..RunPolicy::default() },
+            format_defaults: RunPolicy { repeat: Some(1), ..RunPolicy::default() },
             gates: reading::all_cases_pass(),
             skills: vec![skill.clone()],
-            about_skill: about_skill(),
+            skill_statements: skill_statements(),
             meta,
             ..reading::blank_suite(NAME, source, reading::suite_name(&skill.name, source))
         })
@@ -81,7 +91,7 @@ impl Dialect for WritingSkills {
 }
 
 /// What its grader looks at beside the cases, and code cannot tell: `type_alignment`.
-fn about_skill() -> Vec<SkillStatement> {
+fn skill_statements() -> Vec<SkillStatement> {
     let statement = "\
 The skill has what its type needs. Its type is told by its text. A discipline skill lays down rules that must \
 hold under pressure: it names the excuses for breaking them and answers each, for example in a table of \
@@ -89,24 +99,25 @@ rationalizations or a list of red flags, and it closes loopholes. A technique sk
 it has steps that can be followed, and an example. A pattern skill is a way to think about problems: it says \
 when it applies and when it does not. A reference skill is looked things up in: it is divided by headings, \
 tables or lists, and holds what its description promises. Name the type in the reasoning.";
-    let judged = Judged { statement: statement.to_owned(), context: None, scale: Scale::PassFail };
-    vec![SkillStatement { id: TYPE_ALIGNMENT.to_owned(), judged }]
+    let judged =
+        JudgedStatement { statement: statement.to_owned(), context: None, scale: ScoreScale::PassFail };
+    vec![SkillStatement { id: TYPE_ALIGNMENT_ID.to_owned(), judged }]
 }
 
 /// The schema's version, of which 1 is the only one there is.
-fn version<'n>(file: &mut Object<'n>, diagnostics: &mut Diagnostics) -> Option<&'n Node> {
-    let node = file.given("version")?;
+fn read_version<'n>(file: &mut ObjectReader<'n>, diagnostics: &mut Diagnostics) -> Option<&'n TreeNode> {
+    let node = file.get_non_null("version")?;
     let major = match &node.data {
-        Data::Text(text) => text.split('.').next().unwrap_or_default().trim_start_matches('v').to_owned(),
-        Data::Int(number) => number.to_string(),
-        Data::Float(number) => number.trunc().to_string(),
-        Data::Null | Data::Bool(_) | Data::List(_) | Data::Map(_) => {
-            wrong_type(node, "version", "text like \"1.0\"", diagnostics);
+        NodeData::Text(text) => text.split('.').next().unwrap_or_default().trim_start_matches('v').to_owned(),
+        NodeData::Int(number) => number.to_string(),
+        NodeData::Float(number) => number.trunc().to_string(),
+        NodeData::Null | NodeData::Bool(_) | NodeData::List(_) | NodeData::Map(_) => {
+            report_wrong_type(node, "version", "text like \"1.0\"", diagnostics);
             return None;
         }
     };
     if major != "1" {
-        diagnostics.error_help(
+        diagnostics.error_with_help(
             "unknown-version",
             node.span,
             format!("version {} of the format is not known", node.to_value()),
@@ -119,15 +130,20 @@ fn version<'n>(file: &mut Object<'n>, diagnostics: &mut Diagnostics) -> Option<&
 /// The skill that the file is about: the one that the user names, else the one in whose folder the file lies,
 /// else the one at the path that the file gives, seen from the project, then from the file. The folder counts
 /// before the path because a copied skill brings its evals along, and a path in them leads back to the original.
-fn skill(file: &mut Object<'_>, folder: &Path, place: &Place, diagnostics: &mut Diagnostics) -> SkillRef {
-    let key = reading::one_key(file, ["skill", "skill_name"], diagnostics);
-    let node = file.given(key);
+fn find_skill(
+    file: &mut ObjectReader<'_>,
+    folder: &Path,
+    place: &EvalFileLocation,
+    diagnostics: &mut Diagnostics,
+) -> SkillRef {
+    let key = reading::pick_key(file, ["skill", "skill_name"], diagnostics);
+    let node = file.get_non_null(key);
     let said = file.text(key, diagnostics).map(str::trim).filter(|said| !said.is_empty());
     let Some((said, node)) = said.zip(node).filter(|_| place.skill.is_none()) else {
         return reading::skill_beside(folder, place, None, diagnostics);
     };
     // Joining an absolute path gives that path.
-    let wanted = [&place.project, folder].map(|root| tidy(&root.join(said)));
+    let wanted = [&place.project, folder].map(|root| normalise_path(&root.join(said)));
     let around = [Some(folder), folder.parent()].into_iter().flatten().find(|around| is_skill(around));
     if let Some(around) = around {
         let mut found = wanted.iter().filter_map(|path| skill_folder(path)).peekable();
@@ -143,14 +159,14 @@ fn skill(file: &mut Object<'_>, folder: &Path, place: &Place, diagnostics: &mut 
         if let Some(message) = message {
             let help =
                 format!("write the path of {} here, or name another skill with --skill", around.display());
-            diagnostics.warning_help("skill-elsewhere", node.span, message, help);
+            diagnostics.warning_with_help("skill-elsewhere", node.span, message, help);
         }
         return reading::skill_at(around, diagnostics);
     }
     if let Some(found) = wanted.iter().find_map(|path| skill_folder(path)) {
         return reading::skill_at(&found, diagnostics);
     }
-    diagnostics.warning_help(
+    diagnostics.warning_with_help(
         "skill-not-found",
         node.span,
         format!("there is no skill at {said}"),
@@ -179,10 +195,10 @@ fn skill_folder(path: &Path) -> Option<PathBuf> {
 }
 
 /// What every case of a file shares.
-struct Reader {
-    files: reading::Files,
-    ids: Ids,
-    kept: Kept,
+struct WritingSkillsReader {
+    files: reading::FixtureFolders,
+    ids: UniqueIds,
+    unused_keys: UnusedKeys,
     /// The name of the skill under test.
     skill: String,
 }
@@ -194,48 +210,48 @@ fn is_kebab_case(id: &str) -> bool {
     id.split('-').all(is_word)
 }
 
-impl Reader {
-    fn case(&mut self, node: &Node, diagnostics: &mut Diagnostics) -> Option<Case> {
-        let mut case = Object::new(node, "a case", diagnostics)?;
+impl WritingSkillsReader {
+    fn read_case(&mut self, node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Case> {
+        let mut case = ObjectReader::new(node, "a case", diagnostics)?;
         let activation =
             reading::expected_activation(&mut case, std::slice::from_ref(&self.skill), diagnostics);
-        let id = self.ids.given(&mut case, diagnostics);
+        let id = self.ids.read_id(&mut case, diagnostics);
         if let Some(id) = id.as_deref().filter(|id| !is_kebab_case(id)) {
             diagnostics.notice(
                 "id-form",
-                case.given("id").map(|node| node.span),
+                case.get_non_null("id").map(|node| node.span),
                 format!(
                     "the id \"{id}\" is not in kebab-case, as writing-skills wants it (like \"case-01\")"
                 ),
             );
         }
         let prompt = case.required_text("prompt", diagnostics);
-        let files = reading::fixtures(&mut case, &self.files, diagnostics);
+        let files = reading::read_fixtures(&mut case, &self.files, diagnostics);
         let expectations = case.list("expectations", diagnostics);
-        let expectations_node = case.given("expectations");
-        if expectations_node.is_none() && !activation.given {
-            case.missing("expectations", diagnostics);
+        let expectations_node = case.get_non_null("expectations");
+        if expectations_node.is_none() && !activation.is_given {
+            case.report_missing("expectations", diagnostics);
         }
-        let mut checks = Checks::default();
+        let mut checks = ExpectationReader::default();
         for node in expectations.unwrap_or_default() {
-            checks.add(node, &mut self.kept, diagnostics);
+            checks.add_expectation(node, &mut self.unused_keys, diagnostics);
         }
-        let required = checks.list.iter().any(|check| check.need == Need::Required);
-        if expectations.is_some() && !required && !checks.refused && !activation.given {
-            diagnostics.error_help(
+        let required = checks.checks.iter().any(|check| check.need == CheckNeed::Required);
+        if expectations.is_some() && !required && !checks.has_errors && !activation.is_given {
+            diagnostics.error_with_help(
                 "nothing-required",
                 expectations_node.map(|node| node.span),
                 "no expectation of this case is required, so it can never fail",
                 "set \"required\": true on at least one",
             );
         }
-        let mut meta = self.kept.rest(&case, "a case", diagnostics);
-        if !checks.more.is_empty() {
-            meta.insert("expectations".to_owned(), checks.more.into());
+        let mut meta = self.unused_keys.collect_unused(&case, "a case", diagnostics);
+        if !checks.unused.is_empty() {
+            meta.insert("expectations".to_owned(), checks.unused.into());
         }
         Some(Case {
-            room: Room { files, ..Room::default() },
-            checks: [activation.checks, checks.list].concat(),
+            workspace: WorkspaceSpec { files, ..WorkspaceSpec::default() },
+            checks: [activation.checks, checks.checks].concat(),
             meta,
             ..reading::blank_case(id?, prompt?.to_owned())
         })
@@ -244,33 +260,38 @@ impl Reader {
 
 /// The checks of one case, as they are read.
 #[derive(Default)]
-struct Checks {
-    list: Vec<Check>,
+struct ExpectationReader {
+    checks: Vec<Check>,
     /// Whether something here was wrong, so that the list is not all that was said.
-    refused: bool,
-    ids: Ids,
+    has_errors: bool,
+    ids: UniqueIds,
     /// What expectations say beyond their checks, by check.
-    more: serde_json::Map<String, serde_json::Value>,
+    unused: serde_json::Map<String, serde_json::Value>,
 }
 
-impl Checks {
-    fn add(&mut self, node: &Node, kept: &mut Kept, diagnostics: &mut Diagnostics) {
-        let check = self.expectation(node, kept, diagnostics);
-        self.refused |= check.is_none();
-        self.list.extend(check);
+impl ExpectationReader {
+    fn add_expectation(&mut self, node: &TreeNode, kept: &mut UnusedKeys, diagnostics: &mut Diagnostics) {
+        let check = self.read_expectation(node, kept, diagnostics);
+        self.has_errors |= check.is_none();
+        self.checks.extend(check);
     }
 
-    fn expectation(&mut self, node: &Node, kept: &mut Kept, diagnostics: &mut Diagnostics) -> Option<Check> {
-        let mut object = Object::new(node, "an expectation", diagnostics)?;
-        let label_node = object.given("criterion");
+    fn read_expectation(
+        &mut self,
+        node: &TreeNode,
+        kept: &mut UnusedKeys,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Check> {
+        let mut object = ObjectReader::new(node, "an expectation", diagnostics)?;
+        let label_node = object.get_non_null("criterion");
         let label = object.required_text("criterion", diagnostics).map(str::trim);
-        let description_node = object.given("description");
+        let description_node = object.get_non_null("description");
         let description = object.required_text("description", diagnostics).map(str::trim);
-        let required_node = object.given("required");
+        let required_node = object.get_non_null("required");
         let required = object.bool("required", diagnostics);
-        let rest = kept.rest(&object, "an expectation", diagnostics);
+        let rest = kept.collect_unused(&object, "an expectation", diagnostics);
         if required_node.is_none() {
-            diagnostics.warning_help(
+            diagnostics.warning_with_help(
                 "missing-key",
                 node.span,
                 "\"required\" is missing; taken as true",
@@ -280,7 +301,7 @@ impl Checks {
         if let (Some(description), Some(node)) = (description, description_node)
             && let Some(word) = vague_word(description)
         {
-            diagnostics.warning_help(
+            diagnostics.warning_with_help(
                 "vague-criterion",
                 node.span,
                 format!("\"{word}\" cannot be shown to be false"),
@@ -288,27 +309,27 @@ impl Checks {
             );
         }
         let (label, description) = (label?, description?);
-        if self.ids.has(label) {
-            diagnostics.warning_help(
+        if self.ids.contains(label) {
+            diagnostics.warning_with_help(
                 "duplicate-criterion",
                 label_node.map(|node| node.span),
                 format!("another expectation of this case is already called \"{label}\""),
                 "scores are compared by criterion; give each its own label",
             );
         }
-        let id = self.ids.derive(label);
+        let id = self.ids.make_unique(label);
         if !rest.is_empty() {
-            self.more.insert(id.clone(), serde_json::json!(rest));
+            self.unused.insert(id.clone(), serde_json::json!(rest));
         }
         Some(Check {
             name: (id != label).then(|| label.to_owned()),
             id,
-            need: if required.unwrap_or(true) { Need::Required } else { Need::Advisory },
-            looks_at: LooksAt::WholeRun,
-            kind: CheckKind::Judged(Judged {
+            need: if required.unwrap_or(true) { CheckNeed::Required } else { CheckNeed::Advisory },
+            target: CheckTarget::WholeRun,
+            kind: CheckKind::Judged(JudgedStatement {
                 statement: description.to_owned(),
                 context: None,
-                scale: Scale::OneToFive,
+                scale: ScoreScale::OneToFive,
             }),
         })
     }
@@ -316,7 +337,7 @@ impl Checks {
 
 fn vague_word(description: &str) -> Option<&'static str> {
     let words = description.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
-    words.into_iter().find_map(|word| VAGUE.iter().copied().find(|vague| *vague == word))
+    words.into_iter().find_map(|word| VAGUE_WORDS.iter().copied().find(|vague| *vague == word))
 }
 
 #[cfg(test)]
@@ -325,7 +346,7 @@ mod tests {
     use crate::dialects::testing;
 
     fn check(text: &str, expected: &[&str]) -> Option<Suite> {
-        testing::check(&WritingSkills, "evals.json", text, expected)
+        testing::check_diagnostics(&WritingSkills, "evals.json", text, expected)
     }
 
     /// A file with one case that has these expectations.
@@ -424,14 +445,19 @@ mod tests {
         ] {
             let text = expecting(r#"[{"criterion": "c", "description": "d", "required": true}]"#)
                 .replace(r#""skill": "s""#, &format!(r#""skill": "{said}""#));
-            let source = testing::parse(evals.join("evals.json"), &text);
-            let place = Place { root: evals.clone(), project: root.to_owned(), plugins: None, skill: None };
-            let (suite, diagnostics) = testing::lower(&WritingSkills, &source, &place);
+            let source = testing::parse_source(evals.join("evals.json"), &text);
+            let place = EvalFileLocation {
+                root: evals.clone(),
+                project: root.to_owned(),
+                plugins: None,
+                skill: None,
+            };
+            let (suite, diagnostics) = testing::lower_source(&WritingSkills, &source, &place);
             let suite = suite.expect("a suite");
             assert_eq!(suite.skills[0].path, found.map(|found| root.join(found)), "{said}");
             assert_eq!(diagnostics.iter().map(|diagnostic| diagnostic.code).next(), code, "{said}");
         }
-        let suite = testing::check(
+        let suite = testing::check_diagnostics(
             &WritingSkills,
             "evals.json",
             &expecting(r#"[{"criterion": "c", "description": "d", "required": true}]"#)

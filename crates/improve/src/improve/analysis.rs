@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::edits::{Draft, Refused, Suggestion};
-use super::failures::Failures;
-use super::forms::{closed, items_of, list_of, texts_of};
-use super::suggest::{skill_exhibits, suggestion_of};
-use super::{Advice, Adviser, Contents, ContentsError};
-use practicum_agents::llm::Tool;
-use practicum_engine::judge::{Inquiry, cut};
+use super::answer_forms::{closed_object, items_of, list_of, texts_of};
+use super::edit_suggestions::{read_suggestion, skill_exhibits};
+use super::edits::{EditSuggestion, RefusedSuggestion, SkillEditDraft};
+use super::failures::FailedChecks;
+use super::{Adviser, AdviserAnswer, SkillContents, SkillContentsError};
+use practicum_agents::llm::ToolDefinition;
+use practicum_engine::judge::{StructuredQuestion, shorten_text};
 
 /// In the shape that writing-skills documents, with exactly its keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,26 +28,26 @@ pub struct Analysis {
     /// What the loser got wrong.
     pub weaknesses: Vec<String>,
     /// What to change next, each with the text that is there now.
-    pub suggestions: Vec<Suggestion>,
+    pub suggestions: Vec<EditSuggestion>,
 }
 
 /// Two versions, after it is known which did better.
-pub struct Compared<'c> {
+pub struct VersionPair<'c> {
     pub winner: u32,
     pub loser: u32,
     /// The winner's files: suggestions are for these.
-    pub contents: &'c Contents,
+    pub contents: &'c SkillContents,
     /// What changed from the earlier to the later of the two.
     pub diff: &'c str,
     /// What blind judges said, by version.
-    pub reasons: &'c str,
+    pub judge_reasons: &'c str,
 }
 
 /// An analysis with the suggestions that can be followed, and those that cannot.
 #[derive(Debug)]
-pub struct Analysed {
+pub struct CheckedAnalysis {
     pub analysis: Analysis,
-    pub refused: Vec<Refused>,
+    pub refused_suggestions: Vec<RefusedSuggestion>,
 }
 
 const RULES: &str = "\
@@ -64,33 +64,39 @@ never answers a request that you were shown. Without a good one, suggest nothing
 
 const LONGEST_DIFF: usize = 40_000;
 
-pub async fn analyse(
+pub async fn analyse_versions(
     adviser: &Adviser,
-    compared: &Compared<'_>,
-    failures: &Failures,
+    compared: &VersionPair<'_>,
+    failures: &FailedChecks,
     round: u32,
-) -> Result<Advice<Analysed>, ContentsError> {
-    let draft = Draft::of(compared.contents)?;
+) -> Result<AdviserAnswer<CheckedAnalysis>, SkillContentsError> {
+    let draft = SkillEditDraft::from_contents(compared.contents)?;
     let versions = (format!("v{}", compared.winner), format!("v{}", compared.loser));
     let mut exhibits = skill_exhibits(&draft);
-    exhibits.push(("What changed between the two versions".to_owned(), cut(compared.diff, LONGEST_DIFF)));
-    exhibits.push(("What judges said who did not know the versions".to_owned(), compared.reasons.to_owned()));
+    exhibits.push((
+        "What changed between the two versions".to_owned(),
+        shorten_text(compared.diff, LONGEST_DIFF),
+    ));
+    exhibits.push((
+        "What judges said who did not know the versions".to_owned(),
+        compared.judge_reasons.to_owned(),
+    ));
     exhibits.extend(failures.exhibits());
     let text = json!({"type": "string"});
-    let suggestion = closed(json!({"area": text, "before": text, "after": text, "reasoning": text}));
-    let inquiry = Inquiry {
+    let suggestion = closed_object(json!({"area": text, "before": text, "after": text, "reasoning": text}));
+    let inquiry = StructuredQuestion {
         rules: RULES.to_owned(),
         exhibits,
-        wanted: format!(
+        task: format!(
             "Analyse why {} did better than {}; the skill shown is {}. Answer with JSON of the form \
              {{\"strengths\": [texts], \"weaknesses\": [texts], \"suggestions\": [{{\"area\", \"before\", \
              \"after\", \"reasoning\"}}]}}.",
             versions.0, versions.1, versions.0
         ),
-        form: Tool {
+        form: ToolDefinition {
             name: "report_analysis".to_owned(),
             description: "Report the analysis of the two versions.".to_owned(),
-            input_schema: closed(json!({
+            input_schema: closed_object(json!({
                 "strengths": list_of(text.clone()),
                 "weaknesses": list_of(text),
                 "suggestions": list_of(suggestion),
@@ -99,7 +105,7 @@ pub async fn analyse(
         round,
     };
     let read = |answer: &Value| {
-        let suggestions = items_of(answer, "suggestions")?.iter().map(suggestion_of);
+        let suggestions = items_of(answer, "suggestions")?.iter().map(read_suggestion);
         Ok(Analysis {
             winner_version: versions.0.clone(),
             loser_version: versions.1.clone(),
@@ -108,21 +114,22 @@ pub async fn analyse(
             suggestions: suggestions.collect::<Result<_, String>>()?,
         })
     };
-    let Advice { answer, cost_usd } = adviser.ask(&format!("analyse {round}"), &inquiry, &read).await;
-    Ok(Advice { answer: answer.map(|analysis| checked(analysis, draft)), cost_usd })
+    let AdviserAnswer { answer, cost_usd } =
+        adviser.ask_as(&format!("analyse {round}"), &inquiry, &read).await;
+    Ok(AdviserAnswer { answer: answer.map(|analysis| check_suggestions(analysis, draft)), cost_usd })
 }
 
 /// Keeps the suggestions that can be followed one after the other.
-fn checked(mut analysis: Analysis, mut draft: Draft) -> Analysed {
+fn check_suggestions(mut analysis: Analysis, mut draft: SkillEditDraft) -> CheckedAnalysis {
     let mut refused = Vec::new();
     let suggestions = std::mem::take(&mut analysis.suggestions);
     for suggestion in suggestions {
-        match draft.follow(&suggestion, None) {
+        match draft.apply_suggestion(&suggestion, None) {
             Ok(()) => analysis.suggestions.push(suggestion),
-            Err(why) => refused.push(Refused { suggestion, why }),
+            Err(why) => refused.push(RefusedSuggestion { suggestion, why }),
         }
     }
-    Analysed { analysis, refused }
+    CheckedAnalysis { analysis, refused_suggestions: refused }
 }
 
 #[cfg(test)]
@@ -133,8 +140,9 @@ mod tests {
     fn a_suggestion_without_its_one_place_is_dropped_and_told() {
         let room = tempfile::tempdir().expect("a folder");
         std::fs::write(room.path().join("SKILL.md"), "Use when deploying. Ask. Ask.").expect("write");
-        let draft = Draft::of(&Contents::of(room.path()).expect("a skill")).expect("texts");
-        let suggestion = |before: &str| Suggestion {
+        let draft = SkillEditDraft::from_contents(&SkillContents::scan(room.path()).expect("a skill"))
+            .expect("texts");
+        let suggestion = |before: &str| EditSuggestion {
             area: "description".into(),
             before: before.into(),
             after: "Use when sailing".into(),
@@ -147,7 +155,7 @@ mod tests {
             weaknesses: Vec::new(),
             suggestions: vec![suggestion("Use when deploying"), suggestion("Ask."), suggestion("nowhere")],
         };
-        let Analysed { analysis, refused } = checked(analysis, draft);
+        let CheckedAnalysis { analysis, refused_suggestions: refused } = check_suggestions(analysis, draft);
         assert_eq!(analysis.suggestions, [suggestion("Use when deploying")]);
         let why: Vec<&str> = refused.iter().map(|refused| refused.why.as_str()).collect();
         assert_eq!(

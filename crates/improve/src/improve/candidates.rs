@@ -7,22 +7,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::forms::{closed, items_of, list_of, one_of, text_of, texts_of};
-use super::stored::asked;
-use super::suggest::skill_exhibits;
-use super::{Advice, Adviser, Contents, ContentsError, Draft};
-use practicum_agents::llm::Tool;
+use super::answer_forms::{closed_object, items_of, list_of, one_of, text_of, texts_of};
+use super::edit_suggestions::skill_exhibits;
+use super::stored_run::user_prompt;
+use super::{Adviser, AdviserAnswer, SkillContents, SkillContentsError, SkillEditDraft};
+use practicum_agents::llm::ToolDefinition;
 use practicum_core::model::{Case, Diagnostics, Severity, Suite};
-use practicum_engine::judge::{Inquiry, cut};
-use practicum_engine::quality;
+use practicum_engine::judge::{StructuredQuestion, shorten_text};
 use practicum_engine::self_test::self_test;
-use practicum_evals::dialects::{self, Place};
+use practicum_engine::suite_quality;
+use practicum_evals::dialects::{self, EvalFileLocation};
 use practicum_skills::skill::evals_folder;
 
 /// What a candidate is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum CandidateKind {
     /// The skill must fire.
     Positive,
     /// It sounds like the skill's business and is not.
@@ -33,24 +33,24 @@ pub enum Kind {
     Edge,
 }
 
-const KINDS: [(&str, Kind); 4] = [
-    ("positive", Kind::Positive),
-    ("near_miss", Kind::NearMiss),
-    ("artifact", Kind::Artifact),
-    ("edge", Kind::Edge),
+const KINDS: [(&str, CandidateKind); 4] = [
+    ("positive", CandidateKind::Positive),
+    ("near_miss", CandidateKind::NearMiss),
+    ("artifact", CandidateKind::Artifact),
+    ("edge", CandidateKind::Edge),
 ];
 
 /// A proposed case, as a native file would have it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Candidate {
-    pub kind: Kind,
+    pub kind: CandidateKind,
     #[schemars(with = "serde_json::Map<String, Value>")]
     pub case: Value,
 }
 
 /// A proposed case that is not worth a look.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Dropped {
+pub struct DroppedCandidate {
     pub id: String,
     pub why: String,
 }
@@ -65,7 +65,7 @@ pub struct Candidates {
     /// Where they were written for review; `None` if none was left.
     pub file: Option<PathBuf>,
     pub candidates: Vec<Candidate>,
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedCandidate>,
 }
 
 const RULES: &str = "\
@@ -85,23 +85,26 @@ each, without words like good, appropriate or correctly.
 /// Asks for so many cases of each kind.
 pub async fn propose_cases(
     adviser: &Adviser,
-    contents: &Contents,
+    contents: &SkillContents,
     known: &[Suite],
     captured: &[(String, String)],
     each: u32,
-) -> Result<Advice<Vec<Candidate>>, ContentsError> {
-    let mut exhibits = skill_exhibits(&Draft::of(contents)?);
+) -> Result<AdviserAnswer<Vec<Candidate>>, SkillContentsError> {
+    let mut exhibits = skill_exhibits(&SkillEditDraft::from_contents(contents)?);
     let there: Vec<String> = known
         .iter()
-        .flat_map(|suite| suite.cases.iter().map(|case| format!("case {}\n{}", case.id, asked(case))))
+        .flat_map(|suite| suite.cases.iter().map(|case| format!("case {}\n{}", case.id, user_prompt(case))))
         .collect();
-    exhibits.push(("The cases that are there already".to_owned(), cut(&there.join("\n\n"), LONGEST_KNOWN)));
+    exhibits.push((
+        "The cases that are there already".to_owned(),
+        shorten_text(&there.join("\n\n"), LONGEST_KNOWN_CASES),
+    ));
     exhibits.extend(captured.iter().enumerate().map(|(number, (name, text))| {
-        (format!("A real run, {}", number + 1), format!("{name}\n{}", cut(text, LONGEST_CAPTURED)))
+        (format!("A real run, {}", number + 1), format!("{name}\n{}", shorten_text(text, LONGEST_CAPTURES)))
     }));
     let text = json!({"type": "string"});
     let names: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
-    let case = closed(json!({
+    let case = closed_object(json!({
         "id": text,
         "kind": {"type": "string", "enum": names},
         "prompt": text,
@@ -111,32 +114,32 @@ pub async fn propose_cases(
         "statements": list_of(text.clone()),
         "why": text,
     }));
-    let inquiry = Inquiry {
+    let inquiry = StructuredQuestion {
         rules: RULES.to_owned(),
         exhibits,
-        wanted: format!(
+        task: format!(
             "Propose {each} eval cases of each kind for the skill. Answer with JSON of the form {{\"cases\": \
              [{{\"id\", \"kind\", \"prompt\", \"activation\", \"contains\": [texts], \"files\": [paths], \
              \"statements\": [texts], \"why\"}}]}}."
         ),
-        form: Tool {
+        form: ToolDefinition {
             name: "propose_cases".to_owned(),
             description: "Propose eval cases for the skill.".to_owned(),
-            input_schema: closed(json!({"cases": list_of(case)})),
+            input_schema: closed_object(json!({"cases": list_of(case)})),
         },
         round: 0,
     };
-    let read = |answer: &Value| items_of(answer, "cases")?.iter().map(candidate).collect();
-    Ok(adviser.ask("propose", &inquiry, &read).await)
+    let read = |answer: &Value| items_of(answer, "cases")?.iter().map(read_candidate).collect();
+    Ok(adviser.ask_as("propose", &inquiry, &read).await)
 }
 
-const LONGEST_KNOWN: usize = 40_000;
-const LONGEST_CAPTURED: usize = 20_000;
+const LONGEST_KNOWN_CASES: usize = 40_000;
+const LONGEST_CAPTURES: usize = 20_000;
 
 /// Only what can be written down is taken over: a candidate never brings code to run.
-fn candidate(value: &Value) -> Result<Candidate, String> {
+fn read_candidate(value: &Value) -> Result<Candidate, String> {
     let kind = one_of(value, "kind", &KINDS.map(|(name, _)| name))?;
-    let kind = KINDS.iter().find(|(name, _)| *name == kind).map_or(Kind::Edge, |(_, kind)| *kind);
+    let kind = KINDS.iter().find(|(name, _)| *name == kind).map_or(CandidateKind::Edge, |(_, kind)| *kind);
     let mut case = json!({
         "id": text_of(value, "id")?,
         "note": text_of(value, "why")?,
@@ -156,66 +159,73 @@ fn candidate(value: &Value) -> Result<Candidate, String> {
 }
 
 /// Keeps the candidates that can be read, are not there yet, and that an agent which does nothing fails.
-pub fn sifted(proposed: Vec<Candidate>, skill: &Path, known: &[Suite]) -> (Vec<Candidate>, Vec<Dropped>) {
-    let (mut kept, mut dropped): (Vec<Candidate>, Vec<Dropped>) = (Vec::new(), Vec::new());
+pub fn sift_candidates(
+    proposed: Vec<Candidate>,
+    skill: &Path,
+    known: &[Suite],
+) -> (Vec<Candidate>, Vec<DroppedCandidate>) {
+    let (mut kept, mut dropped): (Vec<Candidate>, Vec<DroppedCandidate>) = (Vec::new(), Vec::new());
     for candidate in proposed {
         let id = candidate.case["id"].as_str().unwrap_or_default().to_owned();
         let there: Vec<&Case> = known.iter().flat_map(|suite| &suite.cases).collect();
         let has = |key: &str, of: &dyn Fn(&Case) -> String| {
-            there.iter().any(|case| same(&of(case), &candidate.case[key]))
-                || kept
-                    .iter()
-                    .any(|other| same(other.case[key].as_str().unwrap_or_default(), &candidate.case[key]))
+            there.iter().any(|case| is_same_request(&of(case), &candidate.case[key]))
+                || kept.iter().any(|other| {
+                    is_same_request(other.case[key].as_str().unwrap_or_default(), &candidate.case[key])
+                })
         };
         let why = match () {
             () if has("id", &|case| case.id.clone()) => {
                 Some("there is a case of this name already".to_owned())
             }
-            () if has("prompt", &asked) => Some("there is a case with this request already".to_owned()),
-            () => mislabelled(&candidate).or_else(|| objection(&candidate, skill)),
+            () if has("prompt", &user_prompt) => Some("there is a case with this request already".to_owned()),
+            () => mislabelled_reason(&candidate).or_else(|| objection_to(&candidate, skill)),
         };
         match why {
             None => kept.push(candidate),
-            Some(why) => dropped.push(Dropped { id, why }),
+            Some(why) => dropped.push(DroppedCandidate { id, why }),
         }
     }
     (kept, dropped)
 }
 
 /// Two requests that differ in blanks and capitals are one.
-fn same(one: &str, other: &Value) -> bool {
+fn is_same_request(one: &str, other: &Value) -> bool {
     let plain = |text: &str| text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>();
     other.as_str().is_some_and(|other| plain(one) == plain(other))
 }
 
 /// A case that is not of the kind it claims to be would be counted on for what it does not show.
-fn mislabelled(Candidate { kind, case }: &Candidate) -> Option<String> {
+fn mislabelled_reason(Candidate { kind, case }: &Candidate) -> Option<String> {
     let leaves_something =
         case["checks"].as_array().into_iter().flatten().any(|check| check.get("file").is_some());
     let why = match kind {
-        Kind::Positive if case["activation"] != "must" => {
+        CandidateKind::Positive if case["activation"] != "must" => {
             "it is to be a positive, and does not say that the skill must fire"
         }
-        Kind::NearMiss if case["activation"] != "must_not" => {
+        CandidateKind::NearMiss if case["activation"] != "must_not" => {
             "it is to be a near miss, and does not say that the skill must stay quiet"
         }
-        Kind::Artifact if !leaves_something => "it is to leave something behind, and names no file",
-        Kind::Positive | Kind::NearMiss | Kind::Artifact | Kind::Edge => return None,
+        CandidateKind::Artifact if !leaves_something => "it is to leave something behind, and names no file",
+        CandidateKind::Positive | CandidateKind::NearMiss | CandidateKind::Artifact | CandidateKind::Edge => {
+            return None;
+        }
     };
     Some(why.to_owned())
 }
 
 /// What speaks against a candidate. What only a judge could fail is no objection: that is what
 /// statements are for.
-fn objection(candidate: &Candidate, skill: &Path) -> Option<String> {
-    let text = native_file(skill, std::slice::from_ref(candidate)).to_string();
+fn objection_to(candidate: &Candidate, skill: &Path) -> Option<String> {
+    let text = candidates_as_native(skill, std::slice::from_ref(candidate)).to_string();
     let folder = evals_folder(skill);
     let project = folder.parent().unwrap_or(skill);
-    let place = Place { root: folder.clone(), project: project.to_owned(), plugins: None, skill: None };
+    let place =
+        EvalFileLocation { root: folder.clone(), project: project.to_owned(), plugins: None, skill: None };
     let mut loaded = dialects::load_text(&folder.join("candidate.practicum.yaml"), text, &place);
     if let Some(suite) = &loaded.lowered.suite {
         let mut tested = Diagnostics::default();
-        quality::review(suite, &loaded.text, &mut tested);
+        suite_quality::review_suite(suite, &loaded.text, &mut tested);
         // Doing nothing is right where the skill must only stay quiet.
         if candidate.case["activation"] != "must_not" || candidate.case.get("checks").is_some() {
             self_test(suite, &loaded.text, project, &mut tested);
@@ -228,7 +238,7 @@ fn objection(candidate: &Candidate, skill: &Path) -> Option<String> {
 }
 
 /// Candidates as a native file, to be made one's own.
-pub fn native_file(skill: &Path, candidates: &[Candidate]) -> Value {
+pub fn candidates_as_native(skill: &Path, candidates: &[Candidate]) -> Value {
     let text = |name: Option<&OsStr>| name.unwrap_or("skill".as_ref()).to_string_lossy().into_owned();
     let (name, from_evals) = match skill.is_file() {
         true => (text(skill.file_stem()), format!("../{}", text(skill.file_name()))),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::stored::{asked, files_below};
-use super::{StoredRun, files};
+use super::stored_run::{files_below, user_prompt};
+use super::{StoredRun, atomic_files};
 use practicum_core::model::{TrialRecord, Verdict};
 use practicum_core::tree::read_bounded;
 use practicum_skills::skill::evals_folder;
@@ -14,7 +14,7 @@ use practicum_skills::skill::evals_folder;
 /// One trial as it went: `evals/captured/*.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "A run kept as an example (evals/captured/*.json)")]
-pub struct Capture {
+pub struct CapturedTrial {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub run: String,
@@ -28,26 +28,26 @@ pub struct Capture {
     pub passed: Option<bool>,
 }
 
-const MOST: usize = 20;
-const LARGEST: u64 = 4 * 1024 * 1024;
+const MOST_CAPTURES: usize = 20;
+const LARGEST_CAPTURE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Where the captures of a skill are: with its evals, where no agent sees them.
-pub fn captures_of(skill: &Path) -> PathBuf {
+pub fn captures_folder(skill: &Path) -> PathBuf {
     match skill.is_file() {
         true => evals_folder(skill).join("captured").join(skill.file_stem().unwrap_or_default()),
         false => evals_folder(skill).join("captured"),
     }
 }
 
-impl Capture {
-    pub fn of(run: &StoredRun, record: &TrialRecord) -> Option<Self> {
+impl CapturedTrial {
+    pub fn from_record(run: &StoredRun, record: &TrialRecord) -> Option<Self> {
         let (_, case) = run.case(&record.suite, &record.case)?;
         Some(Self {
             schema_version: 1,
             run: run.id.clone(),
             suite: record.suite.clone(),
             case: record.case.clone(),
-            asked: asked(case),
+            asked: user_prompt(case),
             gave: run.output_of(record),
             passed: match record.verdict {
                 Verdict::Pass => Some(true),
@@ -59,18 +59,19 @@ impl Capture {
 
     /// Writes it under the trial's name, which is a plain file name whatever the case is called.
     pub fn write(&self, skill: &Path, record: &TrialRecord) -> std::io::Result<PathBuf> {
-        let folder = captures_of(skill);
+        let folder = captures_folder(skill);
         std::fs::create_dir_all(&folder)?;
         let path = folder.join(format!("{}.json", record.trial));
-        files::write_json(&path, self)?;
+        atomic_files::write_json(&path, self)?;
         Ok(path)
     }
 
     /// Those that were kept, as texts to show. What is none is left where it is.
-    pub fn all(skill: &Path) -> Vec<(String, String)> {
-        let kept = files_below(&captures_of(skill), MOST).into_iter();
+    pub fn read_all(skill: &Path) -> Vec<(String, String)> {
+        let kept = files_below(&captures_folder(skill), MOST_CAPTURES).into_iter();
         let read = kept.filter_map(|(_, path)| {
-            let capture: Self = serde_json::from_slice(&read_bounded(&path, LARGEST).ok()?).ok()?;
+            let capture: Self =
+                serde_json::from_slice(&read_bounded(&path, LARGEST_CAPTURE_BYTES).ok()?).ok()?;
             let text = format!("asked:\n{}\n\ngave:\n{}", capture.asked, capture.gave);
             Some((format!("case {}", capture.case), text))
         });

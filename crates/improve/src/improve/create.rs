@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::forms::{closed, text_of};
-use super::stored::asked;
-use super::{Advice, Adviser};
-use practicum_agents::llm::Tool;
+use super::answer_forms::{closed_object, text_of};
+use super::stored_run::user_prompt;
+use super::{Adviser, AdviserAnswer};
+use practicum_agents::llm::ToolDefinition;
 use practicum_core::model::{Case, CheckKind, Suite};
-use practicum_engine::judge::{Inquiry, cut};
+use practicum_engine::judge::{StructuredQuestion, shorten_text};
 
 /// A skill that a model drafted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct DraftedSkill {
 
 impl DraftedSkill {
     /// Its SKILL.md, under a name.
-    pub fn text(&self, name: &str) -> String {
+    pub fn skill_md(&self, name: &str) -> String {
         // JSON's way to write text is one of YAML's.
         let (name, description) = (Value::from(name), Value::from(self.description.as_str()));
         format!("---\nname: {name}\ndescription: {description}\n---\n\n{}\n", self.body.trim())
@@ -47,25 +47,25 @@ pub async fn draft_skill(
     name: &str,
     suites: &[Suite],
     wish: Option<&str>,
-) -> Advice<DraftedSkill> {
-    let cases: Vec<String> = suites.iter().flat_map(|suite| &suite.cases).map(shown).collect();
-    let mut exhibits = vec![("The evals".to_owned(), cut(&cases.join("\n\n"), LONGEST_EVALS))];
+) -> AdviserAnswer<DraftedSkill> {
+    let cases: Vec<String> = suites.iter().flat_map(|suite| &suite.cases).map(describe_case).collect();
+    let mut exhibits = vec![("The evals".to_owned(), shorten_text(&cases.join("\n\n"), LONGEST_EVALS))];
     exhibits.extend(wish.map(|wish| ("What the author wants".to_owned(), wish.to_owned())));
     let text = json!({"type": "string"});
-    let inquiry = Inquiry {
+    let inquiry = StructuredQuestion {
         rules: RULES.to_owned(),
         exhibits,
-        wanted: format!(
+        task: format!(
             "Draft the skill {name:?}. Answer with JSON of the form {{\"description\": text, \"body\": text}}."
         ),
-        form: Tool {
+        form: ToolDefinition {
             name: "draft_skill".to_owned(),
             description: "Draft the skill.".to_owned(),
-            input_schema: closed(json!({"description": text, "body": text})),
+            input_schema: closed_object(json!({"description": text, "body": text})),
         },
         round: 0,
     };
-    adviser.ask("create", &inquiry, &read).await
+    adviser.ask_as("create", &inquiry, &read).await
 }
 
 fn read(answer: &Value) -> Result<DraftedSkill, String> {
@@ -81,15 +81,15 @@ fn read(answer: &Value) -> Result<DraftedSkill, String> {
 }
 
 /// What a case asks and expects.
-fn shown(case: &Case) -> String {
+fn describe_case(case: &Case) -> String {
     let expected = case.checks.iter().filter_map(|check| match &check.kind {
         CheckKind::Judged(judged) => Some(judged.statement.clone()),
-        CheckKind::Exact(rule) => Some(format!("{}: {}", rule.key(), rule.value())),
+        CheckKind::Rule(rule) => Some(format!("{}: {}", rule.key(), rule.value())),
         CheckKind::Sections(_) | CheckKind::Activation(_) => None,
     });
     let expected: Vec<String> = expected.chain(case.context.clone()).collect();
-    cut(
-        &format!("case {}\nasked:\n{}\nexpected:\n{}", case.id, asked(case), expected.join("\n")),
+    shorten_text(
+        &format!("case {}\nasked:\n{}\nexpected:\n{}", case.id, user_prompt(case), expected.join("\n")),
         LONGEST_CASE,
     )
 }
@@ -103,7 +103,7 @@ mod tests {
         let ok = json!({"description": "Says hello: to all.", "body": "Say hello."});
         let drafted = read(&ok).expect("a draft");
         assert_eq!(
-            drafted.text("greeter"),
+            drafted.skill_md("greeter"),
             "---\nname: \"greeter\"\ndescription: \"Says hello: to all.\"\n---\n\nSay hello.\n"
         );
         for (description, body) in [("", "b"), ("d", " "), ("d", "---\nname: x\n---\n")] {

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::edits::Suggestion;
-use super::failures::Failures;
-use super::forms::{closed, text_of};
-use super::{Advice, Adviser};
-use practicum_agents::llm::Tool;
+use super::answer_forms::{closed_object, text_of};
+use super::edits::EditSuggestion;
+use super::failures::FailedChecks;
+use super::{Adviser, AdviserAnswer};
+use practicum_agents::llm::ToolDefinition;
 use practicum_core::model::Diagnostics;
-use practicum_engine::judge::Inquiry;
+use practicum_engine::judge::StructuredQuestion;
 use practicum_skills::skill::{SKILL_FILE, read_frontmatter, split_frontmatter};
 
 const RULES: &str = "\
@@ -24,47 +24,49 @@ works inside.
 - As short as can be, at most 1024 characters, in the third person.";
 
 /// As long as the specification allows.
-const LONGEST: usize = 1024;
+const LONGEST_DESCRIPTION: usize = 1024;
 
 /// Asks for a better description of the skill with this SKILL.md.
 pub async fn suggest_description(
     adviser: &Adviser,
     text: &str,
-    failures: &Failures,
+    failures: &FailedChecks,
     round: u32,
-) -> Advice<Suggestion> {
+) -> AdviserAnswer<EditSuggestion> {
     let mut exhibits = vec![("The skill".to_owned(), text.to_owned())];
     exhibits.extend(failures.exhibits());
-    let inquiry = Inquiry {
+    let inquiry = StructuredQuestion {
         rules: RULES.to_owned(),
         exhibits,
-        wanted: "Propose a description for the skill. Answer with JSON of the form {\"description\", \
+        task: "Propose a description for the skill. Answer with JSON of the form {\"description\", \
                  \"reasoning\"}."
             .to_owned(),
-        form: Tool {
+        form: ToolDefinition {
             name: "propose_description".to_owned(),
             description: "Propose a description for the skill.".to_owned(),
-            input_schema: closed(json!({"description": {"type": "string"}, "reasoning": {"type": "string"}})),
+            input_schema: closed_object(
+                json!({"description": {"type": "string"}, "reasoning": {"type": "string"}}),
+            ),
         },
         round,
     };
     let read = |answer: &Value| {
         let description = text_of(answer, "description")?;
         let length = description.trim().chars().count();
-        if !(1..=LONGEST).contains(&length) {
-            return Err(format!("\"description\" must have 1 to {LONGEST} characters"));
+        if !(1..=LONGEST_DESCRIPTION).contains(&length) {
+            return Err(format!("\"description\" must have 1 to {LONGEST_DESCRIPTION} characters"));
         }
-        let before = entry_of(text).ok_or("the skill has no description to replace")?;
+        let before = description_lines(text).ok_or("the skill has no description to replace")?;
         // JSON's way to write text is one of YAML's.
         let after = format!("description: {}\n", Value::from(description.trim()));
         let reasoning = text_of(answer, "reasoning")?;
-        Ok(Suggestion { area: "description".to_owned(), before, after, reasoning })
+        Ok(EditSuggestion { area: "description".to_owned(), before, after, reasoning })
     };
-    adviser.ask(&format!("describe {round}"), &inquiry, &read).await
+    adviser.ask_as(&format!("describe {round}"), &inquiry, &read).await
 }
 
 /// The lines of the frontmatter that hold the description.
-fn entry_of(text: &str) -> Option<String> {
+fn description_lines(text: &str) -> Option<String> {
     let front = split_frontmatter(text).0?;
     let mut diagnostics = Diagnostics::default();
     let root = read_frontmatter(Path::new(SKILL_FILE), front, &mut diagnostics)?;
@@ -88,7 +90,7 @@ mod tests {
             ("---\nname: a\n---\n", None),
             ("no front", None),
         ] {
-            assert_eq!(entry_of(text).as_deref(), expected, "{text}");
+            assert_eq!(description_lines(text).as_deref(), expected, "{text}");
         }
     }
 }

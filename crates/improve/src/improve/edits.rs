@@ -6,15 +6,15 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Contents, ContentsError, diff, files};
+use super::{SkillContents, SkillContentsError, atomic_files, diff};
 use practicum_core::model::{Diagnostics, RelPath};
-use practicum_core::tree::Node;
+use practicum_core::tree::TreeNode;
 use practicum_skills::skill::{SKILL_FILE, read_frontmatter, split_frontmatter};
 
 /// A change to a skill, in the shape that writing-skills documents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Suggestion {
+pub struct EditSuggestion {
     /// Which part of the skill it changes.
     pub area: String,
     /// The text that is there now, which occurs once in the skill.
@@ -27,25 +27,25 @@ pub struct Suggestion {
 
 /// A suggestion that cannot be followed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Refused {
-    pub suggestion: Suggestion,
+pub struct RefusedSuggestion {
+    pub suggestion: EditSuggestion,
     /// Why not, in words.
     pub why: String,
 }
 
 /// A skill's texts, being edited. Nothing is written until someone says where.
 #[derive(Debug, Clone)]
-pub struct Draft {
+pub struct SkillEditDraft {
     /// The SKILL.md or command file.
-    main: RelPath,
+    main_file: RelPath,
     before: BTreeMap<RelPath, String>,
     after: BTreeMap<RelPath, String>,
 }
 
-impl Draft {
-    pub fn of(contents: &Contents) -> Result<Self, ContentsError> {
-        let before: BTreeMap<RelPath, String> = contents.texts()?.into_iter().collect();
-        Ok(Self { main: contents.main().clone(), after: before.clone(), before })
+impl SkillEditDraft {
+    pub fn from_contents(contents: &SkillContents) -> Result<Self, SkillContentsError> {
+        let before: BTreeMap<RelPath, String> = contents.text_files()?.into_iter().collect();
+        Ok(Self { main_file: contents.main_file().clone(), after: before.clone(), before })
     }
 
     pub fn texts(&self) -> impl Iterator<Item = (&RelPath, &str)> {
@@ -58,8 +58,12 @@ impl Draft {
 
     /// Follows a suggestion, or says why not and changes nothing. A file may be named, but only the text
     /// itself decides where the change goes: it must stand there and nowhere else.
-    pub fn follow(&mut self, suggestion: &Suggestion, file: Option<&str>) -> Result<(), String> {
-        let Suggestion { before, after, .. } = suggestion;
+    pub fn apply_suggestion(
+        &mut self,
+        suggestion: &EditSuggestion,
+        file: Option<&str>,
+    ) -> Result<(), String> {
+        let EditSuggestion { before, after, .. } = suggestion;
         if before.trim().is_empty() {
             return Err("it does not say which text to change".to_owned());
         }
@@ -71,10 +75,9 @@ impl Draft {
         {
             return Err(format!("{file} is no file of the skill, and only those may be changed"));
         }
-        let mut places = self
-            .after
-            .iter()
-            .flat_map(|(path, text)| occurrences(text, before).into_iter().map(move |at| (path.clone(), at)));
+        let mut places = self.after.iter().flat_map(|(path, text)| {
+            find_occurrences(text, before).into_iter().map(move |at| (path.clone(), at))
+        });
         let (path, at) = match (places.next(), places.next()) {
             (None, _) => return Err("the text to change is not in the skill".to_owned()),
             (Some(_), Some(_)) => return Err("the text to change is there more than once".to_owned()),
@@ -86,8 +89,8 @@ impl Draft {
         }
         let old = &self.after[&path];
         let new = format!("{}{after}{}", &old[..at], &old[at + before.len()..]);
-        if path == self.main {
-            keeps_front(old, &new)?;
+        if path == self.main_file {
+            require_same_frontmatter(old, &new)?;
         }
         self.after.insert(path, new);
         Ok(())
@@ -95,23 +98,26 @@ impl Draft {
 
     /// All changed files as one unified diff.
     pub fn diff(&self) -> String {
-        let files = self.changed().map(|(path, text)| diff::unified(path.as_str(), &self.before[path], text));
+        let files = self
+            .changed_files()
+            .map(|(path, text)| diff::unified_diff(path.as_str(), &self.before[path], text));
         files.collect()
     }
 
-    fn changed(&self) -> impl Iterator<Item = (&RelPath, &str)> {
+    fn changed_files(&self) -> impl Iterator<Item = (&RelPath, &str)> {
         let differs = |(path, text): &(&RelPath, &String)| self.before.get(*path) != Some(*text);
         self.after.iter().filter(differs).map(|(path, text)| (path, text.as_str()))
     }
 
     /// Writes what changed into a folder with the same skill.
     pub fn write_to(&self, folder: &Path) -> std::io::Result<()> {
-        self.changed().try_for_each(|(path, text)| files::write(&path.under(folder), text.as_bytes()))
+        self.changed_files()
+            .try_for_each(|(path, text)| atomic_files::write_bytes(&path.join_to(folder), text.as_bytes()))
     }
 }
 
 /// Where a text occurs in another, also overlapping itself; two places are enough to know.
-fn occurrences(text: &str, wanted: &str) -> Vec<usize> {
+fn find_occurrences(text: &str, wanted: &str) -> Vec<usize> {
     let mut found = Vec::new();
     let mut from = 0;
     while found.len() < 2
@@ -124,13 +130,13 @@ fn occurrences(text: &str, wanted: &str) -> Vec<usize> {
 }
 
 /// A skill stays the skill it is: with its frontmatter, under its name, with a description.
-fn keeps_front(old: &str, new: &str) -> Result<(), String> {
-    let Some((before, was_valid)) = front(old) else {
+fn require_same_frontmatter(old: &str, new: &str) -> Result<(), String> {
+    let Some((before, was_valid)) = parse_frontmatter(old) else {
         let adds = split_frontmatter(old).0.is_none() && split_frontmatter(new).0.is_some();
         return if adds { Err("it would add a frontmatter".to_owned()) } else { Ok(()) };
     };
     // What only some agents can read is no improvement.
-    let after = front(new).filter(|(_, is_valid)| *is_valid || !was_valid);
+    let after = parse_frontmatter(new).filter(|(_, is_valid)| *is_valid || !was_valid);
     let (after, _) = after.ok_or("it would break the frontmatter")?;
     for entry in before.as_map().unwrap_or_default() {
         if !after.has(&entry.key) {
@@ -139,16 +145,16 @@ fn keeps_front(old: &str, new: &str) -> Result<(), String> {
     }
     // Some keys allow tools or run commands: what a skill may do is for its author to say.
     for entry in after.as_map().unwrap_or_default() {
-        let same = before.get(&entry.key).map(Node::to_value) == Some(entry.value.to_value());
+        let same = before.get(&entry.key).map(TreeNode::to_value) == Some(entry.value.to_value());
         if !same && entry.key != "description" && entry.key != "name" {
             return Err(format!("it would change \"{}\" in the frontmatter", entry.key));
         }
     }
-    if before.get("name").and_then(Node::as_text) != after.get("name").and_then(Node::as_text) {
+    if before.get("name").and_then(TreeNode::as_text) != after.get("name").and_then(TreeNode::as_text) {
         return Err("it would rename the skill".to_owned());
     }
-    let described = |front: &Node| {
-        front.get("description").and_then(Node::as_text).is_some_and(|text| !text.trim().is_empty())
+    let described = |front: &TreeNode| {
+        front.get("description").and_then(TreeNode::as_text).is_some_and(|text| !text.trim().is_empty())
     };
     if described(&before) && !described(&after) {
         return Err("it would leave the skill without a description".to_owned());
@@ -157,7 +163,7 @@ fn keeps_front(old: &str, new: &str) -> Result<(), String> {
 }
 
 /// A frontmatter, and whether it is valid YAML.
-fn front(text: &str) -> Option<(Node, bool)> {
+fn parse_frontmatter(text: &str) -> Option<(TreeNode, bool)> {
     let front = split_frontmatter(text).0.filter(|front| !front.trim().is_empty())?;
     let mut diagnostics = Diagnostics::default();
     let root = read_frontmatter(Path::new(SKILL_FILE), front, &mut diagnostics)?;
@@ -170,17 +176,17 @@ mod tests {
 
     const SKILL: &str = "---\nname: gull\ndescription: Speaks.\nlicense: MIT\n---\n\nSay hello. Say aaa.\n";
 
-    fn draft() -> Draft {
+    fn draft() -> SkillEditDraft {
         let room = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(room.path().join("evals")).expect("create");
         std::fs::write(room.path().join(SKILL_FILE), SKILL).expect("write");
         std::fs::write(room.path().join("notes.md"), "Gulls say kee-ow. Speaks.\n").expect("write");
         std::fs::write(room.path().join("evals/evals.json"), "the answers").expect("write");
-        Draft::of(&Contents::of(room.path()).expect("a skill")).expect("texts")
+        SkillEditDraft::from_contents(&SkillContents::scan(room.path()).expect("a skill")).expect("texts")
     }
 
-    fn suggestion(before: &str, after: &str) -> Suggestion {
-        Suggestion { area: "a".into(), before: before.into(), after: after.into(), reasoning: "r".into() }
+    fn suggestion(before: &str, after: &str) -> EditSuggestion {
+        EditSuggestion { area: "a".into(), before: before.into(), after: after.into(), reasoning: "r".into() }
     }
 
     #[test]
@@ -215,7 +221,7 @@ mod tests {
             (None, "license: MIT", "license: none", Some("change \"license\"")),
         ] {
             let mut draft = draft();
-            let followed = draft.follow(&suggestion(before, after), file);
+            let followed = draft.apply_suggestion(&suggestion(before, after), file);
             match expected {
                 None => assert_eq!((followed, draft.is_changed()), (Ok(()), true), "{before}"),
                 Some(part) => {
@@ -230,8 +236,8 @@ mod tests {
     #[test]
     fn what_changed_is_shown_and_written() {
         let mut draft = draft();
-        draft.follow(&suggestion("hello", "kee-ow"), None).expect("followed");
-        draft.follow(&suggestion("Say kee-ow.", "Say kee-ow twice."), None).expect("followed");
+        draft.apply_suggestion(&suggestion("hello", "kee-ow"), None).expect("followed");
+        draft.apply_suggestion(&suggestion("Say kee-ow.", "Say kee-ow twice."), None).expect("followed");
         assert!(
             draft.diff().ends_with("-Say hello. Say aaa.\n+Say kee-ow twice. Say aaa.\n"),
             "{}",

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::StoredRun;
-use super::stored::asked;
-use practicum_core::model::{Check, CheckKind, CheckResult, TrialRecord, Verdict, counted};
-use practicum_engine::judge::cut;
+use super::stored_run::user_prompt;
+use practicum_core::model::{Check, CheckKind, CheckResult, TrialRecord, Verdict, count_with_noun};
+use practicum_engine::judge::shorten_text;
 
 /// A check that failed, and what an adviser may know of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct FailedCheck {
     /// How it is referred to: `case/check`.
     pub name: String,
     pub text: String,
@@ -21,16 +21,16 @@ const LONGEST_CASE: usize = 40_000;
 const LONGEST_OUTPUT: usize = 12_000;
 
 /// The failed checks of the cases that may be shown, and what happened there.
-pub struct Failures {
-    pub failed: Vec<Failure>,
+pub struct FailedChecks {
+    pub failed: Vec<FailedCheck>,
     /// What the agent was asked, said and did, by case.
     pub evidence: Vec<(String, String)>,
 }
 
-impl Failures {
-    pub fn of(run: &StoredRun, may_show: &dyn Fn(&str, &str) -> bool) -> Self {
+impl FailedChecks {
+    pub fn from_run(run: &StoredRun, may_show: &dyn Fn(&str, &str) -> bool) -> Self {
         let mut cases: BTreeMap<(&str, &str), Vec<&TrialRecord>> = BTreeMap::new();
-        for record in run.with_skill().filter(|record| may_show(&record.suite, &record.case)) {
+        for record in run.trials_with_skill().filter(|record| may_show(&record.suite, &record.case)) {
             if record.checks.iter().any(|check| check.verdict == Verdict::Fail) {
                 cases.entry((&record.suite, &record.case)).or_default().push(record);
             }
@@ -38,27 +38,27 @@ impl Failures {
         let mut failures = Self { failed: Vec::new(), evidence: Vec::new() };
         for (at, ((suite, case), records)) in cases.iter().enumerate() {
             let Some((_, known)) = run.case(suite, case) else { continue };
-            for (check, results) in failed_checks(records) {
-                let wanted = known.checks.iter().find(|known| known.id == check).map(wanted);
+            for (check, results) in failed_checks_by_id(records) {
+                let wanted = known.checks.iter().find(|known| known.id == check).map(describe_check);
                 let found = results.first().map(|result| result.rationale.as_str()).unwrap_or_default();
-                failures.failed.push(Failure {
+                failures.failed.push(FailedCheck {
                     name: format!("{case}/{check}"),
                     text: format!(
                         "wanted: {}\nfound, in {}: {}",
                         wanted.unwrap_or_else(|| "what this check demands".to_owned()),
-                        counted(results.len(), "run"),
-                        cut(found, 2_000)
+                        count_with_noun(results.len(), "run"),
+                        shorten_text(found, 2_000)
                     ),
                 });
             }
             if let Some(record) = records.first().filter(|_| at < MOST_CASES) {
                 let text = format!(
                     "asked:\n{}\n\nsaid and made:\n{}\n\nthe transcript:\n{}",
-                    asked(known),
-                    cut(&run.output_of(record), LONGEST_OUTPUT),
+                    user_prompt(known),
+                    shorten_text(&run.output_of(record), LONGEST_OUTPUT),
                     run.transcript_of(record)
                 );
-                failures.evidence.push(((*case).to_owned(), cut(&text, LONGEST_CASE)));
+                failures.evidence.push(((*case).to_owned(), shorten_text(&text, LONGEST_CASE)));
             }
         }
         failures
@@ -85,7 +85,7 @@ impl Failures {
 }
 
 /// The failed checks of a case, with their results in each failed run.
-fn failed_checks<'r>(records: &[&'r TrialRecord]) -> BTreeMap<&'r str, Vec<&'r CheckResult>> {
+fn failed_checks_by_id<'r>(records: &[&'r TrialRecord]) -> BTreeMap<&'r str, Vec<&'r CheckResult>> {
     let mut failed: BTreeMap<&str, Vec<&CheckResult>> = BTreeMap::new();
     for check in records.iter().flat_map(|record| &record.checks) {
         if check.verdict == Verdict::Fail {
@@ -95,9 +95,9 @@ fn failed_checks<'r>(records: &[&'r TrialRecord]) -> BTreeMap<&'r str, Vec<&'r C
     failed
 }
 
-fn wanted(check: &Check) -> String {
+fn describe_check(check: &Check) -> String {
     match &check.kind {
-        CheckKind::Exact(rule) => format!("{}: {}", rule.key(), rule.value()),
+        CheckKind::Rule(rule) => format!("{}: {}", rule.key(), rule.value()),
         CheckKind::Judged(judged) => judged.statement.clone(),
         CheckKind::Sections(sections) => {
             let names: Vec<&str> = sections.iter().map(|section| section.name.as_str()).collect();
@@ -107,9 +107,9 @@ fn wanted(check: &Check) -> String {
             "the skill {} {}",
             activation.skills.join(" or "),
             match activation.expect {
-                practicum_core::model::Expect::Must => "fires",
-                practicum_core::model::Expect::MustNot => "stays quiet",
-                practicum_core::model::Expect::Either => "may fire",
+                practicum_core::model::ActivationExpectation::Must => "fires",
+                practicum_core::model::ActivationExpectation::MustNot => "stays quiet",
+                practicum_core::model::ActivationExpectation::Either => "may fire",
             }
         ),
     }

@@ -11,14 +11,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::decide::Goal;
+use super::version_decision::ImproveGoal;
 use practicum_core::model::Digest;
 
 /// What a loop was begun with. Another beginning is another loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Begun {
+pub struct LoopStart {
     pub schema_version: u32,
-    pub goal: Goal,
+    pub goal: ImproveGoal,
     pub seed: u64,
     /// The evals and how they are run: results under others cannot be compared.
     pub exam: Digest,
@@ -27,8 +27,8 @@ pub struct Begun {
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
-    Begun(Begun),
+enum JournalLine {
+    Begun(LoopStart),
     /// A run was begun. Until a later line tells what it took, only its own record does.
     Running {
         run: String,
@@ -49,12 +49,12 @@ enum Line {
 
 /// A step's result, with what it cost as far as that is known.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Spent<T> {
+pub struct StepResult<T> {
     pub value: T,
     pub cost_usd: Option<f64>,
 }
 
-pub struct Journal {
+pub struct LoopJournal {
     path: PathBuf,
     file: File,
     /// Two loops at once would take each other's steps for their own.
@@ -64,21 +64,21 @@ pub struct Journal {
     pub cost_usd: Option<f64>,
     pub seconds: f64,
     /// A run that was begun, and of which nobody has told yet what it took.
-    unsettled: Option<String>,
+    unaccounted_run: Option<String>,
     /// Whether it goes on from where an earlier one was stopped.
     pub resumed: bool,
     /// Where the journal of a loop is now that was stopped and is not gone on with.
-    pub given_up: Option<PathBuf>,
+    pub abandoned_journal: Option<PathBuf>,
 }
 
-const FILE: &str = "improve.jsonl";
-const LOCK: &str = ".improve.lock";
+const JOURNAL_FILE: &str = "improve.jsonl";
+const LOCK_FILE: &str = ".improve.lock";
 
 /// Locks a file, unless somebody else has it. A process that is just being started holds for a moment all
 /// that its parent held, so a lock that was given back is asked for more than once.
-fn is_locked(file: &File) -> bool {
-    const TRIES: u32 = 40;
-    (0..TRIES).any(|_| {
+fn try_lock(file: &File) -> bool {
+    const LOCK_TRIES: u32 = 40;
+    (0..LOCK_TRIES).any(|_| {
         let locked = file.try_lock().is_ok();
         if !locked {
             std::thread::sleep(Duration::from_millis(25));
@@ -87,13 +87,13 @@ fn is_locked(file: &File) -> bool {
     })
 }
 
-impl Journal {
+impl LoopJournal {
     /// Goes on with a loop that was begun just so and did not finish, or begins a new one. What an
     /// earlier loop left is set aside.
-    pub fn open(workspace: &Path, begun: &Begun, anew: bool) -> std::io::Result<Self> {
-        let path = workspace.join(FILE);
-        let lock = File::create(workspace.join(LOCK))?;
-        if !is_locked(&lock) {
+    pub fn open(workspace: &Path, begun: &LoopStart, anew: bool) -> std::io::Result<Self> {
+        let path = workspace.join(JOURNAL_FILE);
+        let lock = File::create(workspace.join(LOCK_FILE))?;
+        if !try_lock(&lock) {
             return Err(std::io::Error::other("another loop is at work on this skill"));
         }
         let bytes = match std::fs::read(&path) {
@@ -102,18 +102,18 @@ impl Journal {
         };
         // A line that a kill cut short was never said.
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let lines: Vec<Line> = bytes[..whole]
+        let lines: Vec<JournalLine> = bytes[..whole]
             .split(|byte| *byte == b'\n')
             .filter_map(|line| serde_json::from_slice(line).ok())
             .collect();
-        let same = matches!(lines.first(), Some(Line::Begun(known)) if known == begun);
-        let resumed = same && !anew && lines.last() != Some(&Line::Finished);
+        let same = matches!(lines.first(), Some(JournalLine::Begun(known)) if known == begun);
+        let resumed = same && !anew && lines.last() != Some(&JournalLine::Finished);
         let mut given_up = None;
         if !resumed && !bytes.is_empty() {
             let mut aside = (1..).map(|n| workspace.join(format!("improve-{n}.jsonl")));
             if let Some(to) = aside.find(|path| !path.exists()) {
                 std::fs::rename(&path, &to)?;
-                given_up = Some(to).filter(|_| lines.last() != Some(&Line::Finished));
+                given_up = Some(to).filter(|_| lines.last() != Some(&JournalLine::Finished));
             }
         }
         let file = File::options().create(true).append(true).open(&path)?;
@@ -124,25 +124,25 @@ impl Journal {
             done: BTreeMap::new(),
             cost_usd: Some(0.0),
             seconds: 0.0,
-            unsettled: None,
+            unaccounted_run: None,
             resumed,
-            given_up,
+            abandoned_journal: given_up,
         };
         if resumed {
             journal.file.set_len(whole as u64)?;
             for line in lines {
                 match line {
-                    Line::Running { run } => journal.unsettled = Some(run),
-                    Line::Done { step, value, cost_usd, seconds } => {
-                        journal.count(cost_usd, seconds);
+                    JournalLine::Running { run } => journal.unaccounted_run = Some(run),
+                    JournalLine::Done { step, value, cost_usd, seconds } => {
+                        journal.add_spending(cost_usd, seconds);
                         journal.done.insert(step, value);
                     }
-                    Line::Lost { cost_usd, seconds } => journal.count(cost_usd, seconds),
-                    Line::Begun(_) | Line::Finished => {}
+                    JournalLine::Lost { cost_usd, seconds } => journal.add_spending(cost_usd, seconds),
+                    JournalLine::Begun(_) | JournalLine::Finished => {}
                 }
             }
         } else {
-            journal.say(&Line::Begun(begun.clone()))?;
+            journal.write_line(&JournalLine::Begun(begun.clone()))?;
         }
         Ok(journal)
     }
@@ -153,45 +153,55 @@ impl Journal {
     }
 
     /// Says that a run begins, before anything is spent on it.
-    pub fn begin(&mut self, run: &str) -> std::io::Result<()> {
-        self.unsettled = Some(run.to_owned());
-        self.say(&Line::Running { run: run.to_owned() })
+    pub fn begin_run(&mut self, run: &str) -> std::io::Result<()> {
+        self.unaccounted_run = Some(run.to_owned());
+        self.write_line(&JournalLine::Running { run: run.to_owned() })
     }
 
     /// The run into which a kill fell, if one did.
-    pub fn unsettled(&self) -> Option<&str> {
-        self.unsettled.as_deref()
+    pub fn unaccounted_run(&self) -> Option<&str> {
+        self.unaccounted_run.as_deref()
     }
 
     /// Keeps what a step gave. Only then may the next begin.
-    pub fn keep<T: Serialize>(&mut self, step: &str, spent: &Spent<T>, seconds: f64) -> std::io::Result<()> {
+    pub fn record_step<T: Serialize>(
+        &mut self,
+        step: &str,
+        spent: &StepResult<T>,
+        seconds: f64,
+    ) -> std::io::Result<()> {
         let value = serde_json::to_value(&spent.value)?;
-        self.count(spent.cost_usd, seconds);
+        self.add_spending(spent.cost_usd, seconds);
         self.done.insert(step.to_owned(), value.clone());
-        self.say(&Line::Done { step: step.to_owned(), value, cost_usd: spent.cost_usd, seconds })
+        self.write_line(&JournalLine::Done {
+            step: step.to_owned(),
+            value,
+            cost_usd: spent.cost_usd,
+            seconds,
+        })
     }
 
     /// Keeps what was spent on a step that came to nothing.
-    pub fn lose(&mut self, cost_usd: Option<f64>, seconds: f64) -> std::io::Result<()> {
-        self.count(cost_usd, seconds);
-        self.say(&Line::Lost { cost_usd, seconds })
+    pub fn record_lost_cost(&mut self, cost_usd: Option<f64>, seconds: f64) -> std::io::Result<()> {
+        self.add_spending(cost_usd, seconds);
+        self.write_line(&JournalLine::Lost { cost_usd, seconds })
     }
 
     pub fn finish(&mut self) -> std::io::Result<()> {
-        self.say(&Line::Finished)
+        self.write_line(&JournalLine::Finished)
     }
 
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    fn count(&mut self, cost_usd: Option<f64>, seconds: f64) {
+    fn add_spending(&mut self, cost_usd: Option<f64>, seconds: f64) {
         self.cost_usd = self.cost_usd.zip(cost_usd).map(|(sum, more)| sum + more);
         self.seconds += seconds;
-        self.unsettled = None;
+        self.unaccounted_run = None;
     }
 
-    fn say(&mut self, line: &Line) -> std::io::Result<()> {
+    fn write_line(&mut self, line: &JournalLine) -> std::io::Result<()> {
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');
         self.file.write_all(&bytes)?;
@@ -206,13 +216,13 @@ mod tests {
     #[test]
     fn a_killed_loop_goes_on_and_a_finished_one_does_not() {
         let room = tempfile::tempdir().expect("a folder");
-        let exam = || Digest::of(b"the evals");
-        let begun = |seed| Begun { schema_version: 1, goal: Goal::Skill, seed, exam: exam() };
-        let open = |seed, anew| Journal::open(room.path(), &begun(seed), anew).expect("a journal");
+        let exam = || Digest::of_bytes(b"the evals");
+        let begun = |seed| LoopStart { schema_version: 1, goal: ImproveGoal::Skill, seed, exam: exam() };
+        let open = |seed, anew| LoopJournal::open(room.path(), &begun(seed), anew).expect("a journal");
         let mut journal = open(1, false);
-        journal.keep("one", &Spent { value: 7u32, cost_usd: Some(0.5) }, 2.0).expect("kept");
+        journal.record_step("one", &StepResult { value: 7u32, cost_usd: Some(0.5) }, 2.0).expect("kept");
         drop(journal);
-        let path = room.path().join(FILE);
+        let path = room.path().join(JOURNAL_FILE);
         let mut torn = std::fs::read(&path).expect("lines");
         torn.extend_from_slice(b"{\"done\":{\"step\":\"two\",\"val");
         std::fs::write(&path, torn).expect("write");
@@ -221,30 +231,30 @@ mod tests {
         assert!(journal.resumed);
         assert_eq!((journal.find::<u32>("one"), journal.find::<u32>("two")), (Some(7), None));
         assert_eq!((journal.cost_usd, journal.seconds), (Some(0.5), 2.0));
-        journal.keep("two", &Spent { value: 8u32, cost_usd: None }, 1.0).expect("kept");
+        journal.record_step("two", &StepResult { value: 8u32, cost_usd: None }, 1.0).expect("kept");
         drop(journal);
         let mut journal = open(1, false);
         assert_eq!((journal.find::<u32>("two"), journal.cost_usd), (Some(8), None));
-        journal.begin("run-1").expect("kept");
+        journal.begin_run("run-1").expect("kept");
         drop(journal);
         let mut journal = open(1, false);
-        assert_eq!(journal.unsettled(), Some("run-1"), "nobody told what it took");
-        journal.lose(Some(0.1), 4.0).expect("kept");
-        assert_eq!(journal.unsettled(), None);
-        let twice = Journal::open(room.path(), &begun(1), false).map(|_| ());
+        assert_eq!(journal.unaccounted_run(), Some("run-1"), "nobody told what it took");
+        journal.record_lost_cost(Some(0.1), 4.0).expect("kept");
+        assert_eq!(journal.unaccounted_run(), None);
+        let twice = LoopJournal::open(room.path(), &begun(1), false).map(|_| ());
         assert!(twice.is_err_and(|error| error.to_string().contains("another loop")));
         drop(journal);
         let mut journal = open(1, false);
         assert!((journal.seconds - 7.0).abs() < 1e-9, "{}", journal.seconds);
-        assert_eq!(journal.unsettled(), None, "it is not counted twice");
+        assert_eq!(journal.unaccounted_run(), None, "it is not counted twice");
         journal.finish().expect("finished");
         drop(journal);
         assert!(!open(1, false).resumed, "it was finished");
         assert!(open(1, false).resumed);
         assert!(!open(2, false).resumed, "it was begun otherwise");
         assert!(!open(2, true).resumed, "it is to begin anew");
-        let other = Begun { exam: Digest::of(b"other evals"), ..begun(2) };
-        assert!(!Journal::open(room.path(), &other, false).expect("a journal").resumed, "by other evals");
+        let other = LoopStart { exam: Digest::of_bytes(b"other evals"), ..begun(2) };
+        assert!(!LoopJournal::open(room.path(), &other, false).expect("a journal").resumed, "by other evals");
         assert!(room.path().join("improve-4.jsonl").exists());
     }
 }

@@ -4,49 +4,53 @@
 //! and the loop over them. Never: changes an eval; changes a skill that the user did not give away
 //! for it; believes a model's proposal before it was checked.
 
-mod advised;
 mod adviser;
 mod analysis;
+mod answer_forms;
 mod blind;
 mod candidates;
 mod capture;
 mod create;
-mod decide;
 mod description;
+mod edit_suggestions;
 mod edits;
 mod failures;
-mod forms;
-mod gradings;
+mod grading_files;
+mod improve_loop;
 mod journal;
-mod rounds;
+mod model_steps;
 mod skill_creator;
 mod split;
-mod stored;
-mod suggest;
+mod stored_run;
 #[cfg(test)]
 mod testing;
+mod version_decision;
 
-pub use advised::{explain, look, propose};
-pub use adviser::{Advice, Adviser};
+pub use adviser::{Adviser, AdviserAnswer};
 pub use analysis::Analysis;
 pub use blind::{
-    Blind, BlindCase, Brief, Comparison, Judged, Outcome, Outputs, OutputsError, is_about_activation,
-    judge_all, pair, tally,
+    BlindCase, BlindComparison, BlindReport, JudgedPair, OutputTask, OutputsError, PairOutcome, SideOutputs,
+    is_about_activation, judge_pairs, pair_outputs, tally_cases,
 };
-pub use candidates::{Candidate, Candidates, Dropped, native_file, propose_cases, sifted};
-pub use capture::Capture;
+pub use candidates::{
+    Candidate, Candidates, DroppedCandidate, candidates_as_native, propose_cases, sift_candidates,
+};
+pub use capture::CapturedTrial;
 pub use create::{DraftedSkill, draft_skill};
-pub use decide::{Decision, Goal};
-pub use edits::{Draft, Refused, Suggestion};
-pub use failures::Failures;
-pub use journal::{Begun, Journal, Spent};
-pub use rounds::{
-    Analysed, Examined, Halt, Improved, Left, Looks, Loop, Means, Options, Proposal, Round, Stopped,
+pub use edit_suggestions::{AcceptedEdit, EditsReport, SuggestedEdits, suggest_edits};
+pub use edits::{EditSuggestion, RefusedSuggestion, SkillEditDraft};
+pub use failures::FailedChecks;
+pub use improve_loop::{
+    BlindOpinions, EditProposal, ImproveLoop, ImproveReport, ImproveRound, LoopEnd, LoopOptions,
+    LoopServices, LoopStop, RemainingBudget, StepAnalysis, TestedVersion,
 };
-pub use split::{CaseId, Split};
-pub use stored::{StoredError, StoredRun};
-pub use suggest::{Edits, Followed, Suggested, suggest};
+pub use journal::{LoopJournal, LoopStart, StepResult};
+pub use model_steps::{compare_blindly, explain_winner, propose_edits};
+pub use split::{CaseId, CaseSplit};
+pub use stored_run::{StoredRun, StoredRunError};
+pub use version_decision::{ImproveGoal, VersionDecision};
 
 use practicum_skills::versions::{
-    Contents, ContentsError, Score, Versions, VersionsError, diff, difference, files,
+    SkillContents, SkillContentsError, SkillVersions, VersionScore, VersionsError, atomic_files, diff,
+    diff_versions,
 };

@@ -7,39 +7,40 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::analysis::Analysis;
-use super::blind::{Comparison, Label};
+use super::blind::{BlindComparison, OutputLabel};
 
 /// The folder for these documents, beside those that writing-skills gives the same names.
-pub const FOLDER: &str = "skill-creator";
+pub const SKILL_CREATOR_FOLDER: &str = "skill-creator";
 
 /// The documented dimensions that are about form; all others are about content.
-const STRUCTURE: [&str; 3] = ["description_quality", "convention_compliance", "token_efficiency"];
+const STRUCTURE_DIMENSIONS: [&str; 3] = ["description_quality", "convention_compliance", "token_efficiency"];
 
 /// One blind look at two outputs: `comparison-N.json`.
-pub fn comparison(of: &Comparison) -> Value {
+pub fn comparison_document(of: &BlindComparison) -> Value {
     let winner = match of.winner {
-        Label::A => "A",
-        Label::B => "B",
+        OutputLabel::A => "A",
+        OutputLabel::B => "B",
     };
     json!({
         "winner": winner,
         "reasoning": of.reasoning,
-        "rubric": {"A": rubric(of, Label::A), "B": rubric(of, Label::B)},
-        "output_quality": {"A": quality(of, Label::A), "B": quality(of, Label::B)},
+        "rubric": {"A": rubric_document(of, OutputLabel::A), "B": rubric_document(of, OutputLabel::B)},
+        "output_quality": {"A": quality_document(of, OutputLabel::A), "B": quality_document(of, OutputLabel::B)},
     })
 }
 
 /// Each dimension's score of an output with that of the other one, from 1 to 10.
-fn scores(of: &Comparison, label: Label) -> impl Iterator<Item = (&str, u8, u8)> {
+fn dimension_scores(of: &BlindComparison, label: OutputLabel) -> impl Iterator<Item = (&str, u8, u8)> {
     of.scores.iter().map(move |(name, marks)| match label {
-        Label::A => (name.as_str(), marks.a, marks.b),
-        Label::B => (name.as_str(), marks.b, marks.a),
+        OutputLabel::A => (name.as_str(), marks.a, marks.b),
+        OutputLabel::B => (name.as_str(), marks.b, marks.a),
     })
 }
 
-fn rubric(of: &Comparison, label: Label) -> Value {
+fn rubric_document(of: &BlindComparison, label: OutputLabel) -> Value {
     let part = |wanted: bool| -> Map<String, Value> {
-        let part = scores(of, label).filter(|(name, ..)| STRUCTURE.contains(name) == wanted);
+        let part =
+            dimension_scores(of, label).filter(|(name, ..)| STRUCTURE_DIMENSIONS.contains(name) == wanted);
         // Its scale is from 1 to 5.
         part.map(|(name, own, _)| (name.to_owned(), json!(f64::from(own) / 2.0))).collect()
     };
@@ -50,14 +51,15 @@ fn rubric(of: &Comparison, label: Label) -> Value {
         "structure": structure,
         "content_score": content_score.map(rounded),
         "structure_score": structure_score.map(rounded),
-        "overall_score": overall(of, label).map(rounded),
+        "overall_score": overall_score(of, label).map(rounded),
     })
 }
 
 /// The mean of the two parts, from 1 to 10.
-fn overall(of: &Comparison, label: Label) -> Option<f64> {
+fn overall_score(of: &BlindComparison, label: OutputLabel) -> Option<f64> {
     let part = |wanted: bool| {
-        let part = scores(of, label).filter(|(name, ..)| STRUCTURE.contains(name) == wanted);
+        let part =
+            dimension_scores(of, label).filter(|(name, ..)| STRUCTURE_DIMENSIONS.contains(name) == wanted);
         let own: Vec<f64> = part.map(|(_, own, _)| f64::from(own)).collect();
         (!own.is_empty()).then(|| own.iter().sum::<f64>() / own.len() as f64)
     };
@@ -65,16 +67,16 @@ fn overall(of: &Comparison, label: Label) -> Option<f64> {
     (!parts.is_empty()).then(|| parts.iter().sum::<f64>() / parts.len() as f64)
 }
 
-fn quality(of: &Comparison, label: Label) -> Value {
+fn quality_document(of: &BlindComparison, label: OutputLabel) -> Value {
     let told = |better: bool| -> Vec<String> {
-        let differing = scores(of, label).filter(|(_, own, other)| own != other);
+        let differing = dimension_scores(of, label).filter(|(_, own, other)| own != other);
         differing
             .filter(|(_, own, other)| (own > other) == better)
             .map(|(name, own, other)| format!("{name}: {own} of 10, the other {other}"))
             .collect()
     };
     json!({
-        "score": overall(of, label).map(f64::round),
+        "score": overall_score(of, label).map(f64::round),
         "strengths": told(true),
         "weaknesses": told(false),
     })
@@ -107,7 +109,7 @@ fn category(area: &str) -> &'static str {
 
 /// Why one version is better: `analysis.json`. Labels are dealt anew for each look, so here A is the earlier version
 /// and B the later one.
-pub fn analysis(of: &Analysis, winner_skill: &Path, loser_skill: &Path, reasons: &str) -> Value {
+pub fn analysis_document(of: &Analysis, winner_skill: &Path, loser_skill: &Path, reasons: &str) -> Value {
     let suggestions: Vec<Value> = of
         .suggestions
         .iter()
@@ -150,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_look_has_both_outputs_scores_on_the_documented_scales() {
-        let of: Comparison = serde_json::from_value(json!({
+        let of: BlindComparison = serde_json::from_value(json!({
             "eval_prompt": "p",
             "winner": "A",
             "reasoning": "clearer",
@@ -161,7 +163,7 @@ mod tests {
             },
         }))
         .expect("a comparison");
-        let written = comparison(&of);
+        let written = comparison_document(&of);
         assert_eq!(written["winner"], "A");
         assert_eq!(
             written["rubric"]["A"],

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use practicum_core::model::{Digest, Expect, TrialRecord, Verdict};
+use practicum_core::model::{ActivationExpectation, Digest, TrialRecord, Verdict};
 
 /// A case by its suite and id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -14,19 +14,19 @@ pub struct CaseId {
 
 /// The cases that a proposer may see, and those that show whether it only learnt these by heart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Split {
+pub struct CaseSplit {
     pub tuning: Vec<CaseId>,
     pub held_out: Vec<CaseId>,
 }
 
 /// One case in so many is held out.
-const ONE_IN: usize = 3;
+const HELD_OUT_ONE_IN: usize = 3;
 
-impl Split {
+impl CaseSplit {
     /// Deals the cases of a run, alike in both parts by suite, by what they are about, and by whether
     /// they pass. Those that fail come first and the first two are never held out: someone has to be
     /// shown what is to be mended.
-    pub fn deal(records: &[TrialRecord], seed: u64) -> Self {
+    pub fn from_records(records: &[TrialRecord], seed: u64) -> Self {
         let mut cases: BTreeMap<CaseId, Vec<&TrialRecord>> = BTreeMap::new();
         for record in records {
             let id = CaseId { suite: record.suite.clone(), case: record.case.clone() };
@@ -36,14 +36,18 @@ impl Split {
             .iter()
             .map(|(id, runs)| {
                 let passes = runs.iter().all(|record| record.verdict == Verdict::Pass);
-                let about = runs.first().and_then(|record| record.expect).map(Expect::name);
-                ((passes, &id.suite, about, shuffled(id, seed)), id)
+                let about = runs.first().and_then(|record| record.expect).map(ActivationExpectation::name);
+                ((passes, &id.suite, about, shuffle_key(id, seed)), id)
             })
             .collect();
         dealt.sort();
         let mut split = Self::default();
         for (at, (_, id)) in dealt.into_iter().enumerate() {
-            let part = if at % ONE_IN == ONE_IN - 1 { &mut split.held_out } else { &mut split.tuning };
+            let part = if at % HELD_OUT_ONE_IN == HELD_OUT_ONE_IN - 1 {
+                &mut split.held_out
+            } else {
+                &mut split.tuning
+            };
             part.push(id.clone());
         }
         split.tuning.sort();
@@ -56,7 +60,7 @@ impl Split {
     }
 
     /// The records of one part.
-    pub fn part<'r>(records: &'r [TrialRecord], part: &[CaseId]) -> Vec<&'r TrialRecord> {
+    pub fn records_of_part<'r>(records: &'r [TrialRecord], part: &[CaseId]) -> Vec<&'r TrialRecord> {
         let belongs =
             |record: &&TrialRecord| part.iter().any(|id| id.suite == record.suite && id.case == record.case);
         records.iter().filter(belongs).collect()
@@ -64,7 +68,7 @@ impl Split {
 }
 
 /// Where a case comes among those like it.
-fn shuffled(id: &CaseId, seed: u64) -> Digest {
+fn shuffle_key(id: &CaseId, seed: u64) -> Digest {
     Digest::of_parts([seed.to_le_bytes().as_slice(), id.suite.as_bytes(), id.case.as_bytes()])
 }
 
@@ -76,14 +80,17 @@ mod tests {
     #[test]
     fn a_third_is_held_out_alike_and_the_same_for_one_seed() {
         let records: Vec<TrialRecord> = (0..30).map(|n| record(&format!("c{n:02}"), 1, n % 2 == 0)).collect();
-        let split = Split::deal(&records, 7);
+        let split = CaseSplit::from_records(&records, 7);
         assert_eq!((split.tuning.len(), split.held_out.len()), (20, 10));
         let failing = |part: &[CaseId]| {
-            Split::part(&records, part).iter().filter(|record| record.verdict == Verdict::Fail).count()
+            CaseSplit::records_of_part(&records, part)
+                .iter()
+                .filter(|record| record.verdict == Verdict::Fail)
+                .count()
         };
         assert_eq!((failing(&split.tuning), failing(&split.held_out)), (10, 5));
-        assert_eq!(Split::deal(&records, 7), split);
-        assert_ne!(Split::deal(&records, 8), split);
+        assert_eq!(CaseSplit::from_records(&records, 7), split);
+        assert_ne!(CaseSplit::from_records(&records, 8), split);
     }
 
     #[test]
@@ -91,10 +98,10 @@ mod tests {
         for seed in 0..20 {
             let records = [("a", true), ("b", false), ("c", true), ("d", false), ("e", true)]
                 .map(|(case, passes)| record(case, 1, passes));
-            let split = Split::deal(&records, seed);
+            let split = CaseSplit::from_records(&records, seed);
             assert!(split.is_tuning("s", "b") && split.is_tuning("s", "d"), "{split:?}");
             assert_eq!(split.held_out.len(), 1);
         }
-        assert_eq!(Split::deal(&[record("a", 1, false), record("b", 1, true)], 0).held_out, []);
+        assert_eq!(CaseSplit::from_records(&[record("a", 1, false), record("b", 1, true)], 0).held_out, []);
     }
 }

@@ -1,12 +1,14 @@
 //! Records as tests need them.
 
 use practicum_core::model::{
-    Arm, CheckResult, Condition, Ended, Mode, SkillUse, TrialId, TrialRecord, Usage, Verdict,
+    AgentEnding, Arm, CheckResult, Condition, SkillUse, SkillUseMode, TokenUsage, TrialId, TrialRecord,
+    Verdict,
 };
 
 /// One run of a case of the suite `s`, with one check.
 pub fn record(case: &str, attempt: u32, passes: bool) -> TrialRecord {
-    let condition = Condition { agent: "a".into(), model: None, arm: Arm::WithSkill, mode: Mode::Baseline };
+    let condition =
+        Condition { agent: "a".into(), model: None, arm: Arm::WithSkill, mode: SkillUseMode::Baseline };
     let verdict = if passes { Verdict::Pass } else { Verdict::Fail };
     let check = serde_json::json!({
         "check": "c", "required": true, "verdict": verdict, "score": null, "scale": null,
@@ -16,8 +18,8 @@ pub fn record(case: &str, attempt: u32, passes: bool) -> TrialRecord {
     let record = serde_json::json!({
         "trial": TrialId::new("s", case, &condition, attempt),
         "suite": "s", "case": case, "condition": condition, "attempt": attempt,
-        "ended": Ended::Finished, "ended_because": null, "verdict": verdict, "checks": [check],
-        "fired": null, "skills": SkillUse::default(), "usage": Usage::default(), "cost_usd": 0.0,
+        "ended": AgentEnding::Finished, "ended_because": null, "verdict": verdict, "checks": [check],
+        "fired": null, "skills": SkillUse::default(), "usage": TokenUsage::default(), "cost_usd": 0.0,
         "model": null, "seconds": 1.0,
     });
     serde_json::from_value(record).expect("a record")

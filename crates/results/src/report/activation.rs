@@ -3,20 +3,20 @@ use std::io::Write;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Form, Report, Results};
+use super::{ReportFormat, ReportOutput, RunResults};
 use practicum_core::model::{ActivationOutcome, ActivationSummary, TrialRecord};
 
 /// The metrics of activation, and the outcome of every run: what skill-test writes as its results.
-pub static REPORT: Report = Report {
+pub static REPORT: ReportFormat = ReportFormat {
     name: "activation",
-    about: "JSON: rates of activation, and the outcome of each run",
-    form: Form::File(write),
-    adds: None,
+    description: "JSON: rates of activation, and the outcome of each run",
+    output: ReportOutput::File(write),
+    environment_file: None,
 };
 
 /// The outcome of one run.
 #[derive(Serialize)]
-struct RunOutcome<'r> {
+struct ActivationRunRow<'r> {
     suite: &'r str,
     case: &'r str,
     prompt: String,
@@ -45,8 +45,8 @@ struct RunOutcome<'r> {
 }
 
 /// Writes one run after the other, so that a long run needs no more memory than a short one.
-fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
-    let questions = results.questions();
+fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
+    let questions = results.case_texts();
     let summary = &results.summary;
     let metrics: Option<&ActivationSummary> = summary.activation.as_ref();
     write!(out, "{{\n  \"schema_version\": 1,\n  \"run\": {},\n", Value::from(summary.run.as_str()))?;
@@ -61,7 +61,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         let record = trial?;
         let prompt = questions.prompts(&record.suite, &record.case).join("\n\n");
         let rationale = questions.note(&record.suite, &record.case);
-        let Some(row) = row(&record, prompt, rationale) else { continue };
+        let Some(row) = activation_row(&record, prompt, rationale) else { continue };
         out.write_all(if first { b"\n    " } else { b",\n    " })?;
         first = false;
         serde_json::to_writer(&mut *out, &row)?;
@@ -69,9 +69,13 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     out.write_all(if first { b"]\n}\n" } else { b"\n  ]\n}\n" })
 }
 
-fn row<'r>(record: &'r TrialRecord, prompt: String, rationale: Option<&'r str>) -> Option<RunOutcome<'r>> {
-    let (outcome, expect) = record.activation().zip(record.expect)?;
-    Some(RunOutcome {
+fn activation_row<'r>(
+    record: &'r TrialRecord,
+    prompt: String,
+    rationale: Option<&'r str>,
+) -> Option<ActivationRunRow<'r>> {
+    let (outcome, expect) = record.activation_outcome().zip(record.expect)?;
+    Some(ActivationRunRow {
         suite: &record.suite,
         case: &record.case,
         prompt,

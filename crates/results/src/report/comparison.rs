@@ -1,61 +1,63 @@
 //! A comparison for people: on a terminal, and as Markdown.
 
-use super::markup::markdown as plain;
-use super::{figures, safe};
+use super::escaping::escape_markdown as plain;
+use super::{figures, terminal_safe};
 use practicum_core::compare::{
-    ActivationDifference, Best, BestMeasure, CaseName, Change, ComparedCase, Comparison, Comparisons, Counts,
-    Delta, SideSummary,
+    ActivationDifference, BestMeasure, BestSide, CaseChange, CaseIdentity, ComparedCase, ComparisonDocument,
+    MeanDelta, RunCounts, SideComparison, SideSummary,
 };
-use practicum_core::model::{Compared, Estimate, counted};
-use practicum_skills::own_files::MARK;
+use practicum_core::model::{ComparisonVerdict, Estimate, count_with_noun};
+use practicum_skills::own_files::OWN_FILE_MARK;
 
 /// How many cases of a kind are told one by one on a terminal.
-const MOST_TOLD: usize = 20;
+const MAX_LISTED_CASES: usize = 20;
 
-pub fn text(of: &Comparisons) -> String {
+pub fn render_text(of: &ComparisonDocument) -> String {
     let mut out = String::new();
-    let with_rates = sides(of).any(|side| side.activation.is_some());
-    for side in sides(of).filter(|_| with_rates) {
-        out.push_str(&format!("{}: {}\n", safe(&side.name), rates(side)));
+    let with_rates = compared_sides(of).any(|side| side.activation.is_some());
+    for side in compared_sides(of).filter(|_| with_rates) {
+        out.push_str(&format!("{}: {}\n", terminal_safe(&side.name), describe_rates(side)));
     }
     for one in &of.comparisons {
-        out.push_str(&format!("{} → {}\n", safe(&one.before.name), safe(&one.after.name)));
+        out.push_str(&format!("{} → {}\n", terminal_safe(&one.before.name), terminal_safe(&one.after.name)));
         for line in &one.differs {
-            out.push_str(&format!("  {}\n", safe(line)));
+            out.push_str(&format!("  {}\n", terminal_safe(line)));
         }
-        out.push_str(&format!("  pass rate {}\n", overall(one)));
-        out.extend(one.activation.iter().map(|of| format!("  {}\n", differences(of))));
-        for (title, cases) in listed(one) {
+        out.push_str(&format!("  pass rate {}\n", describe_overall(one)));
+        out.extend(one.activation.iter().map(|of| format!("  {}\n", describe_differences(of))));
+        for (title, cases) in list_case_changes(one) {
             if cases.is_empty() {
                 continue;
             }
             out.push_str(&format!("  {title}:\n"));
-            out.extend(cases.iter().take(MOST_TOLD).map(|case| format!("    {}\n", safe(case))));
-            if cases.len() > MOST_TOLD {
-                out.push_str(&format!("    and {} more\n", cases.len() - MOST_TOLD));
+            out.extend(
+                cases.iter().take(MAX_LISTED_CASES).map(|case| format!("    {}\n", terminal_safe(case))),
+            );
+            if cases.len() > MAX_LISTED_CASES {
+                out.push_str(&format!("    and {} more\n", cases.len() - MAX_LISTED_CASES));
             }
         }
         for (name, delta, unit) in [("cost", one.cost_usd, " USD"), ("time", one.seconds, " s")] {
-            out.extend(in_words(delta, unit).map(|words| format!("  {name} per run {words}\n")));
+            out.extend(describe_delta(delta, unit).map(|words| format!("  {name} per run {words}\n")));
         }
     }
     if of.comparisons.is_empty() {
         out.push_str("there is nothing to compare\n");
     }
-    out.extend(of.best.as_ref().map(|best| format!("{}\n", safe(&best_in_words(best)))));
+    out.extend(of.best.as_ref().map(|best| format!("{}\n", terminal_safe(&describe_best(best)))));
     out
 }
 
 /// What is compared, what the others are compared with first.
-fn sides(of: &Comparisons) -> impl Iterator<Item = &SideSummary> {
+fn compared_sides(of: &ComparisonDocument) -> impl Iterator<Item = &SideSummary> {
     let first = of.comparisons.first().map(|one| &one.before);
     first.into_iter().chain(of.comparisons.iter().map(|one| &one.after))
 }
 
 /// The rates of activation of one side, each with its interval and of how many runs it is.
-fn rates(side: &SideSummary) -> String {
+fn describe_rates(side: &SideSummary) -> String {
     let Some(of) = &side.activation else { return "no case is about activation".to_owned() };
-    let rate = |name: &str, of: Estimate| format!("{name} {} (n {})", figures::estimate(of), of.n);
+    let rate = |name: &str, of: Estimate| format!("{name} {} (n {})", figures::format_estimate(of), of.n);
     let words = [rate("precision", of.precision), rate("recall", of.recall), rate("F1", of.f1)];
     let mut counts = format!("{} tp {} fp {} tn {} fn", of.tp, of.fp, of.tn, of.fn_);
     for (count, word) in [(of.acceptable, "acceptable"), (of.error, "cannot tell")] {
@@ -66,18 +68,18 @@ fn rates(side: &SideSummary) -> String {
     format!("{} · {counts}", words.join(" · "))
 }
 
-fn differences(of: &ActivationDifference) -> String {
+fn describe_differences(of: &ActivationDifference) -> String {
     let named = [("precision", of.precision), ("recall", of.recall), ("F1", of.f1)];
-    named.map(|(name, difference)| format!("{name} {}", figures::difference(difference))).join(" · ")
+    named.map(|(name, difference)| format!("{name} {}", figures::format_difference(difference))).join(" · ")
 }
 
 /// Which side is best, or that none is clearly better than all the others.
-fn best_in_words(best: &Best) -> String {
-    let measure = best.by.in_words();
+fn describe_best(best: &BestSide) -> String {
+    let measure = best.by.describe();
     let Some(leads) = &best.leads else {
         return format!("no mode is clearly better: {measure} is undefined in at least one of them");
     };
-    let words = lead_in_words(best, leads);
+    let words = describe_lead(best, leads);
     match best.by {
         BestMeasure::Accuracy => {
             format!("F1 is undefined in at least one mode and cannot rank them; by accuracy, {words}")
@@ -86,12 +88,12 @@ fn best_in_words(best: &Best) -> String {
     }
 }
 
-fn lead_in_words(best: &Best, leads: &str) -> String {
-    let measure = best.by.in_words();
+fn describe_lead(best: &BestSide, leads: &str) -> String {
+    let measure = best.by.describe();
     let ahead: Vec<String> = best
         .differences
         .iter()
-        .map(|lead| format!("{} against {}", figures::difference(lead.difference), lead.other))
+        .map(|lead| format!("{} against {}", figures::format_difference(lead.difference), lead.other))
         .collect();
     let level = best.differences.iter().any(|lead| lead.difference.value == Some(0.0));
     match (best.clear, level) {
@@ -104,34 +106,37 @@ fn lead_in_words(best: &Best, leads: &str) -> String {
 }
 
 /// What happened to the cases, what matters most first.
-fn listed(one: &Comparison) -> [(&'static str, Vec<String>); 6] {
-    let of = |change: Change| one.with_change(change).map(case_line).collect();
-    let names = |names: &[CaseName]| names.iter().map(name).collect();
+fn list_case_changes(one: &SideComparison) -> [(&'static str, Vec<String>); 6] {
+    let of = |change: CaseChange| one.cases_with_change(change).map(case_line).collect();
+    let names = |names: &[CaseIdentity]| names.iter().map(case_label).collect();
     [
-        ("regressions", of(Change::Regression)),
+        ("regressions", of(CaseChange::Regression)),
         ("missing after, so that nothing is known of them", names(&one.missing)),
-        ("fixes", of(Change::Fix)),
-        ("flips within noise", of(Change::Flip)),
-        ("not measured on both sides", of(Change::Unmeasured)),
+        ("fixes", of(CaseChange::Fix)),
+        ("flips within noise", of(CaseChange::Flip)),
+        ("not measured on both sides", of(CaseChange::Unmeasured)),
         ("new", names(&one.new)),
     ]
 }
 
-fn overall(one: &Comparison) -> String {
-    let rate = |side: &SideSummary| figures::pass_rate(&side.pass_rate);
-    let verdict = one.verdict.map_or("", Compared::name);
+fn describe_overall(one: &SideComparison) -> String {
+    let rate = |side: &SideSummary| figures::describe_pass_rate(&side.pass_rate);
+    let verdict = one.verdict.map_or("", ComparisonVerdict::name);
     let more = match one.verdict {
-        Some(Compared::Inconclusive) => {
-            figures::to_tell(one.difference.value, one.sought, one.more_runs, one.more_usd)
+        Some(ComparisonVerdict::Inconclusive) => {
+            figures::describe_needed_runs(one.difference.value, one.sought, one.more_runs, one.more_usd)
         }
-        Some(Compared::Better | Compared::Worse | Compared::Equivalent) | None => None,
+        Some(ComparisonVerdict::Better | ComparisonVerdict::Worse | ComparisonVerdict::Equivalent) | None => {
+            None
+        }
     };
     let more = more.map(|more| format!("; {more}")).unwrap_or_default();
-    let (difference, cases) = (figures::difference(one.difference), counted(one.difference.n, "case"));
+    let (difference, cases) =
+        (figures::format_difference(one.difference), count_with_noun(one.difference.n, "case"));
     format!("{} → {}: {difference} over {cases}, {verdict}{more}", rate(&one.before), rate(&one.after))
 }
 
-fn name(of: &CaseName) -> String {
+fn case_label(of: &CaseIdentity) -> String {
     let dimensions = [&of.agent, &of.model, &of.arm, &of.mode];
     let usual = |word: &&String| !["with", "baseline"].contains(&word.as_str());
     let more: Vec<&str> = dimensions.into_iter().flatten().filter(usual).map(String::as_str).collect();
@@ -140,7 +145,7 @@ fn name(of: &CaseName) -> String {
 }
 
 fn case_line(case: &ComparedCase) -> String {
-    let counts = |of: Counts| {
+    let counts = |of: RunCounts| {
         let silent =
             if of.not_scored > 0 { format!(" (+{} not scored)", of.not_scored) } else { String::new() };
         format!("{}/{}{silent}", of.passed, of.runs)
@@ -148,10 +153,10 @@ fn case_line(case: &ComparedCase) -> String {
     let known = case.flip_rate.map(|rate| format!(", flips {:.0} % of the time anyway", rate * 100.0));
     let chance = format!("chance {:.3}", case.chance);
     let (before, after) = (counts(case.before), counts(case.after));
-    format!("{}: {before} → {after}, {chance}{}", name(&case.name), known.unwrap_or_default())
+    format!("{}: {before} → {after}, {chance}{}", case_label(&case.name), known.unwrap_or_default())
 }
 
-fn in_words(delta: Delta, unit: &str) -> Option<String> {
+fn describe_delta(delta: MeanDelta, unit: &str) -> Option<String> {
     let (before, after) = delta.before.zip(delta.after)?;
     let Estimate { value, low, high, .. } = delta.difference;
     let interval = low.zip(high).map(|(low, high)| format!(" [{low:+.3}, {high:+.3}]"));
@@ -160,31 +165,33 @@ fn in_words(delta: Delta, unit: &str) -> Option<String> {
 }
 
 /// The same as a document: the sides in one table, then what changed.
-pub fn markdown(title: &str, of: &Comparisons) -> String {
+pub fn render_markdown(title: &str, of: &ComparisonDocument) -> String {
     let mut out = format!("# {}\n\n## Overall\n\n", plain(title));
     out.push_str("| | runs | pass rate | precision | recall | F1 | accuracy | tp | fp | tn | fn | cannot tell | USD per run | s per run |\n");
     out.push_str(&format!("|{}\n", "---|".repeat(14)));
-    for side in sides(of) {
-        out.push_str(&row(side));
+    for side in compared_sides(of) {
+        out.push_str(&side_row(side));
     }
-    out.extend(of.best.as_ref().map(|best| format!("\n{}.\n", capitalised(&plain(&best_in_words(best))))));
+    out.extend(of.best.as_ref().map(|best| format!("\n{}.\n", capitalise(&plain(&describe_best(best))))));
     for one in &of.comparisons {
         out.push_str(&format!("\n## {} → {}\n\n", plain(&one.before.name), plain(&one.after.name)));
-        out.push_str(&format!("Pass rate {}.\n", plain(&overall(one))));
-        out.extend(one.activation.iter().map(|of| format!("\nActivation: {}.\n", plain(&differences(of)))));
-        for (title, cases) in listed(one) {
+        out.push_str(&format!("Pass rate {}.\n", plain(&describe_overall(one))));
+        out.extend(
+            one.activation.iter().map(|of| format!("\nActivation: {}.\n", plain(&describe_differences(of)))),
+        );
+        for (title, cases) in list_case_changes(one) {
             if !cases.is_empty() {
-                out.push_str(&format!("\n### {}\n\n", capitalised(title)));
+                out.push_str(&format!("\n### {}\n\n", capitalise(title)));
                 out.extend(cases.iter().map(|case| format!("- {}\n", plain(case))));
             }
         }
     }
-    out.push_str(METHOD);
-    out.push_str(&format!("\n{MARK}\n"));
+    out.push_str(METHOD_NOTE);
+    out.push_str(&format!("\n{OWN_FILE_MARK}\n"));
     out
 }
 
-const METHOD: &str = "
+const METHOD_NOTE: &str = "
 ## Method
 
 Every case was run on both sides and is paired by its id. Brackets are 95 % intervals; runs of one case
@@ -193,13 +200,14 @@ few runs, an exact test agrees; equivalent when the interval lies within the mar
 inconclusive. A mode is called the best only when it is clearly better than each of the others. Runs that could not tell are in no rate. Undefined rates are shown as –.
 ";
 
-fn row(side: &SideSummary) -> String {
+fn side_row(side: &SideSummary) -> String {
     let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.3}"));
-    let mut cells = vec![plain(&side.name), side.runs.to_string(), figures::pass_rate(&side.pass_rate)];
+    let mut cells =
+        vec![plain(&side.name), side.runs.to_string(), figures::describe_pass_rate(&side.pass_rate)];
     match &side.activation {
         Some(of) => {
             let rates = [of.precision, of.recall, of.f1, of.accuracy];
-            cells.extend(rates.map(|rate| format!("{} (n {})", figures::estimate(rate), rate.n)));
+            cells.extend(rates.map(|rate| format!("{} (n {})", figures::format_estimate(rate), rate.n)));
             cells.extend([of.tp, of.fp, of.tn, of.fn_, of.error].map(|count| count.to_string()));
         }
         None => cells.extend(std::iter::repeat_n("–".to_owned(), 9)),
@@ -208,7 +216,7 @@ fn row(side: &SideSummary) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-fn capitalised(text: &str) -> String {
+fn capitalise(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

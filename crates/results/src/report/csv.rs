@@ -1,16 +1,16 @@
 use std::io::Write;
 
-use super::markup::cut;
-use super::{Form, Report, Results, safe};
-use practicum_core::model::{CaseSummary, CheckResult, TrialRecord, counted};
+use super::escaping::truncate_text;
+use super::{ReportFormat, ReportOutput, RunResults, terminal_safe};
+use practicum_core::model::{CaseSummary, CheckResult, TrialRecord, count_with_noun};
 
 /// For spreadsheets: one row for each check of each trial, and one for a trial that has none. A case with trials that
 /// were not run has one more row, whose `trial_verdict` is `not_run`.
-pub static REPORT: Report = Report {
+pub static REPORT: ReportFormat = ReportFormat {
     name: "csv",
-    about: "one row for each check of each trial, for spreadsheets",
-    form: Form::File(write),
-    adds: None,
+    description: "one row for each check of each trial, for spreadsheets",
+    output: ReportOutput::File(write),
+    environment_file: None,
 };
 
 const COLUMNS: [&str; 30] = [
@@ -47,89 +47,93 @@ const COLUMNS: [&str; 30] = [
 ];
 
 /// Spreadsheets take about thirty thousand characters in a cell.
-const LONGEST_CELL: usize = 4000;
+const MAX_CELL_LENGTH: usize = 4000;
 
-fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
-    row(COLUMNS.map(str::to_owned), out)?;
+fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
+    write_row(COLUMNS.map(str::to_owned), out)?;
     for trial in results.all_trials() {
         let record = trial?;
         if record.checks.is_empty() {
-            row(cells(results, &record, None), out)?;
+            write_row(check_cells(results, &record, None), out)?;
         }
         for check in &record.checks {
-            row(cells(results, &record, Some(check)), out)?;
+            write_row(check_cells(results, &record, Some(check)), out)?;
         }
     }
     for case in results.summary.cases.iter().filter(|case| case.not_run > 0) {
-        row(cells_of_not_run(results, case), out)?;
+        write_row(not_run_cells(results, case), out)?;
     }
     Ok(())
 }
 
-fn cells(results: &Results, record: &TrialRecord, check: Option<&CheckResult>) -> [String; COLUMNS.len()] {
+fn check_cells(
+    results: &RunResults,
+    record: &TrialRecord,
+    check: Option<&CheckResult>,
+) -> [String; COLUMNS.len()] {
     let condition = &record.condition;
-    let why = record.why_not_scored().unwrap_or_default();
+    let why = record.not_scored_reason().unwrap_or_default();
     let of_check = |cell: fn(&CheckResult) -> String| check.map(cell).unwrap_or_default();
     [
-        text(&results.summary.run),
-        text(&record.suite),
-        text(&record.case),
-        text(&condition.agent),
-        text(record.model.as_deref().or(condition.model.as_deref()).unwrap_or_default()),
+        text_cell(&results.summary.run),
+        text_cell(&record.suite),
+        text_cell(&record.case),
+        text_cell(&condition.agent),
+        text_cell(record.model.as_deref().or(condition.model.as_deref()).unwrap_or_default()),
         condition.arm.name(),
-        text(condition.mode.name()),
+        text_cell(condition.mode.name()),
         record.attempt.to_string(),
-        text(record.trial.as_str()),
+        text_cell(record.trial.as_str()),
         record.verdict.name().to_owned(),
-        text(&why),
+        text_cell(&why),
         record.ended.name().to_owned(),
         format!("{:.3}", record.seconds),
         record.cost_usd.map(|cost| cost.to_string()).unwrap_or_default(),
         record.usage.input.to_string(),
         record.usage.output.to_string(),
         record.expect.map(|expect| expect.name().to_owned()).unwrap_or_default(),
-        record.observed_firing().map(|fired| fired.to_string()).unwrap_or_default(),
-        record.activation().map(|outcome| outcome.name().to_owned()).unwrap_or_default(),
-        text(&record.skills.activated.join(", ")),
-        of_check(|check| text(&check.check)),
+        record.was_activated().map(|fired| fired.to_string()).unwrap_or_default(),
+        record.activation_outcome().map(|outcome| outcome.name().to_owned()).unwrap_or_default(),
+        text_cell(&record.skills.activated.join(", ")),
+        of_check(|check| text_cell(&check.check)),
         of_check(|check| check.required.to_string()),
         of_check(|check| check.verdict.name().to_owned()),
         of_check(|check| check.score.map(|score| score.to_string()).unwrap_or_default()),
         of_check(|check| check.scale.map(|scale| scale.name().to_owned()).unwrap_or_default()),
-        of_check(|check| text(&check.rationale)),
-        of_check(|check| text(&check.evidence.join("\n"))),
-        of_check(|check| text(&check.flags.join("\n"))),
-        text(&record.notes.join("\n")),
-        of_check(|check| text(check.name.as_deref().unwrap_or_default())),
+        of_check(|check| text_cell(&check.rationale)),
+        of_check(|check| text_cell(&check.evidence.join("\n"))),
+        of_check(|check| text_cell(&check.flags.join("\n"))),
+        text_cell(&record.notes.join("\n")),
+        of_check(|check| text_cell(check.name.as_deref().unwrap_or_default())),
     ]
 }
 
 /// How many planned trials of a case were not run.
-fn cells_of_not_run(results: &Results, case: &CaseSummary) -> [String; COLUMNS.len()] {
+fn not_run_cells(results: &RunResults, case: &CaseSummary) -> [String; COLUMNS.len()] {
     COLUMNS.map(|column| match column {
-        "run" => text(&results.summary.run),
-        "suite" => text(&case.suite),
-        "case" => text(&case.id),
-        "agent" => text(&case.agent),
-        "model" => text(case.model.as_deref().unwrap_or_default()),
-        "arm" => text(&case.arm),
-        "mode" => text(&case.mode),
+        "run" => text_cell(&results.summary.run),
+        "suite" => text_cell(&case.suite),
+        "case" => text_cell(&case.id),
+        "agent" => text_cell(&case.agent),
+        "model" => text_cell(case.model.as_deref().unwrap_or_default()),
+        "arm" => text_cell(&case.arm),
+        "mode" => text_cell(&case.mode),
         "trial_verdict" => "not_run".to_owned(),
-        "why_not_scored" => format!("{} not run", counted(case.not_run, "trial")),
+        "why_not_scored" => format!("{} not run", count_with_noun(case.not_run, "trial")),
         _ => String::new(),
     })
 }
 
 /// Text that a spreadsheet takes for text, whatever it begins with.
-fn text(text: &str) -> String {
-    let clean = cut(&safe(text), LONGEST_CELL);
+fn text_cell(text: &str) -> String {
+    let clean = truncate_text(&terminal_safe(text), MAX_CELL_LENGTH);
     let is_formula =
         clean.trim_start_matches([' ', '\n']).starts_with(['=', '+', '-', '@', '\t', '\u{fffd}']);
     if is_formula { format!("'{clean}") } else { clean }
 }
 
 /// As RFC 4180 has it: quotes where they are needed, doubled within.
-fn row(cells: [String; COLUMNS.len()], out: &mut dyn Write) -> std::io::Result<()> {
+fn write_row(cells: [String; COLUMNS.len()], out: &mut dyn Write) -> std::io::Result<()> {
     let quoted = cells.map(|cell| match cell.contains(['"', ',', '\n']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),
         false => cell,
@@ -154,7 +158,7 @@ mod tests {
             ("plain = text", "plain = text"),
             ("", ""),
         ] {
-            assert_eq!(text(cell), expected);
+            assert_eq!(text_cell(cell), expected);
         }
     }
 }

@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use practicum_core::model::{
-    Ended, GateName, GateResult, Severity, Summary, Totals, Usage, Verdict, VerdictChange,
+    AgentEnding, GateName, GateResult, Severity, Summary, TokenUsage, TrialTotals, Verdict, VerdictChange,
 };
 
 /// What was found in eval files: `check --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(title = "What was found in eval files (check --json)")]
-pub struct Checked {
+pub struct CheckDocument {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub files: Vec<CheckedFile>,
@@ -33,11 +33,11 @@ pub struct CheckedFile {
     /// How many cases it has.
     pub cases: usize,
     pub ok: bool,
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FileProblem>,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Problem {
+pub struct FileProblem {
     pub severity: Severity,
     /// A stable kebab-case name for this kind of problem.
     pub code: String,
@@ -53,7 +53,7 @@ pub struct Problem {
 /// What a skill answered that was called by its own command: `try --args --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(title = "What a called skill answered (try --args --json)")]
-pub struct Called {
+pub struct SkillCallDocument {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub skill: String,
@@ -62,11 +62,11 @@ pub struct Called {
     pub agent: String,
     /// The agent's last message.
     pub output: String,
-    pub ended: Ended,
+    pub ended: AgentEnding,
     /// Why it ended so, where that is not plain.
     pub ended_because: Option<String>,
     pub seconds: f64,
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// `None` if nobody knows the model's price.
     pub cost_usd: Option<f64>,
     /// The run that the record is kept as.
@@ -76,7 +76,7 @@ pub struct Called {
 /// What two captured texts come to by the same checks: `compare A B --spec --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(title = "Two captured texts, compared by a spec (compare --spec --json)")]
-pub struct ComparedTexts {
+pub struct TextComparisonDocument {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub before: PathBuf,
@@ -84,7 +84,7 @@ pub struct ComparedTexts {
     /// The eval file whose exact checks both were held against.
     pub spec: PathBuf,
     /// The checks with another result than before.
-    pub flips: Vec<Flip>,
+    pub flips: Vec<CheckFlip>,
     /// How many checks pass in both.
     pub pass_in_both: usize,
     pub fail_in_both: usize,
@@ -96,7 +96,7 @@ pub struct ComparedTexts {
 
 /// A check that came to something else for the second text.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Flip {
+pub struct CheckFlip {
     /// The check's id; where several cases were marked, behind its case's and a slash.
     pub check: String,
     pub before: GradedVerdict,
@@ -105,9 +105,9 @@ pub struct Flip {
     pub why: String,
 }
 
-impl Flip {
+impl CheckFlip {
     /// What it means, in a word.
-    pub fn word(&self) -> &'static str {
+    pub fn describe(&self) -> &'static str {
         match (self.before, self.after) {
             (_, GradedVerdict::NotScored) => "unanswered",
             (_, GradedVerdict::Pass) => "gained",
@@ -117,7 +117,7 @@ impl Flip {
     }
 
     /// The exit code that it alone would make: 1 for a loss, 3 where an answer is gone.
-    pub fn exit(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match (self.before, self.after) {
             (_, GradedVerdict::Pass) => 0,
             (_, GradedVerdict::Fail) => 1,
@@ -129,7 +129,7 @@ impl Flip {
 /// What was found in a captured text: `grade --output --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(title = "What was found in a captured text (grade --output --json)")]
-pub struct Graded {
+pub struct TextGradingDocument {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub results: Vec<GradedCheck>,
@@ -210,7 +210,7 @@ impl From<GateResult> for GradedGate {
 /// A run that was marked again: `grade RUN --json`, and `changes.json` in the new run's folder.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(title = "A run that was marked again (grade RUN --json, changes.json)")]
-pub struct Regraded {
+pub struct RegradeDocument {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     /// The new run's id.
@@ -225,7 +225,7 @@ pub struct Regraded {
 /// What would run: `list --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(title = "What would run (list --json)")]
-pub struct Listed {
+pub struct PlanListing {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub suites: Vec<ListedSuite>,
@@ -272,7 +272,7 @@ pub struct ListedTrials {
 /// The runs of a project: `runs --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(title = "The runs of a project (runs --json)")]
-pub struct ListedRuns {
+pub struct RunListing {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     /// The oldest first.
@@ -293,7 +293,7 @@ pub struct ListedRun {
     /// How many trials it was to have.
     pub planned: u64,
     /// The trials that are done, by their verdict.
-    pub totals: Totals,
+    pub totals: TrialTotals,
     /// `None` where any part of it is not known.
     pub cost_usd: Option<f64>,
     pub seconds: Option<f64>,
@@ -302,7 +302,7 @@ pub struct ListedRun {
 /// What a comparison takes: `power --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(title = "What a comparison takes (power --json)")]
-pub struct Needed {
+pub struct PowerDocument {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     /// Which of them was looked for: cases, repeat, effect or power.

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::safe;
+use super::terminal_safe;
 use practicum_core::model::{
-    ActivationPart, ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseStanding, CaseSummary,
-    Compared, Estimate, GateResult, PassRate, PredictedActivation, Reliability, Scale, Summary, Totals,
-    counted, digits_beside,
+    ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseStatus, CaseSummary, ComparisonVerdict,
+    Estimate, GateResult, NamedActivationRates, PassRate, PredictedActivation, Reliability, ScoreScale,
+    Summary, TrialTotals, count_with_noun, decimals_to_compare,
 };
-use practicum_core::stats::{f1_band, is_no_difference, rate_band};
+use practicum_core::stats::{describe_f1, describe_rate, is_no_difference};
 
 /// `0.80 [0.38, 0.96]`, or a dash for what is undefined.
-pub fn estimate(of: Estimate) -> String {
+pub fn format_estimate(of: Estimate) -> String {
     match (of.value, of.low, of.high) {
         (None, ..) => "–".to_owned(),
         (Some(value), Some(low), Some(high)) => format!("{value:.2} [{low:.2}, {high:.2}]"),
@@ -20,7 +20,7 @@ pub fn estimate(of: Estimate) -> String {
 }
 
 /// The same with its sign.
-pub fn difference(of: Estimate) -> String {
+pub fn format_difference(of: Estimate) -> String {
     match (of.value, of.low, of.high) {
         (None, ..) => "–".to_owned(),
         (Some(value), Some(low), Some(high)) => format!("{value:+.2} [{low:+.2}, {high:+.2}]"),
@@ -29,18 +29,19 @@ pub fn difference(of: Estimate) -> String {
 }
 
 /// `the teardown script failed in 2 trials: a of s, b of s`; `None` where none failed.
-pub fn failed_teardowns(of: &Summary) -> Option<String> {
+pub fn describe_failed_teardowns(of: &Summary) -> Option<String> {
     let failed: Vec<_> = of.cases.iter().filter(|case| case.failed_teardowns > 0).collect();
     let trials: u64 = failed.iter().map(|case| case.failed_teardowns).sum();
     let names: BTreeSet<String> =
         failed.iter().map(|case| format!("{} of {}", case.id, case.suite)).collect();
     let names = names.into_iter().collect::<Vec<String>>().join(", ");
-    (trials > 0).then(|| format!("the teardown script failed in {}: {names}", counted(trials, "trial")))
+    (trials > 0)
+        .then(|| format!("the teardown script failed in {}: {names}", count_with_noun(trials, "trial")))
 }
 
 /// `4 of 6 trials passed, 1 failed, 1 not scored, 10 not run`.
-pub fn totals(of: &Totals) -> String {
-    let mut text = format!("{} of {} passed", of.passed, counted(of.trials, "trial"));
+pub fn describe_totals(of: &TrialTotals) -> String {
+    let mut text = format!("{} of {} passed", of.passed, count_with_noun(of.trials, "trial"));
     for (count, word) in [(of.failed, "failed"), (of.not_scored, "not scored"), (of.not_run, "not run")] {
         if count > 0 {
             text.push_str(&format!(", {count} {word}"));
@@ -50,19 +51,19 @@ pub fn totals(of: &Totals) -> String {
 }
 
 /// `2 of 3 cases pass by their rates`, where trials alone do not tell how cases stand.
-pub fn by_rate(of: &Summary) -> Option<String> {
+pub fn describe_cases_by_rate(of: &Summary) -> Option<String> {
     let decided = of.cases.iter().filter(|case| case.deciding_rate().is_some());
     let (mut all, mut passed) = (0_usize, 0);
     for case in decided {
         all += 1;
-        passed += usize::from(case.standing() == CaseStanding::Passed);
+        passed += usize::from(case.status() == CaseStatus::Passed);
     }
     let pass = if all == 1 { "passes by its rate" } else { "pass by their rates" };
-    (all > 0).then(|| format!("{passed} of {} {pass}", counted(all, "case")))
+    (all > 0).then(|| format!("{passed} of {} {pass}", count_with_noun(all, "case")))
 }
 
 /// `$0.1200, judge $0.0300`, each only as far as it is known.
-pub fn cost(of: &Summary) -> String {
+pub fn describe_cost(of: &Summary) -> String {
     let money = |usd: Option<f64>| usd.map(|usd| format!("${usd:.4}"));
     let agent = money(of.cost_usd).unwrap_or_else(|| "cost unknown".to_owned());
     match of.judging.map(|judging| money(judging.cost_usd)) {
@@ -73,26 +74,26 @@ pub fn cost(of: &Summary) -> String {
 }
 
 /// A pass rate, and what could be left of it.
-pub fn pass_rate(of: &PassRate) -> String {
+pub fn describe_pass_rate(of: &PassRate) -> String {
     let worst = match (of.not_scored, of.worst) {
         (1.., Some(worst)) => format!(", at worst {worst:.2}: {} not scored", of.not_scored),
         (_, Some(_) | None) => String::new(),
     };
-    format!("{}{worst}", estimate(of.rate))
+    format!("{}{worst}", format_estimate(of.rate))
 }
 
 /// What the most runs that were made say: `pass@3 0.97 · pass^3 0.47`.
-pub fn reliability(of: &[Reliability]) -> Option<String> {
+pub fn describe_reliability(of: &[Reliability]) -> Option<String> {
     let Reliability { k, pass_at_k, pass_hat_k } = of.last().filter(|last| last.k > 1)?;
     Some(format!("pass@{k} {pass_at_k:.2} · pass^{k} {pass_hat_k:.2}"))
 }
 
 /// How a gate stands: its figures, and a word.
-pub fn gate(gate: &GateResult) -> (String, &'static str) {
+pub fn describe_gate(gate: &GateResult) -> (String, &'static str) {
     let open = !gate.ok && !gate.fails() && gate.value.is_some();
     let worst = gate.worst.filter(|_| open);
     let numbers = gate.value.into_iter().chain(worst);
-    let digits = digits_beside(numbers, gate.threshold);
+    let digits = decimals_to_compare(numbers, gate.threshold);
     let value = match (gate.value, gate.low, gate.high) {
         (None, ..) => "–".to_owned(),
         (Some(value), Some(low), Some(high)) => format!("{value:.digits$} [{low:.2}, {high:.2}]"),
@@ -102,21 +103,24 @@ pub fn gate(gate: &GateResult) -> (String, &'static str) {
     let spared = match (gate.spared.as_slice(), gate.too_many_flaky.as_slice()) {
         ([], []) => String::new(),
         ([], names) => {
-            format!("; more of what is known to be flaky failed than usual: {}", safe(&names.join(", ")))
+            format!(
+                "; more of what is known to be flaky failed than usual: {}",
+                terminal_safe(&names.join(", "))
+            )
         }
-        (names, _) => format!(", without what is known to be flaky: {}", safe(&names.join(", "))),
+        (names, _) => format!(", without what is known to be flaky: {}", terminal_safe(&names.join(", "))),
     };
     let not_run = match gate.not_run {
         0 => String::new(),
-        trials => format!(", {} not run", counted(trials, "trial")),
+        trials => format!(", {} not run", count_with_noun(trials, "trial")),
     };
-    (format!("{value}{worst}{not_run} (needs {:.digits$}{spared})", gate.threshold), gate.standing())
+    (format!("{value}{worst}{not_run} (needs {:.digits$}{spared})", gate.threshold), gate.status())
 }
 
 /// What each criterion of a case got from 1 to 5: the mean, and over several runs the lowest and the highest; or
 /// why it has no score. `None` where nothing is scored so.
-pub fn scores(of: &CaseSummary) -> Option<String> {
-    let scored = of.checks.iter().filter(|check| check.scale == Some(Scale::OneToFive));
+pub fn describe_scores(of: &CaseSummary) -> Option<String> {
+    let scored = of.checks.iter().filter(|check| check.scale == Some(ScoreScale::OneToFive));
     let words: Vec<String> = scored
         .map(|check| {
             let Some(mean) = check.mean_score else {
@@ -136,17 +140,17 @@ pub fn scores(of: &CaseSummary) -> Option<String> {
 }
 
 /// Of many things of one kind so many are told, and the others are counted.
-const MOST_TOLD: usize = 12;
+const MAX_LISTED: usize = 12;
 
 /// The gates that are worth a line: all of a few; of many those that fail, and how the others stand.
-pub fn gates(of: &[GateResult]) -> (Vec<&GateResult>, Option<String>) {
-    if of.len() <= MOST_TOLD {
+pub fn select_gates(of: &[GateResult]) -> (Vec<&GateResult>, Option<String>) {
+    if of.len() <= MAX_LISTED {
         return (of.iter().collect(), None);
     }
-    let shown: Vec<&GateResult> = of.iter().filter(|gate| gate.fails()).take(MOST_TOLD).collect();
+    let shown: Vec<&GateResult> = of.iter().filter(|gate| gate.fails()).take(MAX_LISTED).collect();
     let mut others: BTreeMap<&str, usize> = BTreeMap::new();
     for gate in of {
-        *others.entry(gate.standing()).or_default() += 1;
+        *others.entry(gate.status()).or_default() += 1;
     }
     if let Some(failing) = others.get_mut("fails") {
         *failing -= shown.len();
@@ -170,70 +174,80 @@ pub fn passed(of: &CaseSummary) -> String {
 }
 
 /// The names of suites, or of many the first few.
-pub fn suites(names: &[String]) -> String {
-    const MOST_NAMES: usize = 6;
+pub fn list_suites(names: &[String]) -> String {
+    const MAX_NAMES: usize = 6;
     match names {
-        names if names.len() <= MOST_NAMES => names.join(", "),
+        names if names.len() <= MAX_NAMES => names.join(", "),
         names => {
-            let (first, others) = names.split_at(MOST_NAMES / 2);
-            format!("{} and {}", first.join(", "), counted(others.len(), "more suite"))
+            let (first, others) = names.split_at(MAX_NAMES / 2);
+            format!("{} and {}", first.join(", "), count_with_noun(others.len(), "more suite"))
         }
     }
 }
 
 /// The gate that a run without one would want first.
-pub fn usual_gate(of: &Summary) -> &'static str {
+pub fn suggested_gate(of: &Summary) -> &'static str {
     let has_f1 = of.activation.as_ref().is_some_and(|activation| activation.all.f1.value.is_some());
     if has_f1 { "f1=0.8" } else { "pass_rate=0.8" }
 }
 
 /// Activation in a few lines: all of it, then each skill if there are several.
-pub fn activation(of: &ActivationSummary) -> Vec<String> {
-    let mut lines = vec![format!("activation: {}", rates(&of.all))];
+pub fn describe_activation(of: &ActivationSummary) -> Vec<String> {
+    let mut lines = vec![format!("activation: {}", describe_rates(&of.all))];
     if of.skills.len() > 1 {
         let wrong = |rates: &ActivationRates| rates.fp + rates.fn_ + rates.error > 0;
-        let many = of.skills.len() > MOST_TOLD;
-        let told = of.skills.iter().filter(|part| !many || wrong(&part.rates)).take(MOST_TOLD);
+        let many = of.skills.len() > MAX_LISTED;
+        let told = of.skills.iter().filter(|part| !many || wrong(&part.rates)).take(MAX_LISTED);
         let before = lines.len();
-        lines.extend(told.map(|part| format!("  {}: {}", safe(&part.name), rates(&part.rates))));
-        lines.extend(more(lines.len() - before, of.skills.len(), "skill"));
+        lines.extend(
+            told.map(|part| format!("  {}: {}", terminal_safe(&part.name), describe_rates(&part.rates))),
+        );
+        lines.extend(describe_unlisted(lines.len() - before, of.skills.len(), "skill"));
     }
     if of.unmeasured > 0 {
-        lines.push(format!("  {} could not be measured: no run can tell", counted(of.unmeasured, "case")));
+        lines.push(format!(
+            "  {} could not be measured: no run can tell",
+            count_with_noun(of.unmeasured, "case")
+        ));
     }
     if of.invoked > 0 {
-        lines.push(format!("  in no rate: {} told to use the skill by name", counted(of.invoked, "run")));
+        lines.push(format!(
+            "  in no rate: {} told to use the skill by name",
+            count_with_noun(of.invoked, "run")
+        ));
     }
     lines
 }
 
 /// The same for what a model guessed, and says so.
-pub fn predicted(of: &PredictedActivation) -> Vec<String> {
-    let mut lines = vec![format!("predicted activation, by a model and not seen: {}", rates(&of.all))];
+pub fn describe_predicted_activation(of: &PredictedActivation) -> Vec<String> {
+    let mut lines =
+        vec![format!("predicted activation, by a model and not seen: {}", describe_rates(&of.all))];
     if of.skills.len() > 1 {
-        let part =
-            |part: &ActivationPart| format!("  {}, predicted: {}", safe(&part.name), rates(&part.rates));
+        let part = |part: &NamedActivationRates| {
+            format!("  {}, predicted: {}", terminal_safe(&part.name), describe_rates(&part.rates))
+        };
         lines.extend(of.skills.iter().map(part));
     }
     lines
 }
 
 /// A line for those that have none of their own. Reports that have room tell of each.
-fn more(told: usize, all: usize, of: &str) -> Option<String> {
-    (told > 0 && told < all).then(|| format!("  and {}", counted(all - told, &format!("more {of}"))))
+fn describe_unlisted(told: usize, all: usize, of: &str) -> Option<String> {
+    (told > 0 && told < all).then(|| format!("  and {}", count_with_noun(all - told, &format!("more {of}"))))
 }
 
-fn rates(of: &ActivationRates) -> String {
+fn describe_rates(of: &ActivationRates) -> String {
     let banded = |name: &str, rate: Estimate, band: fn(f64) -> &'static str| {
         let word = rate.value.map(|value| format!(" {}", band(value).to_lowercase())).unwrap_or_default();
-        format!("{name} {}{word}", estimate(rate))
+        format!("{name} {}{word}", format_estimate(rate))
     };
     let mut text = format!(
         "{} · {} · {} · accuracy {} · {} tp {} fp {} tn {} fn",
-        banded("precision", of.precision, rate_band),
-        banded("recall", of.recall, rate_band),
-        banded("F1", of.f1, f1_band),
-        estimate(of.accuracy),
+        banded("precision", of.precision, describe_rate),
+        banded("recall", of.recall, describe_rate),
+        banded("F1", of.f1, describe_f1),
+        format_estimate(of.accuracy),
         of.tp,
         of.fp,
         of.tn,
@@ -248,35 +262,47 @@ fn rates(of: &ActivationRates) -> String {
 }
 
 /// The comparison of arms: what differs, whether that can be said, and what could not be compared.
-pub fn arms(of: &ArmsSummary) -> Vec<String> {
+pub fn describe_arms(of: &ArmsSummary) -> Vec<String> {
     let title = format!("{} against {}", of.after, of.before);
-    let mut lines = vec![format!("{title}: {}", compared(&of.result))];
-    let many = of.suites.len() > MOST_TOLD;
-    let told = of.suites.iter().filter(|one| !many || one.result.difference.n > 0).take(MOST_TOLD);
+    let mut lines = vec![format!("{title}: {}", describe_arms_result(&of.result))];
+    let many = of.suites.len() > MAX_LISTED;
+    let told = of.suites.iter().filter(|one| !many || one.result.difference.n > 0).take(MAX_LISTED);
     let before = lines.len();
-    lines.extend(told.map(|one| format!("  {}: {}", safe(&one.suite), compared(&one.result))));
-    lines.extend(more(lines.len() - before, of.suites.len(), "suite"));
+    lines.extend(
+        told.map(|one| format!("  {}: {}", terminal_safe(&one.suite), describe_arms_result(&one.result))),
+    );
+    lines.extend(describe_unlisted(lines.len() - before, of.suites.len(), "suite"));
     if of.void_pairs > 0 {
-        lines.push(format!("  {} void, because a trial was not in its arm", counted(of.void_pairs, "pair")));
+        lines.push(format!(
+            "  {} void, because a trial was not in its arm",
+            count_with_noun(of.void_pairs, "pair")
+        ));
         for void in of.voided.iter().take(3) {
-            lines.push(format!("    {} #{}: {}", safe(&void.case), void.attempt, safe(&void.why)));
+            lines.push(format!(
+                "    {} #{}: {}",
+                terminal_safe(&void.case),
+                void.attempt,
+                terminal_safe(&void.why)
+            ));
         }
     }
     lines
 }
 
-fn compared(of: &ArmsResult) -> String {
+fn describe_arms_result(of: &ArmsResult) -> String {
     let more = match of.verdict {
-        Compared::Inconclusive => to_tell(of.difference.value, of.sought, of.more_runs, of.more_usd),
-        Compared::Better | Compared::Worse | Compared::Equivalent => None,
+        ComparisonVerdict::Inconclusive => {
+            describe_needed_runs(of.difference.value, of.sought, of.more_runs, of.more_usd)
+        }
+        ComparisonVerdict::Better | ComparisonVerdict::Worse | ComparisonVerdict::Equivalent => None,
     };
     let more = more.map(|more| format!("; {more}")).unwrap_or_default();
-    let cases = counted(of.difference.n, "case");
-    format!("{} over {cases}, {}{more}", difference(of.difference), of.verdict.name())
+    let cases = count_with_noun(of.difference.n, "case");
+    format!("{} over {cases}, {}{more}", format_difference(of.difference), of.verdict.name())
 }
 
 /// What certainty about a difference would take: how many runs more, to find which difference.
-pub fn to_tell(
+pub fn describe_needed_runs(
     seen: Option<f64>,
     sought: Option<f64>,
     runs: Option<u64>,
@@ -285,7 +311,7 @@ pub fn to_tell(
     let none_seen = seen.is_some_and(is_no_difference).then(|| "no difference seen".to_owned());
     let price = usd.filter(|usd| *usd > 0.0).map(|usd| format!(", ≈ ${usd:.2},")).unwrap_or_default();
     let runs = runs.map(|runs| {
-        let runs = counted(runs, "more run");
+        let runs = count_with_noun(runs, "more run");
         match (sought, &none_seen) {
             (Some(sought), Some(_)) => {
                 format!("to find one of {sought:.2}, about {runs}{}", price.trim_end_matches(','))
@@ -302,7 +328,7 @@ pub fn to_tell(
 
 /// What is worth telling of cases that passed. Those that did not say it themselves.
 pub fn notes_of_passed(summary: &Summary) -> Vec<String> {
-    let passed = summary.cases.iter().filter(|case| case.is_examined() && !case.is_troubled());
+    let passed = summary.cases.iter().filter(|case| case.is_under_test() && !case.needs_attention());
     passed.flat_map(|case| case.notes.iter().map(|note| format!("case {}: {note}", case.id))).collect()
 }
 
@@ -312,23 +338,26 @@ mod tests {
 
     #[test]
     fn what_is_undefined_is_a_dash() {
-        assert_eq!(estimate(Estimate::undefined(0)), "–");
-        assert_eq!(difference(Estimate::undefined(0)), "–");
-        assert_eq!(estimate(Estimate::new(Some(0.8), Some((0.376, 0.964)), 5)), "0.80 [0.38, 0.96]");
-        assert_eq!(difference(Estimate::new(Some(-0.2), Some((-0.5, 0.1)), 5)), "-0.20 [-0.50, +0.10]");
+        assert_eq!(format_estimate(Estimate::undefined(0)), "–");
+        assert_eq!(format_difference(Estimate::undefined(0)), "–");
+        assert_eq!(format_estimate(Estimate::new(Some(0.8), Some((0.376, 0.964)), 5)), "0.80 [0.38, 0.96]");
+        assert_eq!(
+            format_difference(Estimate::new(Some(-0.2), Some((-0.5, 0.1)), 5)),
+            "-0.20 [-0.50, +0.10]"
+        );
     }
 
     #[test]
     fn many_suites_are_not_all_named() {
         let names: Vec<String> = (0..7).map(|n| format!("s{n}")).collect();
-        assert_eq!(suites(&names[..6]), "s0, s1, s2, s3, s4, s5");
-        assert_eq!(suites(&names), "s0, s1, s2 and 4 more suites");
+        assert_eq!(list_suites(&names[..6]), "s0, s1, s2, s3, s4, s5");
+        assert_eq!(list_suites(&names), "s0, s1, s2 and 4 more suites");
     }
 
     #[test]
     fn a_pass_rate_is_never_shown_without_what_is_missing() {
         let rate = Estimate::new(Some(1.0), Some((0.5, 1.0)), 4);
-        let shown = pass_rate(&PassRate { rate, worst: Some(0.8), not_scored: 1 });
+        let shown = describe_pass_rate(&PassRate { rate, worst: Some(0.8), not_scored: 1 });
         assert_eq!(shown, "1.00 [0.50, 1.00], at worst 0.80: 1 not scored");
     }
 
@@ -348,8 +377,8 @@ mod tests {
             (0.001, Some(0.1), Some(1), None, "no difference seen; to find one of 0.10, about 1 more run"),
             (0.0, None, None, None, "no difference seen"),
         ] {
-            assert_eq!(to_tell(Some(seen), sought, runs, usd).as_deref(), Some(expected));
+            assert_eq!(describe_needed_runs(Some(seen), sought, runs, usd).as_deref(), Some(expected));
         }
-        assert_eq!(to_tell(Some(0.3), None, None, Some(1.0)), None);
+        assert_eq!(describe_needed_runs(Some(0.3), None, None, Some(1.0)), None);
     }
 }

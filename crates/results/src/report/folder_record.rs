@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Results;
+use super::RunResults;
 use practicum_core::model::RelPath;
 use practicum_engine::store::RunDir;
-use practicum_skills::versions::files::write_json;
+use practicum_skills::versions::atomic_files::write_json;
 
 /// The record of a report's folder: `.practicum-<report>.json` in it.
 pub struct FolderRecord {
@@ -40,7 +40,7 @@ struct Source {
 }
 
 impl Source {
-    fn of(results: &Results) -> Self {
+    fn of(results: &RunResults) -> Self {
         let run = results.info.run.clone();
         let (mut trials_of, mut earlier) = (run.clone(), results.info.graded_from.clone());
         // A run that was graded again may itself be one.
@@ -74,7 +74,7 @@ impl FolderRecord {
     }
 
     /// Refuses the report of a run where a later run wrote what it would replace.
-    pub fn refuse_later(&self, results: &Results, is_replaced: impl Fn(&str) -> bool) -> Result<()> {
+    pub fn refuse_later(&self, results: &RunResults, is_replaced: impl Fn(&str) -> bool) -> Result<()> {
         let source = Source::of(results);
         let replaced = self.content.written.iter().filter(|(what, _)| is_replaced(what));
         let Some(later) = replaced.map(|(_, by)| by).filter(|by| **by > source).max() else { return Ok(()) };
@@ -89,7 +89,7 @@ impl FolderRecord {
     }
 
     /// Whether this run wrote it.
-    pub fn is_of(&self, results: &Results, what: &str) -> bool {
+    pub fn is_of(&self, results: &RunResults, what: &str) -> bool {
         self.content.written.get(what) == Some(&Source::of(results))
     }
 
@@ -109,12 +109,12 @@ impl FolderRecord {
 
     /// Removes the files that runs wrote, and the folders that are empty without them. Gives how many files there
     /// were of other runs.
-    pub fn remove_files(&mut self, results: &Results) -> Result<usize> {
+    pub fn remove_files(&mut self, results: &RunResults) -> Result<usize> {
         let source = Source::of(results);
         let root = self.folder.canonicalize()?;
         let mut of_others = 0;
         for (path, by) in std::mem::take(&mut self.content.written) {
-            let Some(path) = RelPath::new(&path).map(|path| path.under(&self.folder)) else { continue };
+            let Some(path) = RelPath::new(&path).map(|path| path.join_to(&self.folder)) else { continue };
             // A link may lead elsewhere by now.
             let Some(above) = path.parent().and_then(|above| above.canonicalize().ok()) else { continue };
             if !above.starts_with(&root) || std::fs::remove_file(&path).is_err() {
@@ -131,7 +131,7 @@ impl FolderRecord {
     }
 
     /// Notes what this run wrote, or replaced with nothing, and writes the record.
-    pub fn write(mut self, results: &Results, written: impl IntoIterator<Item = String>) -> Result<()> {
+    pub fn write(mut self, results: &RunResults, written: impl IntoIterator<Item = String>) -> Result<()> {
         let source = Source::of(results);
         self.content.written.extend(written.into_iter().map(|what| (what, source.clone())));
         write_json(&self.file, &self.content)

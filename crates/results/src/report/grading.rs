@@ -4,16 +4,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::markup::cut;
-use super::{left_behind, printable};
-use practicum_core::model::{CheckResult, Claim, Scale, TrialRecord, Verdict};
-use practicum_skills::lint::{Alignment, ConventionCompliance};
+use super::escaping::truncate_text;
+use super::{agent_files, printable_text};
+use practicum_core::model::{AgentClaim, CheckResult, ScoreScale, TrialRecord, Verdict};
+use practicum_skills::lint::{ConventionCompliance, TypeAlignmentResult};
 
 /// How one run of a case was graded, in the shape that writing-skills documents, with exactly its keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "A run graded by criteria from 1 to 5 (grading/<case>_v<version>_run<run>.json)")]
-pub struct Grading {
+pub struct GradingDocument {
     /// The case's id in its evals.json.
     pub case_id: String,
     /// Which version of the skill was graded.
@@ -28,14 +28,14 @@ pub struct Grading {
     #[schemars(range(min = 1, max = 5))]
     pub required_score: Option<f64>,
     /// What each criterion got.
-    pub results: Vec<Graded>,
+    pub results: Vec<CriterionGrade>,
     /// Whether every required criterion passed, and with it what else the case requires; user_notes_summary says
     /// what else failed.
-    pub overall: Overall,
+    pub overall: OverallGrade,
     /// The conventions for skills, which no case has to ask for.
     pub convention_compliance: ConventionCompliance,
     /// Notable claims that the agent made.
-    pub claims: Vec<Claimed>,
+    pub claims: Vec<GradingClaim>,
     /// What was odd about the run; empty if nothing.
     pub user_notes_summary: String,
     /// How the case itself could be better; empty if in no way.
@@ -47,7 +47,7 @@ pub struct Grading {
 /// One criterion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Graded {
+pub struct CriterionGrade {
     /// Its label in evals.json.
     pub criterion: String,
     /// From 1, unaddressed, to 5, exemplary.
@@ -62,7 +62,7 @@ pub struct Graded {
 /// A claim of the agent's, for spot-checking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Claimed {
+pub struct GradingClaim {
     /// What it said.
     pub claim: String,
     /// Whether the record bears it out.
@@ -73,70 +73,80 @@ pub struct Claimed {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Overall {
+pub enum OverallGrade {
     Pass,
     Fail,
 }
 
-const LONGEST_TEXT: usize = 4000;
+const MAX_TEXT_LENGTH: usize = 4000;
 
-impl Grading {
+impl GradingDocument {
     /// `None` where the run has no criterion with such a score, or no verdict.
-    pub fn of(record: &TrialRecord, version: u32, conventions: &ConventionCompliance) -> Option<Self> {
+    pub fn from_record(
+        record: &TrialRecord,
+        version: u32,
+        conventions: &ConventionCompliance,
+    ) -> Option<Self> {
         let overall = match record.verdict {
-            Verdict::Pass => Overall::Pass,
-            Verdict::Fail => Overall::Fail,
+            Verdict::Pass => OverallGrade::Pass,
+            Verdict::Fail => OverallGrade::Fail,
             Verdict::NotScored(_) => return None,
         };
         let scored: Vec<(&CheckResult, f64)> = record
             .checks
             .iter()
-            .filter(|check| check.scale == Some(Scale::OneToFive))
+            .filter(|check| check.scale == Some(ScoreScale::OneToFive))
             .filter_map(|check| Some((check, check.score?)))
             .collect();
         let result = |(check, score): &(&CheckResult, f64)| {
             let score = score.round().clamp(1.0, 5.0);
-            Graded {
-                criterion: said(check.label()),
+            CriterionGrade {
+                criterion: sanitise_text(check.label()),
                 score: score as u8,
-                passed: Scale::OneToFive.passes(score) == Some(true),
-                reasoning: said(&check.rationale),
+                passed: ScoreScale::OneToFive.passes(score) == Some(true),
+                reasoning: sanitise_text(&check.rationale),
             }
         };
         let weak = record.checks.iter().filter_map(|check| Some((check.label(), check.weak.as_ref()?)));
         let weak = weak.map(|(criterion, why)| format!("{criterion}: {why}"));
         let feedback = weak.chain(record.remarks.uncovered.iter().cloned());
-        let feedback: Vec<String> = feedback.map(|line| said(&line)).collect();
-        let claim = |claim: &Claim| Claimed {
-            claim: said(&claim.claim),
+        let feedback: Vec<String> = feedback.map(|line| sanitise_text(&line)).collect();
+        let claim = |claim: &AgentClaim| GradingClaim {
+            claim: sanitise_text(&claim.claim),
             verified: claim.verified,
-            evidence: said(&claim.evidence),
+            evidence: sanitise_text(&claim.evidence),
         };
         if scored.is_empty() {
             return None;
         }
-        let unscored = record.checks.iter().filter(|check| check.scale == Some(Scale::OneToFive));
+        let unscored = record.checks.iter().filter(|check| check.scale == Some(ScoreScale::OneToFive));
         let unscored: Vec<&CheckResult> = unscored.filter(|check| check.score.is_none()).collect();
         let no_score = |check: &&CheckResult| {
             let (label, why) = (check.label(), &check.rationale);
-            said(&format!("the criterion \"{label}\" has no score, so there is no overall score: {why}"))
+            sanitise_text(&format!(
+                "the criterion \"{label}\" has no score, so there is no overall score: {why}"
+            ))
         };
         // The criteria alone do not show why the run failed.
         let failed = record.checks.iter().filter(|check| check.required && check.verdict == Verdict::Fail);
-        let others = failed.filter(|check| check.scale != Some(Scale::OneToFive));
-        let failed_by = others.map(|check| said(&format!("failed: {}: {}", check.label(), check.rationale)));
+        let others = failed.filter(|check| check.scale != Some(ScoreScale::OneToFive));
+        let failed_by =
+            others.map(|check| sanitise_text(&format!("failed: {}: {}", check.label(), check.rationale)));
         let notes = unscored.iter().map(no_score).chain(failed_by);
-        let notes: Vec<String> = notes.chain(record.notes.iter().map(|note| said(note))).collect();
-        let overall_score = mean(scored.iter().map(|(_, score)| *score)).filter(|_| unscored.is_empty());
+        let notes: Vec<String> = notes.chain(record.notes.iter().map(|note| sanitise_text(note))).collect();
+        let overall_score =
+            mean_to_one_decimal(scored.iter().map(|(_, score)| *score)).filter(|_| unscored.is_empty());
         Some(Self {
-            case_id: printable(&record.case),
+            case_id: printable_text(&record.case),
             version,
             run: record.attempt,
             overall_score,
-            required_score: mean(scored.iter().filter(|(check, _)| check.required).map(|(_, score)| *score)),
+            required_score: mean_to_one_decimal(
+                scored.iter().filter(|(check, _)| check.required).map(|(_, score)| *score),
+            ),
             results: scored.iter().map(result).collect(),
             overall,
-            convention_compliance: shown(conventions),
+            convention_compliance: sanitise_conventions(conventions),
             claims: record.remarks.claims.iter().map(claim).collect(),
             user_notes_summary: notes.join("; "),
             eval_feedback: feedback.join("; "),
@@ -146,12 +156,12 @@ impl Grading {
 
     /// With what the agent counted of its work and noted for the user, if it left that in the trial's folder.
     #[must_use]
-    pub fn measured_in(self, trial: &Path) -> Self {
-        let lines = left_behind::user_notes(trial).unwrap_or_default();
-        let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(said);
+    pub fn with_agent_files(self, trial: &Path) -> Self {
+        let lines = agent_files::read_user_notes(trial).unwrap_or_default();
+        let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(sanitise_text);
         let own = Some(self.user_notes_summary).filter(|own| !own.is_empty());
         let user_notes_summary = lines.chain(own).collect::<Vec<String>>().join("; ");
-        let execution_metrics = left_behind::metrics(trial).unwrap_or_default();
+        let execution_metrics = agent_files::read_metrics(trial).unwrap_or_default();
         Self { execution_metrics, user_notes_summary, ..self }
     }
 
@@ -164,18 +174,18 @@ impl Grading {
 }
 
 /// What a judge wrote is made harmless like everything else that one wrote.
-fn shown(conventions: &ConventionCompliance) -> ConventionCompliance {
-    let Alignment { passed, details } = &conventions.type_alignment;
-    let type_alignment = Alignment { passed: *passed, details: said(details) };
+fn sanitise_conventions(conventions: &ConventionCompliance) -> ConventionCompliance {
+    let TypeAlignmentResult { passed, details } = &conventions.type_alignment;
+    let type_alignment = TypeAlignmentResult { passed: *passed, details: sanitise_text(details) };
     ConventionCompliance { type_alignment, ..conventions.clone() }
 }
 
 /// With one decimal. `None` of nothing.
-fn mean(scores: impl Iterator<Item = f64>) -> Option<f64> {
+fn mean_to_one_decimal(scores: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = scores.fold((0.0, 0u32), |(sum, count), score| (sum + score, count + 1));
     (count > 0).then(|| (sum / f64::from(count) * 10.0).round() / 10.0)
 }
 
-fn said(text: &str) -> String {
-    cut(&printable(text), LONGEST_TEXT)
+fn sanitise_text(text: &str) -> String {
+    truncate_text(&printable_text(text), MAX_TEXT_LENGTH)
 }

@@ -1,12 +1,16 @@
 use std::io::Write;
 
-use super::{Form, Report, Results};
+use super::{ReportFormat, ReportOutput, RunResults};
 
 /// The summary document.
-pub static REPORT: Report =
-    Report { name: "json", about: "the summary document", form: Form::File(write), adds: None };
+pub static REPORT: ReportFormat = ReportFormat {
+    name: "json",
+    description: "the summary document",
+    output: ReportOutput::File(write),
+    environment_file: None,
+};
 
-fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, &results.summary)?;
     out.write_all(b"\n")
 }

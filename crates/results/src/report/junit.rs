@@ -3,30 +3,31 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestSuite, XmlString};
 
-use super::markup::{cut, one_line};
-use super::{Form, Report, Results, safe};
+use super::escaping::{to_one_line, truncate_text};
+use super::{ReportFormat, ReportOutput, RunResults, terminal_safe};
 use practicum_core::model::{
-    Arm, CaseSummary, CheckResult, CriteriaThresholds, Ended, Totals, TrialRecord, Verdict, Why, counted,
+    AgentEnding, Arm, CaseSummary, CheckResult, CriteriaThresholds, NotScoredReason, TrialRecord,
+    TrialTotals, Verdict, count_with_noun,
 };
 
 /// For CI: each trial is a test. Failed checks are failures, broken runs errors, and what was not to be
 /// scored is skipped. Where a rate decides a case, its trials pass or fail together.
-pub static REPORT: Report = Report {
+pub static REPORT: ReportFormat = ReportFormat {
     name: "junit",
-    about: "JUnit XML for CI, each trial a test",
-    form: Form::File(write),
-    adds: None,
+    description: "JUnit XML for CI, each trial a test",
+    output: ReportOutput::File(write),
+    environment_file: None,
 };
 
 /// Far more than anybody reads in a CI's page.
-const LONGEST_TEXT: usize = 4000;
+const MAX_TEXT_LENGTH: usize = 4000;
 
-fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let mut report = quick_junit::Report::new("practicum");
-    report.set_time(seconds(results.summary.seconds));
-    for name in results.suites() {
+    report.set_time(duration_from_seconds(results.summary.seconds));
+    for name in results.suite_names() {
         for with_skill in [true, false] {
-            report.test_suites.extend(suite(results, name, with_skill)?);
+            report.test_suites.extend(test_suite(results, name, with_skill)?);
         }
     }
     report.tests = report.test_suites.iter().map(|suite| suite.tests).sum();
@@ -37,29 +38,29 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
 }
 
 /// The trials of a suite that have to pass, or those that are only compared with.
-fn suite(results: &Results, name: &str, with_skill: bool) -> std::io::Result<Option<TestSuite>> {
+fn test_suite(results: &RunResults, name: &str, with_skill: bool) -> std::io::Result<Option<TestSuite>> {
     let belongs =
         |case: &&CaseSummary| case.suite == name && (case.arm != Arm::WithoutSkill.name()) == with_skill;
     let title = if with_skill { name.to_owned() } else { format!("{name} without the skill") };
-    let mut suite = TestSuite::new(text(&title));
-    let mut totals = Totals::default();
+    let mut suite = TestSuite::new(xml_text(&title));
+    let mut totals = TrialTotals::default();
     let mut time = 0.0;
     for case in results.summary.cases.iter().filter(belongs) {
         for trial in results.trials(case) {
             let record = trial?;
             time += record.seconds;
-            count(&record, &mut totals);
-            suite.add_test_case(test(case, &record, results.summary.has_to_pass(case)));
+            count_verdict(&record, &mut totals);
+            suite.add_test_case(test_case(case, &record, results.summary.has_to_pass(case)));
         }
         if case.not_run > 0 {
             totals.not_run += case.not_run;
-            suite.add_test_case(not_run(case, results.summary.has_to_pass(case)));
+            suite.add_test_case(not_run_test(case, results.summary.has_to_pass(case)));
         }
     }
     if totals.trials + totals.not_run == 0 {
         return Ok(None);
     }
-    suite.set_time(seconds(time));
+    suite.set_time(duration_from_seconds(time));
     for (name, value) in [
         ("practicum.run", results.summary.run.clone()),
         ("practicum.passed", totals.passed.to_string()),
@@ -70,13 +71,13 @@ fn suite(results: &Results, name: &str, with_skill: bool) -> std::io::Result<Opt
         suite.add_property(Property::new(name, value));
     }
     if let Some(sample) = &results.summary.sample {
-        suite.add_property(Property::new("practicum.sample", sample.in_words()));
+        suite.add_property(Property::new("practicum.sample", sample.describe()));
     }
     Ok(Some(suite))
 }
 
 /// The planned trials of a case that were not run, as one test that did not succeed.
-fn not_run(case: &CaseSummary, has_to_pass: bool) -> TestCase {
+fn not_run_test(case: &CaseSummary, has_to_pass: bool) -> TestCase {
     let mut words = vec![case.agent.clone()];
     words.extend(case.model.clone());
     words.extend([case.arm.clone(), case.mode.clone()]);
@@ -84,14 +85,14 @@ fn not_run(case: &CaseSummary, has_to_pass: bool) -> TestCase {
         true => TestCaseStatus::non_success(NonSuccessKind::Error),
         false => TestCaseStatus::skipped(),
     };
-    status.set_message(text(&format!("{} not run", counted(case.not_run, "trial"))));
-    let name = format!("{} not run ({})", one_line(&case.id), one_line(&words.join(", ")));
-    let mut test = TestCase::new(text(&name), status);
-    test.set_classname(text(&case.suite));
+    status.set_message(xml_text(&format!("{} not run", count_with_noun(case.not_run, "trial"))));
+    let name = format!("{} not run ({})", to_one_line(&case.id), to_one_line(&words.join(", ")));
+    let mut test = TestCase::new(xml_text(&name), status);
+    test.set_classname(xml_text(&case.suite));
     test
 }
 
-fn count(record: &TrialRecord, totals: &mut Totals) {
+fn count_verdict(record: &TrialRecord, totals: &mut TrialTotals) {
     totals.trials += 1;
     let of = match record.verdict {
         Verdict::Pass => &mut totals.passed,
@@ -101,120 +102,138 @@ fn count(record: &TrialRecord, totals: &mut Totals) {
     *of += 1;
 }
 
-fn test(case: &CaseSummary, record: &TrialRecord, has_to_pass: bool) -> TestCase {
+fn test_case(case: &CaseSummary, record: &TrialRecord, has_to_pass: bool) -> TestCase {
     let condition = &record.condition;
     let mut words = vec![condition.agent.clone()];
     words.extend(condition.model.clone());
     words.extend([condition.arm.name(), condition.mode.name().to_owned()]);
-    let name = format!("{} #{} ({})", one_line(&record.case), record.attempt, one_line(&words.join(", ")));
-    let mut test = TestCase::new(text(&name), status(case, record, has_to_pass));
-    test.set_classname(text(&record.suite)).set_time(seconds(record.seconds));
+    let name =
+        format!("{} #{} ({})", to_one_line(&record.case), record.attempt, to_one_line(&words.join(", ")));
+    let mut test = TestCase::new(xml_text(&name), test_status(case, record, has_to_pass));
+    test.set_classname(xml_text(&record.suite)).set_time(duration_from_seconds(record.seconds));
     test.assertions = Some(record.checks.len());
-    let own = case.deciding_rate().map(|rate| format!("by itself: {}; {}", outcome(record), rate.in_words()));
+    let own = case
+        .deciding_rate()
+        .map(|rate| format!("by itself: {}; {}", describe_outcome(record), rate.describe()));
     let notes = own.into_iter().chain(record.notes.iter().cloned()).chain(record.unanswered_note());
-    let notes: Vec<String> = notes.map(|note| format!("note: {}", one_line(&note))).collect();
+    let notes: Vec<String> = notes.map(|note| format!("note: {}", to_one_line(&note))).collect();
     if !notes.is_empty() {
-        test.set_system_out(text(&notes.join("\n")));
+        test.set_system_out(xml_text(&notes.join("\n")));
     }
     test
 }
 
 /// What a trial alone came to, in words.
-fn outcome(record: &TrialRecord) -> String {
+fn describe_outcome(record: &TrialRecord) -> String {
     match &record.verdict {
         Verdict::Pass => "passed".to_owned(),
-        Verdict::Fail => message(record),
-        Verdict::NotScored(_) => record.why_not_scored().unwrap_or_default(),
+        Verdict::Fail => failure_message(record),
+        Verdict::NotScored(_) => record.not_scored_reason().unwrap_or_default(),
     }
 }
 
-fn status(case: &CaseSummary, record: &TrialRecord, has_to_pass: bool) -> TestCaseStatus {
+fn test_status(case: &CaseSummary, record: &TrialRecord, has_to_pass: bool) -> TestCaseStatus {
     let decided = case.deciding_rate().and_then(|rate| Some((rate.passes?, rate)));
     match (&record.verdict, decided) {
         (Verdict::Pass | Verdict::Fail, Some((true, _))) => TestCaseStatus::success(),
         (Verdict::Pass | Verdict::Fail, Some((false, rate))) => {
-            broken(NonSuccessKind::Failure, "fire rate", &rate.in_words(), record)
+            non_success_status(NonSuccessKind::Failure, "fire rate", &rate.describe(), record)
         }
         (Verdict::Pass, None) => TestCaseStatus::success(),
         // Without the skill nothing has to pass, and a CI must not turn red because of it.
         (Verdict::Fail, None) if !has_to_pass => {
-            skipped(&format!("failed without the skill: {}", message(record)))
+            skipped_status(&format!("failed without the skill: {}", failure_message(record)))
         }
-        (Verdict::Fail, None) => broken(NonSuccessKind::Failure, "check failed", &message(record), record),
+        (Verdict::Fail, None) => {
+            non_success_status(NonSuccessKind::Failure, "check failed", &failure_message(record), record)
+        }
         (Verdict::NotScored(why), _) => {
-            let words = record.why_not_scored().unwrap_or_default();
+            let words = record.not_scored_reason().unwrap_or_default();
             match is_broken(why) {
-                true => broken(NonSuccessKind::Error, "not scored", &words, record),
-                false => skipped(&words),
+                true => non_success_status(NonSuccessKind::Error, "not scored", &words, record),
+                false => skipped_status(&words),
             }
         }
     }
 }
 
 /// Whether something broke, as opposed to what was left out on purpose.
-fn is_broken(why: &Why) -> bool {
+fn is_broken(why: &NotScoredReason) -> bool {
     match why {
-        Why::Ended(ended) => match ended {
-            Ended::TimedOut
-            | Ended::RateLimited
-            | Ended::AuthFailed
-            | Ended::ApiFailed
-            | Ended::Crashed
-            | Ended::NotLaunched
-            | Ended::NotStarted
-            | Ended::SetupFailed => true,
-            Ended::Finished | Ended::AskedUser | Ended::OverBudget | Ended::Cancelled => false,
+        NotScoredReason::Ended(ended) => match ended {
+            AgentEnding::TimedOut
+            | AgentEnding::RateLimited
+            | AgentEnding::AuthFailed
+            | AgentEnding::ApiFailed
+            | AgentEnding::Crashed
+            | AgentEnding::NotLaunched
+            | AgentEnding::NotStarted
+            | AgentEnding::SetupFailed => true,
+            AgentEnding::Finished
+            | AgentEnding::AskedUser
+            | AgentEnding::OverBudget
+            | AgentEnding::Cancelled => false,
         },
         // A CI that only counts failures and errors must not look green where scripts were not allowed to run.
-        Why::JudgeFailed(_)
-        | Why::CheckFailed(_)
-        | Why::InvalidArm(_)
-        | Why::NotTrusted
-        | Why::NoCheck
-        | Why::NoRequiredCheck
-        | Why::NetworkNotAllowed => true,
-        Why::NotJudged(_) => false,
+        NotScoredReason::JudgeFailed(_)
+        | NotScoredReason::CheckFailed(_)
+        | NotScoredReason::InvalidArm(_)
+        | NotScoredReason::NotTrusted
+        | NotScoredReason::NoCheck
+        | NotScoredReason::NoRequiredCheck
+        | NotScoredReason::NetworkNotAllowed => true,
+        NotScoredReason::NotJudged(_) => false,
     }
 }
 
-fn broken(kind: NonSuccessKind, word: &str, message: &str, record: &TrialRecord) -> TestCaseStatus {
+fn non_success_status(
+    kind: NonSuccessKind,
+    word: &str,
+    message: &str,
+    record: &TrialRecord,
+) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
     let troubled = record.checks.iter().filter(|check| check.verdict != Verdict::Pass);
-    let details: Vec<String> = troubled.map(detail).collect();
-    status.set_message(text(&one_line(message))).set_type(word).set_description(text(&details.join("\n")));
+    let details: Vec<String> = troubled.map(describe_check).collect();
+    status
+        .set_message(xml_text(&to_one_line(message)))
+        .set_type(word)
+        .set_description(xml_text(&details.join("\n")));
     status
 }
 
-fn skipped(message: &str) -> TestCaseStatus {
+fn skipped_status(message: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::skipped();
-    status.set_message(text(&one_line(message)));
+    status.set_message(xml_text(&to_one_line(message)));
     status
 }
 
 /// The first required check that failed, and how many more.
-fn message(record: &TrialRecord) -> String {
+fn failure_message(record: &TrialRecord) -> String {
     let failed: Vec<&CheckResult> =
         record.checks.iter().filter(|check| check.required && check.verdict == Verdict::Fail).collect();
     match failed.as_slice() {
-        [] => CriteriaThresholds::in_words(&record.checks)
+        [] => CriteriaThresholds::describe_result(&record.checks)
             .unwrap_or_else(|| "too few of its judged checks pass".to_owned()),
         [one] => format!("{}: {}", one.title(), one.rationale),
         [one, more @ ..] => format!("{}: {} (and {} more)", one.title(), one.rationale, more.len()),
     }
 }
 
-fn detail(check: &CheckResult) -> String {
-    let weight = check.weight();
-    let head = format!("{}{weight}: {}", one_line(&check.title()), one_line(&check.rationale));
-    let evidence = check.evidence.iter().map(|line| format!("  {}", one_line(line)));
+fn describe_check(check: &CheckResult) -> String {
+    let weight = check.describe_weight();
+    let head = format!("{}{weight}: {}", to_one_line(&check.title()), to_one_line(&check.rationale));
+    let evidence = check.evidence.iter().map(|line| format!("  {}", to_one_line(line)));
     std::iter::once(head).chain(evidence).collect::<Vec<String>>().join("\n")
 }
 
 /// Without what XML cannot hold, and without what nobody reads here.
-fn text(text: &str) -> XmlString {
-    XmlString::new(cut(&safe(text), LONGEST_TEXT).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}"))
+fn xml_text(text: &str) -> XmlString {
+    XmlString::new(
+        truncate_text(&terminal_safe(text), MAX_TEXT_LENGTH).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}"),
+    )
 }
 
-fn seconds(of: f64) -> Duration {
+fn duration_from_seconds(of: f64) -> Duration {
     Duration::try_from_secs_f64(of).unwrap_or_default()
 }

@@ -1,83 +1,83 @@
 //! Results for people and machines.
 //!
-//! In: `Results`. Out: bytes in one format a file. Never: calls a stage.
+//! In: `RunResults`. Out: bytes in one format a file. Never: calls a stage.
 
 mod activation;
-mod changes;
+mod agent_files;
 pub mod comparison;
 mod csv;
 mod diagnostics;
 mod documents;
+mod escaping;
 pub mod figures;
-mod fold;
 mod folder_record;
 mod github;
-mod graded;
 mod grading;
 mod html;
 mod json;
 mod junit;
-mod left_behind;
+mod line_wrap;
 mod live;
 mod markdown;
-mod markup;
 mod progress;
-mod results;
-mod safe;
+mod run_results;
 mod skill_creator;
 mod styles;
+mod terminal_safe;
 mod text;
-mod when;
+mod text_grading;
+mod timestamps;
+mod verdict_changes;
 mod writing_skills;
 
 use std::io::Write;
 use std::path::Path;
 
-pub use changes::render as render_changes;
-pub use diagnostics::{render as render_diagnostics, shown_path};
+pub use diagnostics::{display_path, render as render_diagnostics};
 pub use documents::{
-    Called, Checked, CheckedFile, ComparedTexts, Flip, Graded, GradedCheck, GradedGate, GradedVerdict,
-    Listed, ListedCase, ListedFile, ListedRun, ListedRuns, ListedSuite, ListedTrials, Needed, Problem,
-    Regraded,
+    CheckDocument, CheckFlip, CheckedFile, FileProblem, GradedCheck, GradedGate, GradedVerdict, ListedCase,
+    ListedFile, ListedRun, ListedSuite, ListedTrials, PlanListing, PowerDocument, RegradeDocument,
+    RunListing, SkillCallDocument, TextComparisonDocument, TextGradingDocument,
 };
-pub use fold::fold;
-pub use graded::render as render_graded;
-pub use grading::Grading;
+pub use grading::GradingDocument;
+pub use line_wrap::wrap_lines;
 pub use live::LiveView;
-pub use progress::{Progress, Suites};
-pub use results::Results;
-pub use safe::{printable, safe};
-pub use writing_skills::free;
+pub use progress::{PlainProgress, SuiteNaming};
+pub use run_results::RunResults;
+pub use terminal_safe::{printable_text, terminal_safe};
+pub use text_grading::render as render_graded;
+pub use verdict_changes::render as render_changes;
+pub use writing_skills::unused_name;
 
 /// One output format. A new one is a file and a line in `REPORTS`.
-pub struct Report {
+pub struct ReportFormat {
     pub name: &'static str,
     /// What it is, in a few words.
-    pub about: &'static str,
-    pub form: Form,
+    pub description: &'static str,
+    pub output: ReportOutput,
     /// What it adds to a file that the environment names, if it does.
-    pub adds: Option<Addition>,
+    pub environment_file: Option<EnvironmentFileReport>,
 }
 
 /// Writes something about a run.
-pub type Writer = fn(&Results, &mut dyn Write) -> std::io::Result<()>;
+pub type ReportWriter = fn(&RunResults, &mut dyn Write) -> std::io::Result<()>;
 
 /// What a report is written to.
-pub enum Form {
+pub enum ReportOutput {
     /// One file, or standard output.
-    File(Writer),
+    File(ReportWriter),
     /// Several files in a folder of their own. What is returned are notes on what is not in them.
-    Folder(fn(&Results, &Path) -> std::io::Result<Vec<String>>),
+    Folder(fn(&RunResults, &Path) -> std::io::Result<Vec<String>>),
 }
 
 /// Something for a file that grows from step to step.
-pub struct Addition {
+pub struct EnvironmentFileReport {
     /// The variable that names the file.
     pub variable: &'static str,
-    pub write: Writer,
+    pub write: ReportWriter,
 }
 
-pub static REPORTS: &[&Report] = &[
+pub static REPORTS: &[&ReportFormat] = &[
     &text::REPORT,
     &json::REPORT,
     &markdown::REPORT,
@@ -86,16 +86,16 @@ pub static REPORTS: &[&Report] = &[
     &csv::REPORT,
     &activation::REPORT,
     &github::REPORT,
-    &github::COMMENT,
+    &github::COMMENT_REPORT,
     &skill_creator::REPORT,
-    &skill_creator::AGENTSKILLS,
+    &skill_creator::AGENTSKILLS_REPORT,
     &writing_skills::REPORT,
 ];
 
-pub fn report(name: &str) -> Option<&'static Report> {
+pub fn find_report(name: &str) -> Option<&'static ReportFormat> {
     REPORTS.iter().copied().find(|report| report.name == name)
 }
 
-pub fn names() -> Vec<&'static str> {
+pub fn report_names() -> Vec<&'static str> {
     REPORTS.iter().map(|report| report.name).collect()
 }

@@ -1,57 +1,57 @@
 use std::io::Write;
 
-use super::markup::{cut, one_line};
-use super::safe;
-use practicum_core::event::{RunEvent, Sink};
-use practicum_core::model::{SkillJudged, TrialRecord, Verdict};
+use super::escaping::{to_one_line, truncate_text};
+use super::terminal_safe;
+use practicum_core::event::{EventSink, RunEvent};
+use practicum_core::model::{SkillJudgement, TrialRecord, Verdict};
 
 /// Whether a trial is known by its case, or needs its suite as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Suites {
+pub enum SuiteNaming {
     One,
     Several,
 }
 
-impl Suites {
-    pub fn of(count: usize) -> Self {
-        if count > 1 { Suites::Several } else { Suites::One }
+impl SuiteNaming {
+    pub fn from_count(count: usize) -> Self {
+        if count > 1 { SuiteNaming::Several } else { SuiteNaming::One }
     }
 
     /// What stands in parentheses behind a trial.
-    pub(super) fn whose(self, suite: &str, agent: &str) -> String {
+    pub(super) fn describe_owner(self, suite: &str, agent: &str) -> String {
         match self {
-            Suites::One => safe(agent),
-            Suites::Several => format!("{}, {}", safe(suite), safe(agent)),
+            SuiteNaming::One => terminal_safe(agent),
+            SuiteNaming::Several => format!("{}, {}", terminal_safe(suite), terminal_safe(agent)),
         }
     }
 }
 
 /// Plain progress, one line a finished trial, on standard error.
-pub struct Progress<W> {
+pub struct PlainProgress<W> {
     out: W,
-    suites: Suites,
-    done: usize,
+    suite_naming: SuiteNaming,
+    finished_trials: usize,
     trials: usize,
 }
 
-impl<W: Write + Send> Progress<W> {
-    pub fn new(out: W, suites: Suites) -> Self {
-        Self { out, suites, done: 0, trials: 0 }
+impl<W: Write + Send> PlainProgress<W> {
+    pub fn new(out: W, suites: SuiteNaming) -> Self {
+        Self { out, suite_naming: suites, finished_trials: 0, trials: 0 }
     }
 
     /// In one call: standard error has no buffer.
-    fn say(&mut self, mut line: String) -> std::io::Result<()> {
+    fn write_line(&mut self, mut line: String) -> std::io::Result<()> {
         line.push('\n');
         self.out.write_all(line.as_bytes())
     }
 }
 
-impl<W: Write + Send> Sink for Progress<W> {
+impl<W: Write + Send> EventSink for PlainProgress<W> {
     fn name(&self) -> &'static str {
         "terminal"
     }
 
-    fn hear(&mut self, event: &RunEvent) -> std::io::Result<()> {
+    fn receive(&mut self, event: &RunEvent) -> std::io::Result<()> {
         match event {
             RunEvent::RunStarted { trials, .. } => {
                 self.trials = *trials;
@@ -59,35 +59,36 @@ impl<W: Write + Send> Sink for Progress<W> {
             }
             RunEvent::TrialStarted { .. } | RunEvent::RunFinished { .. } => Ok(()),
             RunEvent::TrialFinished { record } => {
-                self.done += 1;
-                self.say(finished_line(self.done, self.trials, record, self.suites))
+                self.finished_trials += 1;
+                self.write_line(finished_line(self.finished_trials, self.trials, record, self.suite_naming))
             }
-            RunEvent::ProbeFinished { probe } => self.say(safe(&probe.in_words())),
+            RunEvent::ProbeFinished { probe } => self.write_line(terminal_safe(&probe.describe())),
             RunEvent::SkillJudged { judged } => {
-                skill_lines(judged).into_iter().try_for_each(|line| self.say(line))
+                skill_judgement_lines(judged).into_iter().try_for_each(|line| self.write_line(line))
             }
-            RunEvent::Notice { text } => self.say(notice_line(text)),
+            RunEvent::Notice { text } => self.write_line(notice_line(text)),
         }
     }
 }
 
-pub(super) fn finished_line(done: usize, trials: usize, record: &TrialRecord, suites: Suites) -> String {
+pub(super) fn finished_line(done: usize, trials: usize, record: &TrialRecord, suites: SuiteNaming) -> String {
     let word = match &record.verdict {
         Verdict::Pass => "passed",
         Verdict::Fail => "failed",
         Verdict::NotScored(_) => "not scored",
     };
-    let (case, whose) = (safe(&record.case), suites.whose(&record.suite, &record.condition.agent));
+    let (case, whose) =
+        (terminal_safe(&record.case), suites.describe_owner(&record.suite, &record.condition.agent));
     let width = trials.to_string().len();
     let (attempt, seconds) = (record.attempt, record.seconds);
     format!("[{done:>width$}/{trials}] {word:<10} {case} #{attempt} ({whose}, {seconds:.1} s)")
 }
 
-pub(super) fn skill_lines(judged: &SkillJudged) -> Vec<String> {
-    const WIDEST: usize = 200;
-    judged.in_words().into_iter().map(|line| cut(&one_line(&line), WIDEST)).collect()
+pub(super) fn skill_judgement_lines(judged: &SkillJudgement) -> Vec<String> {
+    const MAX_LINE_LENGTH: usize = 200;
+    judged.describe().into_iter().map(|line| truncate_text(&to_one_line(&line), MAX_LINE_LENGTH)).collect()
 }
 
 pub(super) fn notice_line(text: &str) -> String {
-    format!("note: {}", safe(text))
+    format!("note: {}", terminal_safe(text))
 }

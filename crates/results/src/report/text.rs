@@ -1,81 +1,82 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use super::markup::{cut, one_line};
+use super::escaping::{to_one_line, truncate_text};
 use super::styles::{BAD, FAINT, GOOD, UNSURE};
-use super::{Form, Report, Results, figures, safe, shown_path, styles};
+use super::{ReportFormat, ReportOutput, RunResults, display_path, figures, styles, terminal_safe};
 use practicum_core::model::{
-    CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, Expect, FireRate, GateName, GateResult,
-    SkillJudged, Standing, Summary, TrialRecord, Verdict, Why, counted,
+    ActivationExpectation, CaseActivationRate, CaseStatus, CaseSummary, CheckResult, CriteriaThresholds,
+    GateName, GateResult, NotScoredReason, RunStatus, SkillJudgement, Summary, TrialRecord, Verdict,
+    count_with_noun,
 };
 use practicum_engine::store::RunInfo;
 
 /// The closing summary for a terminal: the verdict first.
-pub static REPORT: Report = Report {
+pub static REPORT: ReportFormat = ReportFormat {
     name: "text",
-    about: "the closing summary, as a terminal shows it",
-    form: Form::File(write),
-    adds: None,
+    description: "the closing summary, as a terminal shows it",
+    output: ReportOutput::File(write),
+    environment_file: None,
 };
 
 /// With more cases than this, those that passed are only counted.
-const MOST_CASES: usize = 16;
+const MAX_LISTED_CASES: usize = 16;
 
 /// Of how many cases it is told why they did not pass.
-const MOST_EXPLAINED: usize = 8;
+const MAX_EXPLAINED_CASES: usize = 8;
 
 /// How much of one text is shown, and how many lines of evidence.
-const WIDEST: usize = 200;
+const MAX_TEXT_LENGTH: usize = 200;
 
 /// How much of a reason why there is no verdict: what helps often stands at its end.
-const WIDEST_REASON: usize = 800;
-const MOST_EVIDENCE: usize = 2;
+const MAX_REASON_LENGTH: usize = 800;
+const MAX_EVIDENCE_LINES: usize = 2;
 
-fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
     writeln!(out)?;
-    verdict_line(results, out)?;
+    write_verdict_line(results, out)?;
     if let Some(sample) = &summary.sample {
-        writeln!(out, "  {UNSURE}not all cases were run{UNSURE:#}: {}", sample.in_words())?;
+        writeln!(out, "  {UNSURE}not all cases were run{UNSURE:#}: {}", sample.describe())?;
     }
     writeln!(out)?;
-    probes(summary, out)?;
-    cases(results, out)?;
+    write_failed_probes(summary, out)?;
+    write_cases(results, out)?;
     writeln!(out)?;
-    figures_lines(summary, out)?;
-    let (gates, others) = figures::gates(&summary.gates);
-    gates.into_iter().try_for_each(|gate| gate_line(gate, out))?;
+    write_figures(summary, out)?;
+    let (gates, others) = figures::select_gates(&summary.gates);
+    gates.into_iter().try_for_each(|gate| write_gate_line(gate, out))?;
     others.into_iter().try_for_each(|others| writeln!(out, "  {others}"))?;
     for rivals in &summary.rivals {
-        writeln!(out, "  {}", one_line(&rivals.in_words()))?;
+        writeln!(out, "  {}", to_one_line(&rivals.describe()))?;
     }
-    for line in summary.skills_judged.iter().flat_map(SkillJudged::in_words) {
-        writeln!(out, "  {}", cut(&one_line(&line), WIDEST))?;
+    for line in summary.skills_judged.iter().flat_map(SkillJudgement::describe) {
+        writeln!(out, "  {}", truncate_text(&to_one_line(&line), MAX_TEXT_LENGTH))?;
     }
-    if summary.standing() == Standing::Ungated {
-        let words = summary.why_no_gate();
+    if summary.status() == RunStatus::Ungated {
+        let words = summary.describe_missing_gate();
         writeln!(
             out,
             "  {UNSURE}no gate{UNSURE:#}: {words}; --gate {} sets one",
-            figures::usual_gate(summary)
+            figures::suggested_gate(summary)
         )?;
     }
-    if summary.standing() == Standing::Passed && !summary.has_gate() {
-        let gate = figures::usual_gate(summary);
+    if summary.status() == RunStatus::Passed && !summary.has_gate() {
+        let gate = figures::suggested_gate(summary);
         writeln!(out, "  no gate was set, so nothing could have failed this run; --gate {gate} sets one")?;
     }
-    let doubts = summary.doubts.in_words();
+    let doubts = summary.doubts.describe();
     if !doubts.is_empty() {
         writeln!(out, "  {UNSURE}doubts{UNSURE:#}: {}", doubts.join(", "))?;
     }
-    let cost = figures::cost(summary);
+    let cost = figures::describe_cost(summary);
     let tokens = summary.tokens.input + summary.tokens.output;
     writeln!(out, "  {FAINT}{:.1} s · {tokens} tokens · {cost}{FAINT:#}", summary.seconds)?;
-    if let Some(words) = figures::failed_teardowns(summary) {
-        writeln!(out, "  {UNSURE}note{UNSURE:#}: {}", cut(&one_line(&words), WIDEST))?;
+    if let Some(words) = figures::describe_failed_teardowns(summary) {
+        writeln!(out, "  {UNSURE}note{UNSURE:#}: {}", truncate_text(&to_one_line(&words), MAX_TEXT_LENGTH))?;
     }
-    notes_of_passed(summary, out)?;
-    for words in ways_on(results) {
+    write_notes_of_passed(summary, out)?;
+    for words in suggest_next_steps(results) {
         writeln!(out, "  {words}")?;
     }
     if results.info.scripted {
@@ -86,34 +87,34 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         let words = "the model's answers were recorded earlier, and so were tokens and cost";
         writeln!(out, "  {UNSURE}replayed{UNSURE:#}: {words}")?;
     }
-    if !results.written.is_empty() {
+    if !results.written_reports.is_empty() {
         let paths: Vec<String> =
-            results.written.iter().map(|path| safe(&path.display().to_string())).collect();
+            results.written_reports.iter().map(|path| terminal_safe(&path.display().to_string())).collect();
         writeln!(out, "  reports: {}", paths.join(", "))?;
     }
-    writeln!(out, "  {FAINT}record: {}{FAINT:#}", shown_path(results.run.path()))
+    writeln!(out, "  {FAINT}record: {}{FAINT:#}", display_path(results.run.path()))
 }
 
 /// What is worth telling of cases that passed. Those that did not say it themselves.
-fn notes_of_passed(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_notes_of_passed(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
     let notes = figures::notes_of_passed(summary);
-    for note in notes.iter().take(MOST_EXPLAINED) {
-        writeln!(out, "  {UNSURE}note{UNSURE:#}: {}", cut(&one_line(note), WIDEST))?;
+    for note in notes.iter().take(MAX_EXPLAINED_CASES) {
+        writeln!(out, "  {UNSURE}note{UNSURE:#}: {}", truncate_text(&to_one_line(note), MAX_TEXT_LENGTH))?;
     }
-    match notes.len().saturating_sub(MOST_EXPLAINED) {
+    match notes.len().saturating_sub(MAX_EXPLAINED_CASES) {
         0 => Ok(()),
-        more => writeln!(out, "  and {}", counted(more, "more note")),
+        more => writeln!(out, "  and {}", count_with_noun(more, "more note")),
     }
 }
 
 /// What helps a run that did not come to its end: the command that runs what is missing, or what must be changed
 /// where that command would change nothing.
-fn ways_on(results: &Results) -> Vec<String> {
+fn suggest_next_steps(results: &RunResults) -> Vec<String> {
     let summary = &results.summary;
-    let advice = match summary.standing() {
-        Standing::Passed | Standing::Failed | Standing::Ungated => return Vec::new(),
-        Standing::Incomplete => changes_needed(summary),
-        Standing::OverBudget | Standing::Interrupted => Vec::new(),
+    let advice = match summary.status() {
+        RunStatus::Passed | RunStatus::Failed | RunStatus::Ungated => return Vec::new(),
+        RunStatus::Incomplete => describe_changes_needed(summary),
+        RunStatus::OverBudget | RunStatus::Interrupted => Vec::new(),
     };
     if is_answered_call(results) {
         return Vec::new();
@@ -122,18 +123,18 @@ fn ways_on(results: &Results) -> Vec<String> {
     if results.info.graded_from.is_some() || !can_resume(summary) && !advice.is_empty() {
         return advice;
     }
-    let info = RunInfo { run: from_here(results), ..results.info.clone() };
-    if is_only_unjudged(summary) {
-        let words = format!("practicum grade {} asks the judge", one_line(&info.run));
+    let info = RunInfo { run: run_argument(results), ..results.info.clone() };
+    if lacks_only_judge(summary) {
+        let words = format!("practicum grade {} asks the judge", to_one_line(&info.run));
         return advice.into_iter().chain([words]).collect();
     }
-    advice.into_iter().chain([one_line(&info.way_on())]).collect()
+    advice.into_iter().chain([to_one_line(&info.resume_hint())]).collect()
 }
 
 /// Whether all that the run lacks is the judge, which the user left out: resumed, it would be left out again.
-fn is_only_unjudged(summary: &Summary) -> bool {
+fn lacks_only_judge(summary: &Summary) -> bool {
     let mut reasons = summary.cases.iter().flat_map(|case| &case.not_scored_because).peekable();
-    summary.standing() == Standing::Incomplete
+    summary.status() == RunStatus::Incomplete
         && reasons.peek().is_some()
         && reasons.all(|why| why.contains("--no-judge was given"))
         && summary.cases.iter().all(|case| case.trials() > 0)
@@ -144,30 +145,32 @@ fn is_only_unjudged(summary: &Summary) -> bool {
 fn can_resume(summary: &Summary) -> bool {
     let may_pass =
         |case: &CaseSummary| case.trials() == 0 || case.not_run > 0 || case.not_scored > case.need_a_change;
-    summary.standing() != Standing::Incomplete
+    summary.status() != RunStatus::Incomplete
         || summary.probes.iter().any(|probe| !probe.fired)
         || summary.cases.iter().any(may_pass)
 }
 
 /// What must be changed before a run can come to its end: in the evals, or in the command.
-fn changes_needed(summary: &Summary) -> Vec<String> {
+fn describe_changes_needed(summary: &Summary) -> Vec<String> {
     let mut changes: Vec<String> = Vec::new();
     for case in &summary.cases {
         for change in &case.changes_needed {
-            let id = one_line(&case.id);
-            changes.push(format!("case {id} cannot be scored: {}", change.in_words()));
+            let id = to_one_line(&case.id);
+            changes.push(format!("case {id} cannot be scored: {}", change.describe()));
         }
     }
     for gate in summary.gates.iter().filter(|gate| gate.value.is_none()) {
         let cases: Vec<&CaseSummary> = summary.cases.iter().filter(|case| case.suite == gate.suite).collect();
-        let asks = |expect: Expect| {
+        let asks = |expect: ActivationExpectation| {
             cases.iter().any(|case| case.fire_rate.is_some_and(|rate| rate.expect == expect))
         };
         let why = match gate.name {
-            GateName::F1 | GateName::Recall if !asks(Expect::Must) => {
+            GateName::F1 | GateName::Recall if !asks(ActivationExpectation::Must) => {
                 "no case must activate a skill; add one"
             }
-            GateName::F1 | GateName::Precision | GateName::Accuracy if !asks(Expect::MustNot) => {
+            GateName::F1 | GateName::Precision | GateName::Accuracy
+                if !asks(ActivationExpectation::MustNot) =>
+            {
                 "in no case a skill must not be activated; add one"
             }
             GateName::Precision => "no run activated a skill",
@@ -183,116 +186,127 @@ fn changes_needed(summary: &Summary) -> Vec<String> {
             changes.push(format!(
                 "gate {} of {} cannot be measured: {why}",
                 gate.name.name(),
-                safe(&gate.about())
+                terminal_safe(&gate.subject())
             ));
         }
     }
     changes.dedup();
-    let more = changes.len().saturating_sub(MOST_EXPLAINED);
-    changes.truncate(MOST_EXPLAINED);
-    changes.extend((more > 0).then(|| format!("and {} of this kind", counted(more, "more problem"))));
+    let more = changes.len().saturating_sub(MAX_EXPLAINED_CASES);
+    changes.truncate(MAX_EXPLAINED_CASES);
+    changes.extend((more > 0).then(|| format!("and {} of this kind", count_with_noun(more, "more problem"))));
     changes
 }
 
 /// Those that kept the run from beginning. Of the others the cases tell.
-fn probes(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_failed_probes(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
     let failed: Vec<_> = summary.probes.iter().filter(|probe| !probe.fired).collect();
-    for probe in failed.iter().take(MOST_EXPLAINED) {
-        writeln!(out, "  {BAD}✗{BAD:#} {}", one_line(&probe.in_words()))?;
+    for probe in failed.iter().take(MAX_EXPLAINED_CASES) {
+        writeln!(out, "  {BAD}✗{BAD:#} {}", to_one_line(&probe.describe()))?;
     }
-    match failed.len().saturating_sub(MOST_EXPLAINED) {
+    match failed.len().saturating_sub(MAX_EXPLAINED_CASES) {
         0 => Ok(()),
-        more => writeln!(out, "  and {} that did not fire", counted(more, "more probe")),
+        more => writeln!(out, "  and {} that did not fire", count_with_noun(more, "more probe")),
     }
 }
 
 /// Whether the run called a skill by its own command and the agent finished.
-fn is_answered_call(results: &Results) -> bool {
-    results.info.is_call()
-        && results.summary.standing() == Standing::Incomplete
+fn is_answered_call(results: &RunResults) -> bool {
+    results.info.is_skill_call()
+        && results.summary.status() == RunStatus::Incomplete
         && !can_resume(&results.summary)
 }
 
-fn verdict_line(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
-    let standing = results.summary.standing();
-    let style = styles::standing(standing);
+fn write_verdict_line(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
+    let standing = results.summary.status();
+    let style = styles::status_style(standing);
     let word = match standing {
-        Standing::Passed => "PASS",
-        Standing::Failed => "FAIL",
-        Standing::Ungated => "NO GATE",
-        Standing::Incomplete => "INCOMPLETE",
-        Standing::OverBudget => "OVER BUDGET",
-        Standing::Interrupted => "INTERRUPTED",
+        RunStatus::Passed => "PASS",
+        RunStatus::Failed => "FAIL",
+        RunStatus::Ungated => "NO GATE",
+        RunStatus::Incomplete => "INCOMPLETE",
+        RunStatus::OverBudget => "OVER BUDGET",
+        RunStatus::Interrupted => "INTERRUPTED",
     };
     if is_answered_call(results) {
         return writeln!(out, "{style}CALLED{style:#}  the agent finished; nothing was to be graded");
     }
     let (examined, without) = results.totals();
     let line = match (examined.trials, without.trials) {
-        (0, _) => figures::totals(&without),
-        (_, 0) => figures::totals(&examined),
+        (0, _) => figures::describe_totals(&without),
+        (_, 0) => figures::describe_totals(&examined),
         (_, all) => {
             let missing = match without.not_scored {
                 0 => String::new(),
                 missing => format!(", {missing} not scored"),
             };
-            let (examined, passed) = (figures::totals(&examined), without.passed);
+            let (examined, passed) = (figures::describe_totals(&examined), without.passed);
             format!("{examined} · without the skill {passed} of {all}{missing}")
         }
     };
-    let by_rate = figures::by_rate(&results.summary).map(|words| format!(" · {words}")).unwrap_or_default();
+    let by_rate = figures::describe_cases_by_rate(&results.summary)
+        .map(|words| format!(" · {words}"))
+        .unwrap_or_default();
     writeln!(out, "{style}{word}{style:#}  {line}{by_rate}")
 }
 
 /// Those that did not pass, with why, then the others, or how many they are.
-fn cases(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_cases(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let all = &results.summary.cases;
     // Where nothing else ran, what is usually only compared with is all there is to show.
-    let alone = !all.iter().any(CaseSummary::is_examined);
-    let examined = all.iter().filter(|case| alone || case.is_examined());
+    let alone = !all.iter().any(CaseSummary::is_under_test);
+    let examined = all.iter().filter(|case| alone || case.is_under_test());
     let (shown, not_run): (Vec<&CaseSummary>, Vec<&CaseSummary>) =
         examined.partition(|case| case.trials() > 0);
     let (troubled, passed): (Vec<&CaseSummary>, Vec<&CaseSummary>) =
-        shown.iter().partition(|case| case.is_troubled());
+        shown.iter().partition(|case| case.needs_attention());
     let mut told = BTreeSet::new();
-    for (index, case) in troubled.iter().take(MOST_CASES).enumerate() {
-        case_line(case, all, out)?;
-        if index < MOST_EXPLAINED {
-            troubles(results, case, &mut told, out)?;
+    for (index, case) in troubled.iter().take(MAX_LISTED_CASES).enumerate() {
+        write_case_line(case, all, out)?;
+        if index < MAX_EXPLAINED_CASES {
+            write_failure_reasons(results, case, &mut told, out)?;
         }
     }
-    if troubled.len() > MOST_CASES {
-        writeln!(out, "  and {} that did not pass", counted(troubled.len() - MOST_CASES, "more case"))?;
+    if troubled.len() > MAX_LISTED_CASES {
+        writeln!(
+            out,
+            "  and {} that did not pass",
+            count_with_noun(troubled.len() - MAX_LISTED_CASES, "more case")
+        )?;
     }
     match passed.len() {
         0 => {}
-        count if shown.len() > MOST_CASES => {
-            writeln!(out, "  {GOOD}✓{GOOD:#} {} passed", counted(count, "case"))?
+        count if shown.len() > MAX_LISTED_CASES => {
+            writeln!(out, "  {GOOD}✓{GOOD:#} {} passed", count_with_noun(count, "case"))?
         }
-        _ => passed.iter().try_for_each(|case| case_line(case, all, out))?,
+        _ => passed.iter().try_for_each(|case| write_case_line(case, all, out))?,
     }
     // A run that was stopped has said nothing of them, neither good nor bad.
     match not_run.len() {
         0 => Ok(()),
-        count => writeln!(out, "  {UNSURE}?{UNSURE:#} {} not run", counted(count, "case")),
+        count => writeln!(out, "  {UNSURE}?{UNSURE:#} {} not run", count_with_noun(count, "case")),
     }
 }
 
-fn case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> std::io::Result<()> {
-    let (style, mark) = match case.standing() {
-        CaseStanding::Passed => (GOOD, "✓"),
-        CaseStanding::Failed => (BAD, "✗"),
-        CaseStanding::Unscored => (UNSURE, "?"),
+fn write_case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> std::io::Result<()> {
+    let (style, mark) = match case.status() {
+        CaseStatus::Passed => (GOOD, "✓"),
+        CaseStatus::Failed => (BAD, "✗"),
+        CaseStatus::Unscored => (UNSURE, "?"),
     };
     let runs = case.trials();
     let mut words = Vec::new();
     // Suites may well have cases of one name.
     if all.iter().any(|other| other.suite != case.suite) {
-        words.push(format!("of {}", one_line(&case.suite)));
+        words.push(format!("of {}", to_one_line(&case.suite)));
     }
-    words.push(safe(&case.agent));
-    words.extend(case.model.as_deref().map(safe));
-    words.extend([&case.arm, &case.mode].into_iter().filter(|word| !is_usual(word)).map(|word| safe(word)));
+    words.push(terminal_safe(&case.agent));
+    words.extend(case.model.as_deref().map(terminal_safe));
+    words.extend(
+        [&case.arm, &case.mode]
+            .into_iter()
+            .filter(|word| !is_default_word(word))
+            .map(|word| terminal_safe(word)),
+    );
     let interval = match (case.pass_rate.rate.low, case.pass_rate.rate.high) {
         (Some(low), Some(high)) if runs > 1 => format!(" [{low:.2}, {high:.2}]"),
         _ => String::new(),
@@ -304,54 +318,54 @@ fn case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> st
     if case.not_run > 0 {
         words.push(format!("{} not run", case.not_run));
     }
-    if let Some(without) = all.iter().find(|other| case.is_examined() && is_without(other, case)) {
-        words.push(format!("without the skill {}", counts(without)));
+    if let Some(without) = all.iter().find(|other| case.is_under_test() && is_baseline_of(other, case)) {
+        words.push(format!("without the skill {}", describe_counts(without)));
     }
     if case.fired.yes + case.fired.no > 0 {
-        let wanted = case.deciding_rate().and_then(FireRate::wanted);
+        let wanted = case.deciding_rate().and_then(CaseActivationRate::describe_passing_rates);
         let wanted = wanted.map(|wanted| format!(", wants {wanted}")).unwrap_or_default();
         words.push(format!("fired {}/{}{wanted}", case.fired.yes, case.fired.yes + case.fired.no));
     }
-    let (id, words) = (one_line(&case.id), words.join(" · "));
+    let (id, words) = (to_one_line(&case.id), words.join(" · "));
     writeln!(out, "  {style}{mark}{style:#} {id} {FAINT}{words}{FAINT:#}")?;
-    match figures::scores(case) {
-        Some(scores) => writeln!(out, "      {FAINT}{}{FAINT:#}", one_line(&scores)),
+    match figures::describe_scores(case) {
+        Some(scores) => writeln!(out, "      {FAINT}{}{FAINT:#}", to_one_line(&scores)),
         None => Ok(()),
     }
 }
 
 /// `1/2`, and how many trials have no verdict and why: those have neither passed nor failed.
-fn counts(of: &CaseSummary) -> String {
+fn describe_counts(of: &CaseSummary) -> String {
     let why = of.not_scored_because.first().and_then(|why| why.lines().next()).unwrap_or_default();
     match of.not_scored {
         0 => figures::passed(of),
-        _ => format!("{}: {}", figures::passed(of), cut(&one_line(why), WIDEST)),
+        _ => format!("{}: {}", figures::passed(of), truncate_text(&to_one_line(why), MAX_TEXT_LENGTH)),
     }
 }
 
-fn is_usual(word: &str) -> bool {
+fn is_default_word(word: &str) -> bool {
     ["with", "baseline"].contains(&word)
 }
 
 /// Whether this is what the other case is compared with.
-fn is_without(other: &CaseSummary, case: &CaseSummary) -> bool {
-    !other.is_examined()
+fn is_baseline_of(other: &CaseSummary, case: &CaseSummary) -> bool {
+    !other.is_under_test()
         && (&other.suite, &other.id, &other.agent) == (&case.suite, &case.id, &case.agent)
         && (&other.model, &other.mode) == (&case.model, &case.mode)
 }
 
 /// Why a case did not pass: its first such trial, and the command that shows all of it.
 /// A reason that was `told` of a case before is not repeated.
-fn troubles(
-    results: &Results,
+fn write_failure_reasons(
+    results: &RunResults,
     case: &CaseSummary,
     told: &mut BTreeSet<String>,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
     let mut first: Option<TrialRecord> = None;
-    let failed = case.standing() == CaseStanding::Failed;
+    let failed = case.status() == CaseStatus::Failed;
     if let Some(rate) = case.deciding_rate().filter(|_| failed) {
-        writeln!(out, "      {BAD}✗{BAD:#} {}", rate.in_words())?;
+        writeln!(out, "      {BAD}✗{BAD:#} {}", rate.describe())?;
     }
     for trial in results.trials(case) {
         let record = trial?;
@@ -366,23 +380,23 @@ fn troubles(
         }
     }
     let Some(record) = first else { return Ok(()) };
-    let shown = |text: &str| cut(&one_line(text), WIDEST);
-    let deciding = deciding(&record);
+    let shown = |text: &str| truncate_text(&to_one_line(text), MAX_TEXT_LENGTH);
+    let deciding = deciding_checks(&record);
     // A check that has no answer says itself why.
-    if let Some(why) = record.why_not_scored().filter(|_| deciding.is_empty()) {
+    if let Some(why) = record.not_scored_reason().filter(|_| deciding.is_empty()) {
         // The first line says what happened; those below are what a script printed last.
         let mut lines = why.lines();
-        let first = one_line(lines.next().unwrap_or_default());
+        let first = to_one_line(lines.next().unwrap_or_default());
         let is_new = told.insert(why.clone());
         match is_new {
-            true => writeln!(out, "      not scored: {}", cut(&first, WIDEST_REASON))?,
+            true => writeln!(out, "      not scored: {}", truncate_text(&first, MAX_REASON_LENGTH))?,
             false => writeln!(out, "      not scored: the same as above")?,
         }
         for line in lines.filter(|_| is_new) {
             writeln!(out, "        {FAINT}{}{FAINT:#}", shown(line))?;
         }
     }
-    if let Some(criteria) = CriteriaThresholds::in_words(&record.checks).filter(|_| failed) {
+    if let Some(criteria) = CriteriaThresholds::describe_result(&record.checks).filter(|_| failed) {
         writeln!(out, "      {}", shown(&format!("criteria: {criteria}")))?;
     }
     for check in deciding {
@@ -390,10 +404,10 @@ fn troubles(
             Verdict::Fail => (BAD, "✗"),
             Verdict::NotScored(_) | Verdict::Pass => (UNSURE, "?"),
         };
-        let weight = check.weight();
+        let weight = check.describe_weight();
         let (title, rationale) = (shown(&check.title()), shown(&check.rationale));
         writeln!(out, "      {style}{mark}{style:#} {title}{weight}: {rationale}")?;
-        for line in check.evidence.iter().take(MOST_EVIDENCE) {
+        for line in check.evidence.iter().take(MAX_EVIDENCE_LINES) {
             writeln!(out, "        {FAINT}{}{FAINT:#}", shown(line))?;
         }
     }
@@ -403,11 +417,11 @@ fn troubles(
     let trial = record.trial.as_str();
     // The end of its id is enough to find it, and the rest is its case.
     let brief = trial.rsplit_once('-').map_or(trial, |(_, digest)| digest);
-    writeln!(out, "      {FAINT}practicum show {} {brief}{FAINT:#}", from_here(results))
+    writeln!(out, "      {FAINT}practicum show {} {brief}{FAINT:#}", run_argument(results))
 }
 
 /// The run, in a way that leads to it from where we are: elsewhere than in its project by its folder.
-fn from_here(results: &Results) -> String {
+fn run_argument(results: &RunResults) -> String {
     let folder = results.run.path();
     let project = folder.ancestors().nth(3);
     let here = std::env::current_dir().ok();
@@ -415,15 +429,18 @@ fn from_here(results: &Results) -> String {
         return results.summary.run.clone();
     }
     let shortest = here.as_deref().and_then(|here| folder.strip_prefix(here).ok()).unwrap_or(folder);
-    let path = safe(&shortest.display().to_string());
+    let path = terminal_safe(&shortest.display().to_string());
     let plain = path.chars().all(|c| c.is_alphanumeric() || "/._-+".contains(c));
     if plain { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 /// The checks for which a trial did not pass: those that must, else all that did not.
-fn deciding(record: &TrialRecord) -> Vec<&CheckResult> {
+fn deciding_checks(record: &TrialRecord) -> Vec<&CheckResult> {
     // These verdicts do not come from the checks, and have a reason of their own.
-    if matches!(record.verdict, Verdict::NotScored(Why::Ended(_) | Why::InvalidArm(_))) {
+    if matches!(
+        record.verdict,
+        Verdict::NotScored(NotScoredReason::Ended(_) | NotScoredReason::InvalidArm(_))
+    ) {
         return Vec::new();
     }
     let troubled: Vec<&CheckResult> =
@@ -433,24 +450,29 @@ fn deciding(record: &TrialRecord) -> Vec<&CheckResult> {
 }
 
 /// What the trials come to, with how sure that is.
-fn figures_lines(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
-    let reliability = figures::reliability(&summary.reliability).map(|text| format!(" · {text}"));
-    let rate = figures::pass_rate(&summary.pass_rate);
+fn write_figures(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
+    let reliability = figures::describe_reliability(&summary.reliability).map(|text| format!(" · {text}"));
+    let rate = figures::describe_pass_rate(&summary.pass_rate);
     writeln!(out, "  pass rate {rate}{}", reliability.unwrap_or_default())?;
     if let Some(left_out) = summary.left_out.filter(|count| *count > 0) {
-        writeln!(out, "  {} not needed: those before told enough", counted(left_out, "trial"))?;
+        writeln!(out, "  {} not needed: those before told enough", count_with_noun(left_out, "trial"))?;
     }
-    let activation = summary.activation.as_ref().map(figures::activation);
-    let predicted = summary.predicted_activation.as_ref().map(figures::predicted);
-    let arms = summary.arms.as_ref().map(figures::arms);
+    let activation = summary.activation.as_ref().map(figures::describe_activation);
+    let predicted = summary.predicted_activation.as_ref().map(figures::describe_predicted_activation);
+    let arms = summary.arms.as_ref().map(figures::describe_arms);
     for line in activation.into_iter().chain(predicted).chain(arms).flatten() {
         writeln!(out, "  {line}")?;
     }
     Ok(())
 }
 
-fn gate_line(gate: &GateResult, out: &mut dyn Write) -> std::io::Result<()> {
-    let (figures, word) = figures::gate(gate);
-    let style = styles::gate(gate);
-    writeln!(out, "  gate {} of {}: {figures} {style}{word}{style:#}", gate.name.name(), safe(&gate.about()))
+fn write_gate_line(gate: &GateResult, out: &mut dyn Write) -> std::io::Result<()> {
+    let (figures, word) = figures::describe_gate(gate);
+    let style = styles::gate_style(gate);
+    writeln!(
+        out,
+        "  gate {} of {}: {figures} {style}{word}{style:#}",
+        gate.name.name(),
+        terminal_safe(&gate.subject())
+    )
 }

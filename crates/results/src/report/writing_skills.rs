@@ -5,33 +5,33 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::folder_record::FolderRecord;
-use super::grading::Grading;
-use super::{Form, Report, Results, printable, when};
-use practicum_core::model::{Arm, Digest, Scale, TYPE_ALIGNMENT, TrialRecord, counted};
+use super::grading::GradingDocument;
+use super::{ReportFormat, ReportOutput, RunResults, printable_text, timestamps};
+use practicum_core::model::{Arm, Digest, ScoreScale, TYPE_ALIGNMENT_ID, TrialRecord, count_with_noun};
 use practicum_core::tree::read_bounded;
-use practicum_engine::store::{PlannedTrial, RunSkill, SKILLS};
-use practicum_skills::lint::{ConventionCompliance, Draft, convention_compliance};
-use practicum_skills::skill::{SKILL_FILE, Skill, tidy};
-use practicum_skills::versions::{Contents, GradedSkill, Ledger};
+use practicum_engine::store::{PlannedTrial, RunSkill, SKILLS_FOLDER};
+use practicum_skills::lint::{ConventionCompliance, SkillFileDraft, convention_compliance};
+use practicum_skills::skill::{SKILL_FILE, Skill, normalise_path};
+use practicum_skills::versions::{GradedSkill, GradingHistory, SkillContents};
 
 /// The files of writing-skills: a grading of each run whose criteria have scores from 1 to 5, and the
 /// history of the versions that ran.
-pub static REPORT: Report = Report {
+pub static REPORT: ReportFormat = ReportFormat {
     name: "writing-skills",
-    about: "writing-skills' grading files and history.json, in a folder",
-    form: Form::Folder(write),
-    adds: None,
+    description: "writing-skills' grading files and history.json, in a folder",
+    output: ReportOutput::Folder(write),
+    environment_file: None,
 };
 
 /// Writes the files of one skill into the folder, and those of several into a folder for each: a history is that
 /// of one skill.
-fn write(results: &Results, folder: &Path) -> std::io::Result<Vec<String>> {
+fn write(results: &RunResults, folder: &Path) -> std::io::Result<Vec<String>> {
     let mut suites_of: BTreeMap<Option<PathBuf>, BTreeSet<String>> = BTreeMap::new();
     let with_criteria = cases_with_criteria(results);
     let mut planned = results.info.trials.iter().filter(|trial| with_criteria.contains(&case_of(trial)));
     // Only a version of the skill has a place in a history.
     for trial in planned.clone().filter(|trial| trial.condition.arm != Arm::WithoutSkill) {
-        let skill = under_test(results, &trial.suite).map(|(path, _)| path);
+        let skill = tested_skill(results, &trial.suite).map(|(path, _)| path);
         suites_of.entry(skill).or_default().insert(trial.suite.clone());
     }
     if suites_of.is_empty() {
@@ -47,7 +47,7 @@ fn write(results: &Results, folder: &Path) -> std::io::Result<Vec<String>> {
         let name = skill.and_then(|path| Some(Skill::read(&path).ok()?.folder().file_name()?.to_owned()));
         let name = name.map(|name| name.to_string_lossy().into_owned());
         let part = name.clone().unwrap_or_else(|| "skill".to_owned());
-        let folder = if alone { folder.to_owned() } else { folder.join(free(&part, &mut names)) };
+        let folder = if alone { folder.to_owned() } else { folder.join(unused_name(&part, &mut names)) };
         notes.extend(SkillReport { results, folder: &folder, name, suites }.write()?);
     }
     Ok(notes)
@@ -55,7 +55,7 @@ fn write(results: &Results, folder: &Path) -> std::io::Result<Vec<String>> {
 
 /// The report of one skill.
 struct SkillReport<'r> {
-    results: &'r Results,
+    results: &'r RunResults,
     folder: &'r Path,
     /// What the skill's folder is called.
     name: Option<String>,
@@ -74,10 +74,10 @@ impl SkillReport<'_> {
     fn write(&self) -> std::io::Result<Vec<String>> {
         let (results, gradings) = (self.results, self.folder.join("grading"));
         std::fs::create_dir_all(&gradings)?;
-        let mut ledger = Ledger::open(self.folder).map_err(std::io::Error::other)?;
+        let mut ledger = GradingHistory::open(self.folder).map_err(std::io::Error::other)?;
         let mut record = FolderRecord::read(self.folder, REPORT.name)?;
         record.refuse_other_skill(self.name.clone())?;
-        let when = when::to_the_second(&results.info.started);
+        let when = timestamps::format_to_second(&results.info.started);
         let versions = self.versions_run(&mut ledger, &when)?;
         let replaced: BTreeSet<String> = versions
             .cases
@@ -88,10 +88,12 @@ impl SkillReport<'_> {
         let mut notes = Vec::new();
         for (version, cases) in &versions.cases {
             let is_own = |case: &str| record.is_of(results, &gradings_of(case, *version));
-            let moved = move_earlier(&gradings, *version, cases, &is_own)?;
+            let moved = move_replaced_gradings(&gradings, *version, cases, &is_own)?;
             if moved > 0 {
-                let moved = counted(moved, "grading");
-                notes.push(format!("{moved} of v{version} from an earlier run moved to {EARLIER}"));
+                let moved = count_with_noun(moved, "grading");
+                notes.push(format!(
+                    "{moved} of v{version} from an earlier run moved to {EARLIER_GRADINGS_FOLDER}"
+                ));
             }
         }
         let graded = self.write_gradings(&gradings, &versions)?;
@@ -102,7 +104,7 @@ impl SkillReport<'_> {
             let records = graded.get(version).map(Vec::as_slice).unwrap_or_default();
             let (average, note) = self.average(&gradings, *version, records)?;
             notes.extend(note);
-            ledger.keep_score(*version, average, &when).map_err(std::io::Error::other)?;
+            ledger.record_score(*version, average, &when).map_err(std::io::Error::other)?;
         }
         ledger.close().map_err(std::io::Error::other)?;
         record.write(results, replaced)?;
@@ -111,7 +113,7 @@ impl SkillReport<'_> {
 
     /// Finds the versions by what was planned: a trial that has no grading is of a version, too, and the gradings of
     /// an earlier run must not stand in for it.
-    fn versions_run(&self, ledger: &mut Ledger, when: &str) -> std::io::Result<VersionsRun> {
+    fn versions_run(&self, ledger: &mut GradingHistory, when: &str) -> std::io::Result<VersionsRun> {
         let mut run = VersionsRun::default();
         let with_criteria = cases_with_criteria(self.results);
         let of_skill = |trial: &&PlannedTrial| {
@@ -125,12 +127,12 @@ impl SkillReport<'_> {
                 // Without the skill there is no version of it.
                 (None, Arm::WithoutSkill) => continue,
                 (None, Arm::WithSkill) => {
-                    let version = ledger.version_of(&graded(self.results, &trial.suite, when));
+                    let version = ledger.version_of(&graded_skill(self.results, &trial.suite, when));
                     version.map_err(std::io::Error::other)?
                 }
             };
             run.numbers.insert(key, version);
-            run.cases.entry(version).or_default().insert(printable(&trial.case));
+            run.cases.entry(version).or_default().insert(printable_text(&trial.case));
         }
         Ok(run)
     }
@@ -148,11 +150,14 @@ impl SkillReport<'_> {
             let record = trial?;
             let key = (record.suite.clone(), record.condition.arm.name());
             let Some(version) = versions.numbers.get(&key) else { continue };
-            let new = || compliance(self.results, &record.suite);
+            let new = || skill_compliance(self.results, &record.suite);
             let compliance = conventions.entry(record.suite.clone()).or_insert_with(new);
-            let Some(grading) = Grading::of(&record, *version, compliance) else { continue };
-            let grading = grading.measured_in(&self.results.folder(&record));
-            put(&gradings.join(format!("{}.json", free(&grading.file_stem(), &mut names))), &grading)?;
+            let Some(grading) = GradingDocument::from_record(&record, *version, compliance) else { continue };
+            let grading = grading.with_agent_files(&self.results.trial_folder(&record));
+            write_document(
+                &gradings.join(format!("{}.json", unused_name(&grading.file_stem(), &mut names))),
+                &grading,
+            )?;
             graded_trials.entry(*version).or_default().push(record);
         }
         Ok(graded_trials)
@@ -166,15 +171,18 @@ impl SkillReport<'_> {
         version: u32,
         records: &[TrialRecord],
     ) -> std::io::Result<(Option<f64>, Option<String>)> {
-        let mut scores = scores_in(gradings, version)?;
+        let mut scores = read_scores(gradings, version)?;
         for record in records {
             // A grading's file has whole scores, and the record the mean of several judges.
-            scores.entry(printable(&record.case)).or_default().insert(record.attempt, mean_score(record));
+            scores
+                .entry(printable_text(&record.case))
+                .or_default()
+                .insert(record.attempt, mean_score(record));
         }
         let missing: BTreeSet<String> = cases_with_criteria(self.results)
             .into_iter()
             .filter(|(suite, _)| self.suites.contains(*suite))
-            .map(|(_, case)| printable(case))
+            .map(|(_, case)| printable_text(case))
             .filter(|case| scores.get(case).is_none_or(|runs| runs.values().any(Option::is_none)))
             .collect();
         let mean = |scores: Vec<f64>| scores.iter().sum::<f64>() / scores.len().max(1) as f64;
@@ -188,7 +196,7 @@ impl SkillReport<'_> {
             let listed = missing.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
             let note = format!(
                 "v{version} has no average_score in history.json, because {} {} no score here: {listed}",
-                counted(missing.len(), "case"),
+                count_with_noun(missing.len(), "case"),
                 if missing.len() == 1 { "has" } else { "have" },
             );
             return Ok((None, Some(note)));
@@ -204,27 +212,28 @@ fn case_of(trial: &PlannedTrial) -> (&str, &str) {
 
 /// The mean score of the criteria from 1 to 5. `None` where one of them has no score.
 fn mean_score(record: &TrialRecord) -> Option<f64> {
-    let criteria = record.checks.iter().filter(|check| check.scale == Some(Scale::OneToFive));
+    let criteria = record.checks.iter().filter(|check| check.scale == Some(ScoreScale::OneToFive));
     let scores = criteria.map(|check| check.score).collect::<Option<Vec<f64>>>()?;
     (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
 }
 
 /// Where gradings of a version go that a later run of this version replaces, in the folder of gradings.
-const EARLIER: &str = "earlier";
+const EARLIER_GRADINGS_FOLDER: &str = "earlier";
 
 /// Moves the gradings of a version out of the way whose cases were run again, so that those of two runs are never
 /// taken for one, and removes those that this run wrote itself before. Gives how many were moved.
-fn move_earlier(
+fn move_replaced_gradings(
     gradings: &Path,
     version: u32,
     ran: &BTreeSet<String>,
     is_own: &dyn Fn(&str) -> bool,
 ) -> std::io::Result<usize> {
-    let is_replaced = |grading: &Grading| grading.version == version && ran.contains(&grading.case_id);
-    let mut found = gradings_in(gradings)?;
+    let is_replaced =
+        |grading: &GradingDocument| grading.version == version && ran.contains(&grading.case_id);
+    let mut found = read_gradings(gradings)?;
     found.retain(|(_, grading)| is_replaced(grading));
     found.sort_by(|(one, _), (other, _)| one.cmp(other));
-    let earlier = gradings.join(EARLIER);
+    let earlier = gradings.join(EARLIER_GRADINGS_FOLDER);
     let mut moved = 0;
     for (path, grading) in &found {
         if is_own(&grading.case_id) {
@@ -248,12 +257,12 @@ fn gradings_of(case: &str, version: u32) -> String {
 }
 
 /// The gradings in a folder, with their files.
-fn gradings_in(folder: &Path) -> std::io::Result<Vec<(PathBuf, Grading)>> {
-    const LARGEST: u64 = 4 * 1024 * 1024;
+fn read_gradings(folder: &Path) -> std::io::Result<Vec<(PathBuf, GradingDocument)>> {
+    const MAX_GRADING_SIZE: u64 = 4 * 1024 * 1024;
     let mut gradings = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        let read = read_bounded(&path, LARGEST).ok();
+        let read = read_bounded(&path, MAX_GRADING_SIZE).ok();
         if let Some(grading) = read.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
             gradings.push((path, grading));
         }
@@ -263,9 +272,9 @@ fn gradings_in(folder: &Path) -> std::io::Result<Vec<(PathBuf, Grading)>> {
 
 /// What each case of a version got in each run, by the gradings in a folder. `None` where a grading has no overall
 /// score.
-fn scores_in(folder: &Path, version: u32) -> std::io::Result<BTreeMap<String, BTreeMap<u32, Option<f64>>>> {
+fn read_scores(folder: &Path, version: u32) -> std::io::Result<BTreeMap<String, BTreeMap<u32, Option<f64>>>> {
     let mut scores: BTreeMap<String, BTreeMap<u32, Option<f64>>> = BTreeMap::new();
-    let of_version = gradings_in(folder)?.into_iter().map(|(_, grading)| grading);
+    let of_version = read_gradings(folder)?.into_iter().map(|(_, grading)| grading);
     for grading in of_version.filter(|grading| grading.version == version) {
         let results = grading.results.iter().map(|of| f64::from(of.score)).collect::<Vec<f64>>();
         let mean = results.iter().sum::<f64>() / results.len().max(1) as f64;
@@ -276,10 +285,10 @@ fn scores_in(folder: &Path, version: u32) -> std::io::Result<BTreeMap<String, BT
 }
 
 /// The cases that have criteria from 1 to 5, whether they ran or not, each with its suite.
-fn cases_with_criteria(results: &Results) -> BTreeSet<(&str, &str)> {
+fn cases_with_criteria(results: &RunResults) -> BTreeSet<(&str, &str)> {
     let has_criteria = |case: &&Value| {
         let mut checks = case["checks"].as_array().into_iter().flatten();
-        checks.any(|check| check["judge"]["scale"] == Scale::OneToFive.name())
+        checks.any(|check| check["judge"]["scale"] == ScoreScale::OneToFive.name())
     };
     let suites = results.info.suites.iter().map(|of| &of.suite);
     let cases = suites
@@ -289,7 +298,7 @@ fn cases_with_criteria(results: &Results) -> BTreeSet<(&str, &str)> {
 }
 
 /// A name that nothing has yet: there may be several agents, or ids that only look alike.
-pub fn free(name: &str, taken: &mut BTreeSet<String>) -> String {
+pub fn unused_name(name: &str, taken: &mut BTreeSet<String>) -> String {
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let mut names = std::iter::once(name.to_owned()).chain(numbered);
     names.find(|name| taken.insert(name.clone())).unwrap_or_else(|| name.to_owned())
@@ -297,57 +306,57 @@ pub fn free(name: &str, taken: &mut BTreeSet<String>) -> String {
 
 /// The skill that a suite examined. What its record does not say is looked up; what is gone is told by
 /// its run.
-fn graded(results: &Results, suite: &str, when: &str) -> GradedSkill {
-    let (path, digest) = under_test(results, suite).unzip();
-    let digest = digest.flatten().unwrap_or_else(|| Digest::of(results.info.run.as_bytes()));
-    let kept = kept_skill(results, &digest);
-    GradedSkill { path, digest, kept, when: when.to_owned() }
+fn graded_skill(results: &RunResults, suite: &str, when: &str) -> GradedSkill {
+    let (path, digest) = tested_skill(results, suite).unzip();
+    let digest = digest.flatten().unwrap_or_else(|| Digest::of_bytes(results.info.run.as_bytes()));
+    let kept = stored_skill_copy(results, &digest);
+    GradedSkill { path, digest, run_copy: kept, run_started: when.to_owned() }
 }
 
 /// The copy of a skill in the record of this run, or of the run whose trials were graded again.
-fn kept_skill(results: &Results, digest: &Digest) -> Option<PathBuf> {
+fn stored_skill_copy(results: &RunResults, digest: &Digest) -> Option<PathBuf> {
     let earlier =
         results.info.graded_from.as_deref().and_then(|id| Some(results.run.path().parent()?.join(id)));
     let runs = std::iter::once(results.run.path().to_owned()).chain(earlier);
-    runs.map(|run| run.join(SKILLS).join(digest.as_str())).find(|folder| folder.is_dir())
+    runs.map(|run| run.join(SKILLS_FOLDER).join(digest.as_str())).find(|folder| folder.is_dir())
 }
 
 /// The skill that a suite examined: where it lies, and what it held when it ran.
-fn under_test(results: &Results, suite: &str) -> Option<(PathBuf, Option<Digest>)> {
+fn tested_skill(results: &RunResults, suite: &str) -> Option<(PathBuf, Option<Digest>)> {
     let of_suite = results.info.suites.iter().find(|of| of.suite["name"] == *suite)?;
     match of_suite.skill.clone() {
         Some(RunSkill { path, digest }) => Some((path, Some(digest))),
         None => skill_file(results, suite).map(|path| {
-            let now = digest_now(&path);
+            let now = current_digest(&path);
             (path, now)
         }),
     }
 }
 
-fn digest_now(skill: &Path) -> Option<Digest> {
-    Contents::of(skill).ok()?.digest().ok()
+fn current_digest(skill: &Path) -> Option<Digest> {
+    SkillContents::scan(skill).ok()?.digest().ok()
 }
 
 /// The conventions that code can decide, of the skill that ran, and what a judge said of it.
-fn compliance(results: &Results, suite: &str) -> ConventionCompliance {
+fn skill_compliance(results: &RunResults, suite: &str) -> ConventionCompliance {
     let said = results.summary.skills_judged.iter().find(|said| said.suite == suite);
-    let seen = match under_test(results, suite) {
-        Some((path, digest)) if digest.is_some() && digest_now(&path) == digest => {
+    let seen = match tested_skill(results, suite) {
+        Some((path, digest)) if digest.is_some() && current_digest(&path) == digest => {
             let file = if path.is_dir() { path.join(SKILL_FILE) } else { path };
-            convention_compliance(&Draft::read(&file))
+            convention_compliance(&SkillFileDraft::read(&file))
         }
         _ => ConventionCompliance::unknown("the skill has changed since it was graded, or is gone"),
     };
-    seen.judged(said.and_then(|said| said.check(TYPE_ALIGNMENT)))
+    seen.with_judge_answer(said.and_then(|said| said.check(TYPE_ALIGNMENT_ID)))
 }
 
-fn skill_file(results: &Results, suite: &str) -> Option<PathBuf> {
+fn skill_file(results: &RunResults, suite: &str) -> Option<PathBuf> {
     let asked = results.info.suites.iter().find(|of| of.suite["name"] == *suite)?;
     let path = asked.suite["skill"]["path"].as_str()?;
-    let path = tidy(&asked.origin.path.parent()?.join(path));
+    let path = normalise_path(&asked.origin.path.parent()?.join(path));
     Some(if path.is_dir() { path.join(SKILL_FILE) } else { path })
 }
 
-fn put(path: &Path, document: &impl Serialize) -> std::io::Result<()> {
+fn write_document(path: &Path, document: &impl Serialize) -> std::io::Result<()> {
     std::fs::write(path, format!("{:#}\n", serde_json::to_value(document)?))
 }

@@ -7,59 +7,59 @@ use axum::extract::{Path, Query, State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Failure, Shared};
+use super::{ViewerError, ViewerState};
 use practicum_core::model::GateResult;
 use practicum_core::stats;
 use practicum_engine::history;
 use practicum_engine::store::{
-    CaseCell, CaseRow, CheckRow, Choices, Label, Live, Metric, Order, RunRow, Scope, SuiteRow, TrialFilter,
-    TrialRow,
+    CaseCell, CaseRow, CheckRow, HumanLabel, Metric, MetricScope, RunLock, RunRow, SuiteRow, TrialFilter,
+    TrialFilterValues, TrialOrder, TrialRow,
 };
 
 /// How many rows a page has at most, whatever is asked for.
-const MOST_ROWS: usize = 200;
+const MAX_ROWS: usize = 200;
 
 #[derive(Deserialize)]
-pub struct RunsAsked {
+pub struct RunsQuery {
     before: Option<String>,
     limit: Option<usize>,
 }
 
 #[derive(Serialize)]
-pub struct Runs {
-    runs: Vec<Listed>,
+pub struct RunsPage {
+    runs: Vec<RunListEntry>,
     more: bool,
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct RunListEntry {
     #[serde(flatten)]
     row: RunRow,
     state: &'static str,
     suites: Vec<String>,
 }
 
-fn state(row: &RunRow, folder: &FilePath) -> &'static str {
-    match row.standing() {
+fn run_state(row: &RunRow, folder: &FilePath) -> &'static str {
+    match row.status() {
         Some(standing) => standing.name(),
-        None if Live::read(folder).is_some_and(|live| live.is_running()) => "running",
+        None if RunLock::read(folder).is_some_and(|live| live.is_running()) => "running",
         None => "broken off",
     }
 }
 
-impl Shared {
-    fn listed(&self, row: RunRow, suites: Vec<String>) -> Listed {
-        let state = state(&row, &self.0.project.join(".practicum/runs").join(&row.id));
-        Listed { row, state, suites }
+impl ViewerState {
+    fn list_entry(&self, row: RunRow, suites: Vec<String>) -> RunListEntry {
+        let state = run_state(&row, &self.0.project.join(".practicum/runs").join(&row.id));
+        RunListEntry { row, state, suites }
     }
 }
 
 pub async fn runs(
-    State(shared): State<Shared>,
-    Query(asked): Query<RunsAsked>,
-) -> Result<Json<Runs>, Failure> {
-    let limit = asked.limit.unwrap_or(50).clamp(1, MOST_ROWS);
-    let mut rows = shared.ask(|index| {
+    State(shared): State<ViewerState>,
+    Query(asked): Query<RunsQuery>,
+) -> Result<Json<RunsPage>, ViewerError> {
+    let limit = asked.limit.unwrap_or(50).clamp(1, MAX_ROWS);
+    let mut rows = shared.query_index(|index| {
         let rows = index.runs(asked.before.as_deref(), limit + 1)?;
         rows.into_iter()
             .map(|row| Ok((index.suites_of(&row.id, usize::MAX)?, row)))
@@ -67,13 +67,16 @@ pub async fn runs(
     })?;
     let more = rows.len() > limit;
     rows.truncate(limit);
-    Ok(Json(Runs { runs: rows.into_iter().map(|(suites, row)| shared.listed(row, suites)).collect(), more }))
+    Ok(Json(RunsPage {
+        runs: rows.into_iter().map(|(suites, row)| shared.list_entry(row, suites)).collect(),
+        more,
+    }))
 }
 
 #[derive(Serialize)]
-pub struct OneRun {
+pub struct RunDetails {
     #[serde(flatten)]
-    listed: Listed,
+    listed: RunListEntry,
     /// Its suites against the agents and arms they were run with, and all of them together.
     grid: Vec<SuiteRow>,
     columns: Vec<CaseCell>,
@@ -84,7 +87,7 @@ pub struct OneRun {
 
 /// What is shown of a summary: whatever it has of this.
 #[derive(Deserialize)]
-struct Concluded {
+struct ShownSummary {
     #[serde(default)]
     gates: Vec<GateResult>,
     pass_rate: Option<Value>,
@@ -92,36 +95,39 @@ struct Concluded {
     arms: Option<Value>,
 }
 
-pub async fn run(State(shared): State<Shared>, Path(id): Path<String>) -> Result<Json<OneRun>, Failure> {
-    let run = shared.run(&id)?;
-    let (row, grid) = shared.ask(|index| Ok((index.run(&id)?, index.suite_cells_of(&id)?)))?;
-    let row = row.ok_or(Failure::Missing("the run is not in the index yet"))?;
+pub async fn run(
+    State(shared): State<ViewerState>,
+    Path(id): Path<String>,
+) -> Result<Json<RunDetails>, ViewerError> {
+    let run = shared.find_run(&id)?;
+    let (row, grid) = shared.query_index(|index| Ok((index.run(&id)?, index.suite_cells_of(&id)?)))?;
+    let row = row.ok_or(ViewerError::Missing("the run is not in the index yet"))?;
     let file = |name: &str| std::fs::File::open(run.path().join(name)).ok().map(std::io::BufReader::new);
     let summary = file("summary.json").and_then(|file| serde_json::from_reader(file).ok());
-    let summary = summary.map(|Concluded { gates, pass_rate, activation, arms }| {
-        let gates: Vec<Value> = gates.iter().map(shown_gate).collect();
+    let summary = summary.map(|ShownSummary { gates, pass_rate, activation, arms }| {
+        let gates: Vec<Value> = gates.iter().map(gate_document).collect();
         json!({"gates": gates, "pass_rate": pass_rate, "activation": activation, "arms": arms})
     });
     #[derive(Deserialize)]
-    struct Told {
+    struct RunNotices {
         #[serde(default)]
         notices: Vec<String>,
     }
-    let told = file("run.json").and_then(|file| serde_json::from_reader::<_, Told>(file).ok());
+    let told = file("run.json").and_then(|file| serde_json::from_reader::<_, RunNotices>(file).ok());
     let notices = told.map(|told| told.notices).unwrap_or_default();
     let suites = grid.iter().map(|row| row.suite.clone()).collect();
-    let columns = together(&grid);
-    Ok(Json(OneRun { listed: shared.listed(row, suites), grid, columns, summary, notices }))
+    let columns = add_up_cells(&grid);
+    Ok(Json(RunDetails { listed: shared.list_entry(row, suites), grid, columns, summary, notices }))
 }
 
-fn shown_gate(gate: &GateResult) -> Value {
+fn gate_document(gate: &GateResult) -> Value {
     let mut shown = json!(gate);
-    shown["standing"] = gate.standing().into();
+    shown["standing"] = gate.status().into();
     shown
 }
 
 /// The cells of all suites, added up.
-fn together(grid: &[SuiteRow]) -> Vec<CaseCell> {
+fn add_up_cells(grid: &[SuiteRow]) -> Vec<CaseCell> {
     let mut columns: Vec<CaseCell> = Vec::new();
     for cell in grid.iter().flat_map(|row| &row.cells) {
         match columns.iter_mut().find(|known| known.column == cell.column) {
@@ -138,7 +144,7 @@ fn together(grid: &[SuiteRow]) -> Vec<CaseCell> {
 }
 
 #[derive(Deserialize)]
-pub struct CasesAsked {
+pub struct CasesQuery {
     suite: Option<String>,
     case: Option<String>,
     #[serde(default)]
@@ -146,54 +152,54 @@ pub struct CasesAsked {
 }
 
 #[derive(Serialize)]
-pub struct Cases {
-    cases: Vec<Case>,
+pub struct CasesPage {
+    cases: Vec<CaseGridRow>,
     more: bool,
 }
 
 #[derive(Serialize)]
-struct Case {
+struct CaseGridRow {
     suite: String,
     case: String,
-    cells: Vec<Cell>,
+    cells: Vec<CaseGridCell>,
 }
 
 /// With how far its rate may be from the true one.
 #[derive(Serialize)]
-struct Cell {
+struct CaseGridCell {
     #[serde(flatten)]
     cell: CaseCell,
     low: Option<f64>,
     high: Option<f64>,
 }
 
-impl Cell {
-    fn of(cell: CaseCell) -> Self {
+impl CaseGridCell {
+    fn from_cell(cell: CaseCell) -> Self {
         let interval = stats::wilson(cell.passed, cell.passed + cell.failed, stats::ALPHA);
         Self { cell, low: interval.map(|ends| ends.low), high: interval.map(|ends| ends.high) }
     }
 }
 
 pub async fn cases(
-    State(shared): State<Shared>,
+    State(shared): State<ViewerState>,
     Path(id): Path<String>,
-    Query(asked): Query<CasesAsked>,
-) -> Result<Json<Cases>, Failure> {
+    Query(asked): Query<CasesQuery>,
+) -> Result<Json<CasesPage>, ViewerError> {
     let after = asked.suite.as_deref().zip(asked.case.as_deref());
     let limit = 100;
-    let mut cases = shared.ask(|index| index.cases_of(&id, after, asked.troubled, limit + 1))?;
+    let mut cases = shared.query_index(|index| index.cases_of(&id, after, asked.troubled, limit + 1))?;
     let more = cases.len() > limit;
     cases.truncate(limit);
-    let case = |CaseRow { suite, case, cells }| Case {
+    let case = |CaseRow { suite, case, cells }| CaseGridRow {
         suite,
         case,
-        cells: cells.into_iter().map(Cell::of).collect(),
+        cells: cells.into_iter().map(CaseGridCell::from_cell).collect(),
     };
-    Ok(Json(Cases { cases: cases.into_iter().map(case).collect(), more }))
+    Ok(Json(CasesPage { cases: cases.into_iter().map(case).collect(), more }))
 }
 
 #[derive(Deserialize)]
-pub struct TrialsAsked {
+pub struct TrialsQuery {
     run: Option<String>,
     suite: Option<String>,
     case: Option<String>,
@@ -210,7 +216,7 @@ pub struct TrialsAsked {
 }
 
 #[derive(Serialize)]
-pub struct Trials {
+pub struct TrialsPage {
     trials: Vec<ListedTrial>,
     more: bool,
 }
@@ -224,15 +230,15 @@ struct ListedTrial {
 }
 
 pub async fn trials(
-    State(shared): State<Shared>,
-    Query(asked): Query<TrialsAsked>,
-) -> Result<Json<Trials>, Failure> {
+    State(shared): State<ViewerState>,
+    Query(asked): Query<TrialsQuery>,
+) -> Result<Json<TrialsPage>, ViewerError> {
     let passed = match asked.verdict.as_deref() {
         None | Some("") => None,
         Some("pass") => Some(Some(true)),
         Some("fail") => Some(Some(false)),
         Some("not_scored") => Some(None),
-        Some(_) => return Err(Failure::Wrong("a verdict is pass, fail or not_scored".to_owned())),
+        Some(_) => return Err(ViewerError::BadRequest("a verdict is pass, fail or not_scored".to_owned())),
     };
     let filter = TrialFilter {
         run: asked.run,
@@ -246,17 +252,16 @@ pub async fn trials(
     let order = match asked.order.as_deref() {
         None | Some("") => {
             if filter.run.is_some() {
-                Order::Case
+                TrialOrder::Case
             } else {
-                Order::Newest
+                TrialOrder::Newest
             }
         }
-        Some(name) => {
-            Order::parse(name).ok_or_else(|| Failure::Wrong("there is no such order".to_owned()))?
-        }
+        Some(name) => TrialOrder::parse(name)
+            .ok_or_else(|| ViewerError::BadRequest("there is no such order".to_owned()))?,
     };
-    let limit = asked.limit.unwrap_or(100).clamp(1, MOST_ROWS);
-    let mut trials = shared.ask(|index| {
+    let limit = asked.limit.unwrap_or(100).clamp(1, MAX_ROWS);
+    let mut trials = shared.query_index(|index| {
         let rows = index.trials(&filter, order, asked.after, limit + 1)?.into_iter();
         rows.map(|row| {
             let checks = asked.checks.then(|| index.checks_of(row.n)).transpose()?;
@@ -266,24 +271,24 @@ pub async fn trials(
     })?;
     let more = trials.len() > limit;
     trials.truncate(limit);
-    Ok(Json(Trials { trials, more }))
+    Ok(Json(TrialsPage { trials, more }))
 }
 
 #[derive(Deserialize)]
-pub struct ChoicesAsked {
+pub struct ChoicesQuery {
     run: Option<String>,
 }
 
 /// What trials can be chosen by.
 pub async fn choices(
-    State(shared): State<Shared>,
-    Query(asked): Query<ChoicesAsked>,
-) -> Result<Json<Choices>, Failure> {
-    Ok(Json(shared.ask(|index| index.choices(asked.run.as_deref()))?))
+    State(shared): State<ViewerState>,
+    Query(asked): Query<ChoicesQuery>,
+) -> Result<Json<TrialFilterValues>, ViewerError> {
+    Ok(Json(shared.query_index(|index| index.trial_filter_values(asked.run.as_deref()))?))
 }
 
 #[derive(Deserialize)]
-pub struct TrendAsked {
+pub struct TrendQuery {
     metric: Option<String>,
     suite: Option<String>,
     case: Option<String>,
@@ -291,30 +296,34 @@ pub struct TrendAsked {
 }
 
 pub async fn trend(
-    State(shared): State<Shared>,
-    Query(asked): Query<TrendAsked>,
-) -> Result<Json<history::Trend>, Failure> {
+    State(shared): State<ViewerState>,
+    Query(asked): Query<TrendQuery>,
+) -> Result<Json<history::Trend>, ViewerError> {
     let metric = Metric::parse(asked.metric.as_deref().unwrap_or("pass_rate"))
-        .ok_or_else(|| Failure::Wrong("there is no such metric".to_owned()))?;
+        .ok_or_else(|| ViewerError::BadRequest("there is no such metric".to_owned()))?;
     let given = |text: Option<String>| text.filter(|text| !text.is_empty());
-    let scope = Scope {
+    let scope = MetricScope {
         suite: given(asked.suite),
         case: given(asked.case),
         arm: given(asked.arm),
-        ..Scope::default()
+        ..MetricScope::default()
     };
-    Ok(Json(shared.ask(|index| history::trend(index, metric, &scope, 100))?))
+    Ok(Json(shared.query_index(|index| history::trend(index, metric, &scope, 100))?))
 }
 
-pub async fn audit(State(shared): State<Shared>) -> Result<Json<history::Audited>, Failure> {
-    Ok(Json(shared.ask(|index| history::audit(index, None, 20, 5))?))
+pub async fn audit(State(shared): State<ViewerState>) -> Result<Json<history::AuditReport>, ViewerError> {
+    Ok(Json(shared.query_index(|index| history::audit(index, None, 20, 5))?))
 }
 
 /// How far people agree with the judge, over the labels of a run.
-pub async fn agreement(State(shared): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Failure> {
-    let run = shared.run(&id)?;
-    let labels = Label::all(run.path()).map_err(|error| Failure::Broken(error.to_string()))?;
-    let table = Label::table(&labels);
+pub async fn agreement(
+    State(shared): State<ViewerState>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, ViewerError> {
+    let run = shared.find_run(&id)?;
+    let labels =
+        HumanLabel::read_all(run.path()).map_err(|error| ViewerError::Internal(error.to_string()))?;
+    let table = HumanLabel::agreement_table(&labels);
     let kappa = stats::kappa(table, stats::ALPHA);
     Ok(Json(json!({
         "labels": labels.len(),

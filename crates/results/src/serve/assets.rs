@@ -4,7 +4,7 @@ use axum::extract::Path;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 
-use super::Failure;
+use super::ViewerError;
 
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
@@ -33,11 +33,11 @@ pub async fn page() -> Response {
     ([(CONTENT_TYPE, HTML)], include_str!("web/index.html")).into_response()
 }
 
-pub async fn asset(Path(name): Path<String>) -> Result<Response, Failure> {
+pub async fn asset(Path(name): Path<String>) -> Result<Response, ViewerError> {
     let (_, kind, text) = ASSETS
         .iter()
         .find(|(known, _, _)| *known == name)
-        .ok_or(Failure::Missing("there is no such file"))?;
+        .ok_or(ViewerError::Missing("there is no such file"))?;
     Ok(([(CONTENT_TYPE, *kind)], *text).into_response())
 }
 

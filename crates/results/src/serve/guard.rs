@@ -11,37 +11,37 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 
 /// Nothing but our own files, no text that becomes code, nobody who frames the page.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+const PAGE_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// A page and its routes, below a path that only those know who were told.
-pub fn guarded(page: MethodRouter, routes: Router, token: &str, port: u16) -> Router {
+pub fn guarded_router(page: MethodRouter, routes: Router, token: &str, port: u16) -> Router {
     let hosts = [format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("[::1]:{port}")];
     let check = move |request: Request, next: Next| {
-        let ours = is_ours(request.headers(), &hosts);
+        let ours = has_allowed_host(request.headers(), &hosts);
         async move {
             let mut response = match ours {
                 true => next.run(request).await,
                 false => (StatusCode::FORBIDDEN, "this is not the address of the viewer").into_response(),
             };
-            protect(&mut response);
+            add_security_headers(&mut response);
             response
         }
     };
     Router::new()
         .route(&format!("/{token}/"), page)
         .nest(&format!("/{token}"), routes)
-        .fallback(unknown)
+        .fallback(not_found)
         .layer(from_fn(check))
 }
 
-async fn unknown() -> (StatusCode, &'static str) {
+async fn not_found() -> (StatusCode, &'static str) {
     (StatusCode::NOT_FOUND, "open the address that practicum view printed")
 }
 
 /// A name that leads to this machine may be anyone's: a page elsewhere must not read ours through it.
-fn is_ours(headers: &HeaderMap, hosts: &[String]) -> bool {
+fn has_allowed_host(headers: &HeaderMap, hosts: &[String]) -> bool {
     let named = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?").to_owned());
     let host = named(HOST).is_some_and(|host| hosts.contains(&host));
     let origin = named(ORIGIN).is_none_or(|origin| {
@@ -50,10 +50,10 @@ fn is_ours(headers: &HeaderMap, hosts: &[String]) -> bool {
     host && origin
 }
 
-fn protect(response: &mut Response) {
+fn add_security_headers(response: &mut Response) {
     let headers = response.headers_mut();
     let fixed = [
-        (CONTENT_SECURITY_POLICY, POLICY),
+        (CONTENT_SECURITY_POLICY, PAGE_SECURITY_POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),
         (CACHE_CONTROL, "no-store"),
@@ -87,7 +87,7 @@ mod tests {
                     headers.insert(name, HeaderValue::from_static(value));
                 }
             }
-            assert_eq!(is_ours(&headers, &hosts), expected, "{host:?} {origin:?}");
+            assert_eq!(has_allowed_host(&headers, &hosts), expected, "{host:?} {origin:?}");
         }
     }
 }

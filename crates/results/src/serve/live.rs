@@ -14,19 +14,19 @@ use futures_util::{Stream, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Failure, Shared};
-use practicum_engine::store::Live;
+use super::{ViewerError, ViewerState};
+use practicum_engine::store::RunLock;
 
 /// How often the log is looked at.
-const PACE: Duration = Duration::from_millis(300);
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// How much of it is read at a time.
-const PIECE: u64 = 4 * 1024 * 1024;
+const READ_SIZE: u64 = 4 * 1024 * 1024;
 
 /// What is told of a run that goes on: what runs now and how much is done. A page that wants more
 /// asks for it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-struct Standing {
+struct LiveRunStatus {
     planned: u64,
     done: u64,
     passed: u64,
@@ -37,99 +37,100 @@ struct Standing {
 
 #[derive(Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Heard {
+enum LoggedEvent {
     RunStarted { trials: u64 },
     TrialStarted { trial: String, case: String },
-    TrialFinished { record: Record },
+    TrialFinished { record: LoggedRecord },
     RunFinished,
     Notice,
 }
 
 #[derive(Deserialize)]
-struct Record {
+struct LoggedRecord {
     trial: String,
     verdict: serde_json::Value,
 }
 
-impl Standing {
-    fn hear(&mut self, line: &[u8]) {
+impl LiveRunStatus {
+    fn apply_line(&mut self, line: &[u8]) {
         match serde_json::from_slice(line) {
-            Ok(Heard::RunStarted { trials }) => {
+            Ok(LoggedEvent::RunStarted { trials }) => {
                 self.planned = trials;
                 self.running.clear();
                 self.finished = false;
             }
-            Ok(Heard::TrialStarted { trial, case }) => {
+            Ok(LoggedEvent::TrialStarted { trial, case }) => {
                 self.running.insert(trial, case);
             }
-            Ok(Heard::TrialFinished { record }) => {
+            Ok(LoggedEvent::TrialFinished { record }) => {
                 self.running.remove(&record.trial);
                 self.done += 1;
                 self.passed += u64::from(record.verdict == "pass");
                 self.failed += u64::from(record.verdict == "fail");
             }
-            Ok(Heard::RunFinished) => self.finished = true,
-            Ok(Heard::Notice) | Err(_) => {}
+            Ok(LoggedEvent::RunFinished) => self.finished = true,
+            Ok(LoggedEvent::Notice) | Err(_) => {}
         }
     }
 }
 
 /// The log, as far as it was read.
-struct Tail {
+struct LogTail {
     run: PathBuf,
-    at: u64,
+    offset: u64,
     partial: Vec<u8>,
-    standing: Standing,
-    told: Option<Standing>,
+    status: LiveRunStatus,
+    last_sent: Option<LiveRunStatus>,
 }
 
-impl Tail {
+impl LogTail {
     /// Reads on. Gives whether there was more.
-    fn read_on(&mut self) -> std::io::Result<bool> {
+    fn read_more(&mut self) -> std::io::Result<bool> {
         let mut file = File::open(self.run.join("events.jsonl"))?;
-        file.seek(SeekFrom::Start(self.at))?;
+        file.seek(SeekFrom::Start(self.offset))?;
         let mut bytes = Vec::new();
-        file.take(PIECE).read_to_end(&mut bytes)?;
-        self.at += bytes.len() as u64;
+        file.take(READ_SIZE).read_to_end(&mut bytes)?;
+        self.offset += bytes.len() as u64;
         let mut lines = bytes.split(|byte| *byte == b'\n').peekable();
         while let Some(line) = lines.next() {
             self.partial.extend_from_slice(line);
             if lines.peek().is_some() {
                 let whole = std::mem::take(&mut self.partial);
-                self.standing.hear(&whole);
+                self.status.apply_line(&whole);
             }
         }
         Ok(!bytes.is_empty())
     }
 
     /// What to tell next, once there is something new.
-    async fn next(&mut self) -> Option<Standing> {
-        if self.told.as_ref().is_some_and(|told| told.finished) {
+    async fn next_status(&mut self) -> Option<LiveRunStatus> {
+        if self.last_sent.as_ref().is_some_and(|told| told.finished) {
             return None;
         }
         loop {
-            while practicum_engine::run::run_blocking(|| self.read_on()).unwrap_or(false) {}
+            while practicum_engine::run::run_blocking(|| self.read_more()).unwrap_or(false) {}
             // One that was killed says nothing more.
-            if !Live::read(&self.run).is_some_and(|live| live.is_running()) {
-                self.standing.finished = true;
+            if !RunLock::read(&self.run).is_some_and(|live| live.is_running()) {
+                self.status.finished = true;
             }
-            if self.told.as_ref() != Some(&self.standing) {
-                self.told = Some(self.standing.clone());
-                return self.told.clone();
+            if self.last_sent.as_ref() != Some(&self.status) {
+                self.last_sent = Some(self.status.clone());
+                return self.last_sent.clone();
             }
-            tokio::time::sleep(PACE).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }
 
 pub async fn live(
-    State(shared): State<Shared>,
+    State(shared): State<ViewerState>,
     Path(id): Path<String>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Failure> {
-    let run = shared.run(&id)?.path().to_owned();
-    let tail = Tail { run, at: 0, partial: Vec::new(), standing: Standing::default(), told: None };
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ViewerError> {
+    let run = shared.find_run(&id)?.path().to_owned();
+    let tail =
+        LogTail { run, offset: 0, partial: Vec::new(), status: LiveRunStatus::default(), last_sent: None };
     let told = stream::unfold(tail, |mut tail| async move {
-        let standing = tail.next().await?;
+        let standing = tail.next_status().await?;
         let event = Event::default().data(json!(standing).to_string());
         Some((Ok(event), tail))
     });

@@ -31,7 +31,7 @@ pub struct Viewer {
 }
 
 /// How old the index may be when it is asked.
-const FRESH: Duration = Duration::from_millis(700);
+const MAX_INDEX_AGE: Duration = Duration::from_millis(700);
 
 impl Viewer {
     /// Binds a port of this machine that nobody else can reach; 0 is any free one.
@@ -39,12 +39,12 @@ impl Viewer {
         let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
         let port = listener.local_addr()?.port();
         let token = uuid::Uuid::new_v4().simple().to_string();
-        let index = Index::of(project).map_err(std::io::Error::other)?;
-        let shared = Shared(Arc::new(Inner {
+        let index = Index::open_updated(project).map_err(std::io::Error::other)?;
+        let shared = ViewerState(Arc::new(ViewerStateInner {
             project: project.to_owned(),
             index: Mutex::new((index, Instant::now())),
         }));
-        let router = guard::guarded(get(assets::page), routes(shared), &token, port);
+        let router = guard::guarded_router(get(assets::page), routes(shared), &token, port);
         Ok(Self { listener, router, url: format!("http://127.0.0.1:{port}/{token}/") })
     }
 
@@ -58,7 +58,7 @@ impl Viewer {
     }
 }
 
-fn routes(shared: Shared) -> Router {
+fn routes(shared: ViewerState) -> Router {
     Router::new()
         .route("/web/{name}", get(assets::asset))
         .route("/api/runs", get(api::runs))
@@ -81,33 +81,36 @@ fn routes(shared: Shared) -> Router {
 
 /// What all requests share.
 #[derive(Clone)]
-struct Shared(Arc<Inner>);
+struct ViewerState(Arc<ViewerStateInner>);
 
-struct Inner {
+struct ViewerStateInner {
     project: PathBuf,
     /// With when it was last brought up to date.
     index: Mutex<(Index, Instant)>,
 }
 
-impl Shared {
+impl ViewerState {
     /// Asks the index, which is brought up to date before if it is not fresh.
-    fn ask<T>(&self, question: impl FnOnce(&Index) -> Result<T, IndexError>) -> Result<T, Failure> {
+    fn query_index<T>(
+        &self,
+        question: impl FnOnce(&Index) -> Result<T, IndexError>,
+    ) -> Result<T, ViewerError> {
         practicum_engine::run::run_blocking(|| {
             let mut held = self.0.index.lock().unwrap_or_else(PoisonError::into_inner);
             let (index, looked) = &mut *held;
-            if looked.elapsed() > FRESH {
+            if looked.elapsed() > MAX_INDEX_AGE {
                 // One that cannot be brought up to date still tells what it knew.
-                let _ = index.catch_up();
+                let _ = index.update();
                 *looked = Instant::now();
             }
-            question(index).map_err(|error| Failure::Broken(error.to_string()))
+            question(index).map_err(|error| ViewerError::Internal(error.to_string()))
         })
     }
 
     /// The folder of a run, by its whole id.
-    fn run(&self, id: &str) -> Result<RunDir, Failure> {
+    fn find_run(&self, id: &str) -> Result<RunDir, ViewerError> {
         let run = is_plain_name(id).then(|| RunDir::find(&self.0.project, id).ok()).flatten();
-        run.filter(|run| run.id() == id).ok_or(Failure::Missing("there is no such run"))
+        run.filter(|run| run.id() == id).ok_or(ViewerError::Missing("there is no such run"))
     }
 }
 
@@ -118,21 +121,21 @@ fn is_plain_name(name: &str) -> bool {
 
 /// Why there is no answer.
 #[derive(Debug)]
-enum Failure {
+enum ViewerError {
     Missing(&'static str),
     /// Nothing has this name, or several have.
     Unknown(String),
-    Wrong(String),
-    Broken(String),
+    BadRequest(String),
+    Internal(String),
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for ViewerError {
     fn into_response(self) -> Response {
         let (status, message) = match self {
-            Failure::Missing(what) => (StatusCode::NOT_FOUND, what.to_owned()),
-            Failure::Unknown(why) => (StatusCode::NOT_FOUND, why),
-            Failure::Wrong(why) => (StatusCode::BAD_REQUEST, why),
-            Failure::Broken(why) => (StatusCode::INTERNAL_SERVER_ERROR, why),
+            ViewerError::Missing(what) => (StatusCode::NOT_FOUND, what.to_owned()),
+            ViewerError::Unknown(why) => (StatusCode::NOT_FOUND, why),
+            ViewerError::BadRequest(why) => (StatusCode::BAD_REQUEST, why),
+            ViewerError::Internal(why) => (StatusCode::INTERNAL_SERVER_ERROR, why),
         };
         (status, axum::Json(json!({ "error": message }))).into_response()
     }

@@ -12,87 +12,87 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Failure, Shared, is_plain_name};
+use super::{ViewerError, ViewerState, is_plain_name};
 use practicum_core::model::{RelPath, Step, TrialId, TrialRecord, Verdict};
-use practicum_engine::store::{Label, RunDir, find_trials, records};
+use practicum_engine::store::{HumanLabel, RunDir, find_trials, read_records};
 use practicum_engine::transcript;
 
 /// How much of a text is shown at once.
-const PIECE: usize = 16 * 1024;
+const TEXT_PIECE_LENGTH: usize = 16 * 1024;
 
 /// How many steps are shown at once.
-const PAGE: usize = 200;
+const STEPS_PER_PAGE: usize = 200;
 
 /// What is read of a transcript at most; a longer one is shown up to here.
-const MOST_READ: u64 = 64 * 1024 * 1024;
+const MAX_TRANSCRIPT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// More files than this are not listed.
-const MOST_FILES: usize = 2000;
+const MAX_LISTED_FILES: usize = 2000;
 
 /// A trial's folder and record.
-struct Kept {
+struct ViewedTrial {
     run: RunDir,
     folder: PathBuf,
     record: TrialRecord,
 }
 
-impl Kept {
-    fn find(shared: &Shared, run: &str, trial: &str) -> Result<Self, Failure> {
-        let run = shared.run(run)?;
-        let missing = || Failure::Missing("there is no such trial");
+impl ViewedTrial {
+    fn find(shared: &ViewerState, run: &str, trial: &str) -> Result<Self, ViewerError> {
+        let run = shared.find_run(run)?;
+        let missing = || ViewerError::Missing("there is no such trial");
         if !is_plain_name(trial) {
             return Err(missing());
         }
         let mut folder = run.path().join("trials").join(trial);
         if !folder.join("checks.json").is_file() {
-            let id = practicum_engine::run::run_blocking(|| whole_id(&run, trial))?;
+            let id = practicum_engine::run::run_blocking(|| resolve_trial_id(&run, trial))?;
             folder = run.path().join("trials").join(id.as_str());
         }
         let bytes = std::fs::read(folder.join("checks.json")).map_err(|_| missing())?;
         let record = serde_json::from_slice(&bytes)
-            .map_err(|error| Failure::Broken(format!("its checks.json cannot be read: {error}")))?;
+            .map_err(|error| ViewerError::Internal(format!("its checks.json cannot be read: {error}")))?;
         Ok(Self { run, folder, record })
     }
 }
 
 /// The id of the one trial that a part of an id names, as `practicum show` understands it.
-fn whole_id(run: &RunDir, part: &str) -> Result<TrialId, Failure> {
-    let records = records(run.path()).map_err(|error| Failure::Broken(error.to_string()))?;
-    let found = find_trials(&records, part).map_err(Failure::Unknown)?;
+fn resolve_trial_id(run: &RunDir, part: &str) -> Result<TrialId, ViewerError> {
+    let records = read_records(run.path()).map_err(|error| ViewerError::Internal(error.to_string()))?;
+    let found = find_trials(&records, part).map_err(ViewerError::Unknown)?;
     match found.as_slice() {
         [one] => Ok(one.trial.clone()),
         several => {
             let ids: Vec<&str> = several.iter().take(10).map(|record| record.trial.as_str()).collect();
-            Err(Failure::Unknown(format!("{} trials fit: {}", several.len(), ids.join(", "))))
+            Err(ViewerError::Unknown(format!("{} trials fit: {}", several.len(), ids.join(", "))))
         }
     }
 }
 
 pub async fn trial(
-    State(shared): State<Shared>,
+    State(shared): State<ViewerState>,
     Path((run, trial)): Path<(String, String)>,
-) -> Result<Json<Value>, Failure> {
-    let Kept { run, folder, record } = Kept::find(&shared, &run, &trial)?;
-    let labels = Label::all(run.path()).unwrap_or_default();
-    let labels: Vec<&Label> = labels.iter().filter(|label| label.trial == record.trial).collect();
-    let files = practicum_engine::run::run_blocking(|| files(&folder.join("files")));
-    let why = record.why_not_scored();
+) -> Result<Json<Value>, ViewerError> {
+    let ViewedTrial { run, folder, record } = ViewedTrial::find(&shared, &run, &trial)?;
+    let labels = HumanLabel::read_all(run.path()).unwrap_or_default();
+    let labels: Vec<&HumanLabel> = labels.iter().filter(|label| label.trial == record.trial).collect();
+    let files = practicum_engine::run::run_blocking(|| list_files(&folder.join("files")));
+    let why = record.not_scored_reason();
     let stderr = folder.join("stderr.txt").metadata().map(|file| file.len()).ok().filter(|bytes| *bytes > 0);
     Ok(Json(json!({
         "run": run.id(), "record": record, "verdict": record.verdict.name(), "why": why,
-        "ended_in_words": record.ended.in_words(),
+        "ended_in_words": record.ended.describe(),
         "files": files, "labels": labels, "stderr": stderr,
     })))
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct TrialFileEntry {
     path: String,
     bytes: u64,
 }
 
 /// The files that an agent left, by their paths. Links are not followed.
-fn files(folder: &FilePath) -> Vec<Listed> {
+fn list_files(folder: &FilePath) -> Vec<TrialFileEntry> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(next) = open.pop() {
@@ -100,11 +100,11 @@ fn files(folder: &FilePath) -> Vec<Listed> {
             let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() {
                 open.push(entry.path());
-            } else if kind.is_file() && found.len() < MOST_FILES {
+            } else if kind.is_file() && found.len() < MAX_LISTED_FILES {
                 let path = entry.path();
                 let name = path.strip_prefix(folder).ok().and_then(FilePath::to_str).map(str::to_owned);
                 let bytes = entry.metadata().map_or(0, |file| file.len());
-                found.extend(name.map(|path| Listed { path, bytes }));
+                found.extend(name.map(|path| TrialFileEntry { path, bytes }));
             }
         }
     }
@@ -113,14 +113,14 @@ fn files(folder: &FilePath) -> Vec<Listed> {
 }
 
 #[derive(Deserialize)]
-pub struct StepsAsked {
+pub struct StepsQuery {
     #[serde(default)]
     from: usize,
 }
 
 /// A text as far as it is shown, with how long it is in whole.
 #[derive(Debug, PartialEq, Serialize)]
-struct Piece {
+struct TextPiece {
     text: String,
     /// In bytes.
     whole: usize,
@@ -128,53 +128,54 @@ struct Piece {
     next: Option<usize>,
 }
 
-impl Piece {
-    fn of(text: &str, from: usize) -> Self {
-        let start = boundary(text, from);
-        let end = boundary(text, start.saturating_add(PIECE));
+impl TextPiece {
+    fn from_offset(text: &str, from: usize) -> Self {
+        let start = next_char_boundary(text, from);
+        let end = next_char_boundary(text, start.saturating_add(TEXT_PIECE_LENGTH));
         let next = (end < text.len()).then_some(end);
         Self { text: text[start..end].to_owned(), whole: text.len(), next }
     }
 }
 
 /// The next place at which a text can be cut.
-fn boundary(text: &str, mut at: usize) -> usize {
+fn next_char_boundary(text: &str, mut at: usize) -> usize {
     while at < text.len() && !text.is_char_boundary(at) {
         at += 1;
     }
     at.min(text.len())
 }
 
-fn shown(step: &Step) -> Value {
+fn step_document(step: &Step) -> Value {
     match step {
-        Step::User(text) => json!({"kind": "user", "text": Piece::of(text, 0)}),
-        Step::Text(text) => json!({"kind": "text", "text": Piece::of(text, 0)}),
+        Step::User(text) => json!({"kind": "user", "text": TextPiece::from_offset(text, 0)}),
+        Step::Text(text) => json!({"kind": "text", "text": TextPiece::from_offset(text, 0)}),
         Step::Tool(call) => json!({
             "kind": "tool",
-            "name": Piece::of(&call.name, 0).text,
-            "gist": transcript::gist(&call.input),
-            "input": Piece::of(&transcript::asked(&call.input), 0),
-            "result": call.result.as_deref().map(|text| Piece::of(text, 0)),
+            "name": TextPiece::from_offset(&call.name, 0).text,
+            "gist": transcript::summarise_tool_input(&call.input),
+            "input": TextPiece::from_offset(&transcript::describe_tool_input(&call.input), 0),
+            "result": call.result.as_deref().map(|text| TextPiece::from_offset(text, 0)),
             "ok": call.ok,
         }),
     }
 }
 
 pub async fn steps(
-    State(shared): State<Shared>,
+    State(shared): State<ViewerState>,
     Path((run, trial)): Path<(String, String)>,
-    Query(asked): Query<StepsAsked>,
-) -> Result<Json<Value>, Failure> {
-    let kept = Kept::find(&shared, &run, &trial)?;
-    let all =
-        practicum_engine::run::run_blocking(|| transcript::told(&kept.folder, &kept.record, MOST_READ).steps);
-    let page: Vec<Value> = all.iter().skip(asked.from).take(PAGE).map(shown).collect();
+    Query(asked): Query<StepsQuery>,
+) -> Result<Json<Value>, ViewerError> {
+    let kept = ViewedTrial::find(&shared, &run, &trial)?;
+    let all = practicum_engine::run::run_blocking(|| {
+        transcript::read_steps(&kept.folder, &kept.record, MAX_TRANSCRIPT_BYTES).steps
+    });
+    let page: Vec<Value> = all.iter().skip(asked.from).take(STEPS_PER_PAGE).map(step_document).collect();
     let next = asked.from.saturating_add(page.len());
     Ok(Json(json!({"steps": page, "total": all.len(), "next": (next < all.len()).then_some(next)})))
 }
 
 #[derive(Deserialize)]
-pub struct StepAsked {
+pub struct StepQuery {
     step: usize,
     part: String,
     #[serde(default)]
@@ -183,32 +184,33 @@ pub struct StepAsked {
 
 /// More of one text.
 pub async fn step(
-    State(shared): State<Shared>,
+    State(shared): State<ViewerState>,
     Path((run, trial)): Path<(String, String)>,
-    Query(asked): Query<StepAsked>,
-) -> Result<Json<Value>, Failure> {
-    let kept = Kept::find(&shared, &run, &trial)?;
-    let all =
-        practicum_engine::run::run_blocking(|| transcript::told(&kept.folder, &kept.record, MOST_READ).steps);
+    Query(asked): Query<StepQuery>,
+) -> Result<Json<Value>, ViewerError> {
+    let kept = ViewedTrial::find(&shared, &run, &trial)?;
+    let all = practicum_engine::run::run_blocking(|| {
+        transcript::read_steps(&kept.folder, &kept.record, MAX_TRANSCRIPT_BYTES).steps
+    });
     let text = match (all.get(asked.step), asked.part.as_str()) {
         (Some(Step::User(text) | Step::Text(text)), "text") => text.clone(),
-        (Some(Step::Tool(call)), "input") => transcript::asked(&call.input),
+        (Some(Step::Tool(call)), "input") => transcript::describe_tool_input(&call.input),
         (Some(Step::Tool(call)), "result") => call.result.clone().unwrap_or_default(),
-        _ => return Err(Failure::Missing("there is no such text")),
+        _ => return Err(ViewerError::Missing("there is no such text")),
     };
-    Ok(Json(json!(Piece::of(&text, asked.from))))
+    Ok(Json(json!(TextPiece::from_offset(&text, asked.from))))
 }
 
 #[derive(Deserialize)]
-pub struct FileAsked {
+pub struct FileQuery {
     path: String,
     #[serde(default)]
     from: u64,
 }
 
 /// Opens a file of a trial's folder: one that the agent left, or its standard error.
-fn open(kept: &Kept, path: &str) -> Result<File, Failure> {
-    let missing = || Failure::Missing("there is no such file");
+fn open_trial_file(kept: &ViewedTrial, path: &str) -> Result<File, ViewerError> {
+    let missing = || ViewerError::Missing("there is no such file");
     let below = match path {
         "stderr.txt" | "output.txt" | "transcript.jsonl" => kept.folder.clone(),
         _ => kept.folder.join("files"),
@@ -225,17 +227,17 @@ fn open(kept: &Kept, path: &str) -> Result<File, Failure> {
 
 /// A piece of a file, if it is text.
 pub async fn file(
-    State(shared): State<Shared>,
+    State(shared): State<ViewerState>,
     Path((run, trial)): Path<(String, String)>,
-    Query(asked): Query<FileAsked>,
-) -> Result<Json<Value>, Failure> {
-    let kept = Kept::find(&shared, &run, &trial)?;
-    let mut file = open(&kept, &asked.path)?;
-    let broken = |error: std::io::Error| Failure::Broken(error.to_string());
+    Query(asked): Query<FileQuery>,
+) -> Result<Json<Value>, ViewerError> {
+    let kept = ViewedTrial::find(&shared, &run, &trial)?;
+    let mut file = open_trial_file(&kept, &asked.path)?;
+    let broken = |error: std::io::Error| ViewerError::Internal(error.to_string());
     let whole = file.metadata().map_err(broken)?.len();
     file.seek(SeekFrom::Start(asked.from)).map_err(broken)?;
     let mut bytes = Vec::new();
-    file.take(PIECE as u64).read_to_end(&mut bytes).map_err(broken)?;
+    file.take(TEXT_PIECE_LENGTH as u64).read_to_end(&mut bytes).map_err(broken)?;
     if bytes.contains(&0) {
         return Ok(Json(json!({"text": null, "whole": whole, "next": null})));
     }
@@ -252,21 +254,21 @@ pub async fn file(
 
 /// A file as it is, to be kept and never to be shown by the browser.
 pub async fn download(
-    State(shared): State<Shared>,
+    State(shared): State<ViewerState>,
     Path((run, trial)): Path<(String, String)>,
-    Query(asked): Query<FileAsked>,
-) -> Result<Response, Failure> {
-    let kept = Kept::find(&shared, &run, &trial)?;
+    Query(asked): Query<FileQuery>,
+) -> Result<Response, ViewerError> {
+    let kept = ViewedTrial::find(&shared, &run, &trial)?;
     let mut bytes = Vec::new();
-    let file = open(&kept, &asked.path)?;
+    let file = open_trial_file(&kept, &asked.path)?;
     practicum_engine::run::run_blocking(|| file.take(64 * 1024 * 1024).read_to_end(&mut bytes))
-        .map_err(|error| Failure::Broken(error.to_string()))?;
+        .map_err(|error| ViewerError::Internal(error.to_string()))?;
     let headers = [(CONTENT_TYPE, "application/octet-stream"), (CONTENT_DISPOSITION, "attachment")];
     Ok((headers, Body::from(bytes)).into_response())
 }
 
 #[derive(Deserialize)]
-pub struct Said {
+pub struct LabelRequest {
     check: String,
     /// `null` takes an earlier word back.
     agrees: Option<bool>,
@@ -274,20 +276,20 @@ pub struct Said {
 
 /// Keeps a person's word on a judged check.
 pub async fn label(
-    State(shared): State<Shared>,
+    State(shared): State<ViewerState>,
     Path((run, trial)): Path<(String, String)>,
-    Json(said): Json<Said>,
-) -> Result<Json<Label>, Failure> {
-    let kept = Kept::find(&shared, &run, &trial)?;
+    Json(said): Json<LabelRequest>,
+) -> Result<Json<HumanLabel>, ViewerError> {
+    let kept = ViewedTrial::find(&shared, &run, &trial)?;
     let check = kept.record.checks.iter().find(|check| check.check == said.check && check.scale.is_some());
     let judge_passed = match check.map(|check| &check.verdict) {
         Some(Verdict::Pass) => true,
         Some(Verdict::Fail) => false,
         Some(Verdict::NotScored(_)) | None => {
-            return Err(Failure::Wrong("the judge gave no verdict on such a check".to_owned()));
+            return Err(ViewerError::BadRequest("the judge gave no verdict on such a check".to_owned()));
         }
     };
-    let label = Label {
+    let label = HumanLabel {
         schema_version: 1,
         at: jiff::Timestamp::now().to_string(),
         trial: kept.record.trial,
@@ -295,7 +297,7 @@ pub async fn label(
         judge_passed,
         agrees: said.agrees,
     };
-    label.append(kept.run.path()).map_err(|error| Failure::Broken(error.to_string()))?;
+    label.append(kept.run.path()).map_err(|error| ViewerError::Internal(error.to_string()))?;
     Ok(Json(label))
 }
 
@@ -309,8 +311,8 @@ mod tests {
             let mut joined = String::new();
             let mut from = Some(0);
             while let Some(at) = from {
-                let piece = Piece::of(&text, at);
-                assert!(piece.text.len() <= PIECE + 4 && piece.whole == text.len());
+                let piece = TextPiece::from_offset(&text, at);
+                assert!(piece.text.len() <= TEXT_PIECE_LENGTH + 4 && piece.whole == text.len());
                 joined.push_str(&piece.text);
                 from = piece.next;
             }

@@ -2,8 +2,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rules::discipline_without_counters::{answers_excuses, imposes_discipline};
-use super::rules::word_count::{TARGET, words};
-use super::{Convention, Draft, Front, RULES};
+use super::rules::word_count::{TARGET_WORDS, count_words};
+use super::{Convention, DraftFrontmatter, RULES, SkillFileDraft};
 use practicum_core::model::{CheckResult, Verdict};
 
 /// The conventions of writing-skills, in the shape its reports have them.
@@ -11,21 +11,21 @@ use practicum_core::model::{CheckResult, Verdict};
 #[serde(deny_unknown_fields)]
 pub struct ConventionCompliance {
     /// The frontmatter can be read, and has a name and a description.
-    pub frontmatter: Mark,
+    pub frontmatter: ConventionResult,
     /// The description says when to use the skill, and not how it works.
-    pub description_field: Mark,
+    pub description_field: ConventionResult,
     /// The skill is as short as it can be.
-    pub token_efficiency: Mark,
+    pub token_efficiency: ConventionResult,
     /// What is seldom needed is not read always.
-    pub progressive_disclosure: Mark,
+    pub progressive_disclosure: ConventionResult,
     /// The skill has what its type needs.
-    pub type_alignment: Alignment,
+    pub type_alignment: TypeAlignmentResult,
 }
 
 /// Whether a skill has what its type needs, which code can seldom tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Alignment {
+pub struct TypeAlignmentResult {
     /// `None` if nobody could tell.
     pub passed: Option<bool>,
     /// What was seen, or why nobody could tell.
@@ -35,20 +35,20 @@ pub struct Alignment {
 impl ConventionCompliance {
     /// What is said of a skill that nobody can look at any more. What is not known to be kept is not called kept.
     pub fn unknown(why: &str) -> Self {
-        let mark = || Mark::new(false, format!("unknown: {why}"));
+        let mark = || ConventionResult::new(false, format!("unknown: {why}"));
         Self {
             frontmatter: mark(),
             description_field: mark(),
             token_efficiency: mark(),
             progressive_disclosure: mark(),
-            type_alignment: Alignment { passed: None, details: format!("unknown: {why}") },
+            type_alignment: TypeAlignmentResult { passed: None, details: format!("unknown: {why}") },
         }
     }
 
     /// With what a judge said of the skill's type, if one was asked. It is believed before code is; where
     /// it gave no answer, that of code stands, if there is one.
     #[must_use]
-    pub fn judged(self, said: Option<&CheckResult>) -> Self {
+    pub fn with_judge_answer(self, said: Option<&CheckResult>) -> Self {
         let Some(said) = said else { return self };
         let passed = match &said.verdict {
             Verdict::Pass => Some(true),
@@ -58,81 +58,93 @@ impl ConventionCompliance {
         };
         let words = std::iter::once(&said.rationale).chain(&said.flags);
         let details = words.map(String::as_str).collect::<Vec<&str>>().join("; ");
-        Self { type_alignment: Alignment { passed, details }, ..self }
+        Self { type_alignment: TypeAlignmentResult { passed, details }, ..self }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Mark {
+pub struct ConventionResult {
     /// Whether the convention is kept.
     pub passed: bool,
     /// What was seen.
     pub details: String,
 }
 
-impl Mark {
+impl ConventionResult {
     fn new(passed: bool, details: impl Into<String>) -> Self {
         Self { passed, details: details.into() }
     }
 }
 
-pub fn convention_compliance(draft: &Draft) -> ConventionCompliance {
+pub fn convention_compliance(draft: &SkillFileDraft) -> ConventionCompliance {
     ConventionCompliance {
-        frontmatter: by_rules(draft, Convention::Frontmatter, "valid YAML, name and description present"),
-        description_field: description(draft),
-        token_efficiency: tokens(draft),
-        progressive_disclosure: disclosure(draft),
-        type_alignment: type_alignment(draft),
+        frontmatter: result_from_rules(
+            draft,
+            Convention::Frontmatter,
+            "valid YAML, name and description present",
+        ),
+        description_field: description_result(draft),
+        token_efficiency: tokens_result(draft),
+        progressive_disclosure: disclosure_result(draft),
+        type_alignment: type_alignment_result(draft),
     }
 }
 
 /// What the rules of a convention found, or that all is well.
-fn by_rules(draft: &Draft, convention: Convention, well: &str) -> Mark {
+fn result_from_rules(draft: &SkillFileDraft, convention: Convention, well: &str) -> ConventionResult {
     let rules = RULES.iter().filter(|rule| rule.convention == Some(convention));
     let found: Vec<String> =
-        rules.flat_map(|rule| rule.findings(draft)).map(|problem| problem.message).take(10).collect();
-    if found.is_empty() { Mark::new(true, well) } else { Mark::new(false, found.join("; ")) }
+        rules.flat_map(|rule| rule.run(draft)).map(|problem| problem.message).take(10).collect();
+    if found.is_empty() {
+        ConventionResult::new(true, well)
+    } else {
+        ConventionResult::new(false, found.join("; "))
+    }
 }
 
 /// What cannot be read keeps no convention.
-fn unread(draft: &Draft) -> Option<Mark> {
-    match draft.front {
-        Front::Unread { .. } => Some(Mark::new(false, "SKILL.md cannot be read")),
-        Front::Missing | Front::Unclosed | Front::Broken(_) | Front::NoMapping(_) | Front::Mapping(_) => None,
+fn unreadable_result(draft: &SkillFileDraft) -> Option<ConventionResult> {
+    match draft.frontmatter {
+        DraftFrontmatter::Unreadable { .. } => Some(ConventionResult::new(false, "SKILL.md cannot be read")),
+        DraftFrontmatter::Missing
+        | DraftFrontmatter::Unclosed
+        | DraftFrontmatter::InvalidYaml(_)
+        | DraftFrontmatter::NotAMapping(_)
+        | DraftFrontmatter::Mapping(_) => None,
     }
 }
 
-fn description(draft: &Draft) -> Mark {
-    if draft.said("description").is_none() {
-        return Mark::new(false, "there is no description that can be read");
+fn description_result(draft: &SkillFileDraft) -> ConventionResult {
+    if draft.nonblank_text("description").is_none() {
+        return ConventionResult::new(false, "there is no description that can be read");
     }
-    by_rules(
+    result_from_rules(
         draft,
         Convention::Description,
         "says when to use the skill, in the third person, without the steps",
     )
 }
 
-fn tokens(draft: &Draft) -> Mark {
-    let well = format!("{} words, within the target of {TARGET}", words(draft));
-    unread(draft).unwrap_or_else(|| by_rules(draft, Convention::Tokens, &well))
+fn tokens_result(draft: &SkillFileDraft) -> ConventionResult {
+    let well = format!("{} words, within the target of {TARGET_WORDS}", count_words(draft));
+    unreadable_result(draft).unwrap_or_else(|| result_from_rules(draft, Convention::Tokens, &well))
 }
 
-fn disclosure(draft: &Draft) -> Mark {
+fn disclosure_result(draft: &SkillFileDraft) -> ConventionResult {
     let well = "divided by headings where it is long; nothing in it that belongs into a file of its own";
-    unread(draft).unwrap_or_else(|| by_rules(draft, Convention::Disclosure, well))
+    unreadable_result(draft).unwrap_or_else(|| result_from_rules(draft, Convention::Disclosure, well))
 }
 
-fn type_alignment(draft: &Draft) -> Alignment {
+fn type_alignment_result(draft: &SkillFileDraft) -> TypeAlignmentResult {
     if !imposes_discipline(draft) {
         let details = "code cannot tell what type of skill this is, and no judge was asked".to_owned();
-        return Alignment { passed: None, details };
+        return TypeAlignmentResult { passed: None, details };
     }
-    let Mark { passed, details } = if answers_excuses(draft) {
-        Mark::new(true, "imposes discipline and answers the excuses for breaking it")
+    let ConventionResult { passed, details } = if answers_excuses(draft) {
+        ConventionResult::new(true, "imposes discipline and answers the excuses for breaking it")
     } else {
-        by_rules(draft, Convention::TypeAlignment, "imposes discipline")
+        result_from_rules(draft, Convention::TypeAlignment, "imposes discipline")
     };
-    Alignment { passed: Some(passed), details }
+    TypeAlignmentResult { passed: Some(passed), details }
 }

@@ -2,30 +2,30 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::Linted;
-use practicum_core::model::{Severity, counted};
+use super::LintedSkill;
+use practicum_core::model::{Severity, count_with_noun};
 
 /// The linter's findings for machines.
 #[derive(Serialize)]
-struct Document<'l> {
+struct LintDocument<'l> {
     schema_version: u32,
-    files: Vec<File<'l>>,
+    files: Vec<LintFileEntry<'l>>,
     ok: bool,
 }
 
 #[derive(Serialize)]
-struct File<'l> {
+struct LintFileEntry<'l> {
     path: String,
     skill: &'l str,
     ok: bool,
-    problems: Vec<Problem<'l>>,
+    problems: Vec<LintProblem<'l>>,
     /// How many problems were too many to list.
     #[serde(skip_serializing_if = "is_zero")]
     left_out: usize,
 }
 
 #[derive(Serialize)]
-struct Problem<'l> {
+struct LintProblem<'l> {
     severity: Severity,
     code: &'static str,
     message: &'l str,
@@ -40,16 +40,16 @@ fn is_zero(count: &usize) -> bool {
 }
 
 /// The document that `lint --json` prints.
-pub fn document(linted: &[Linted], strict: bool) -> serde_json::Result<String> {
-    let files: Vec<File<'_>> = linted.iter().map(|linted| file(linted, strict)).collect();
+pub fn lint_document(linted: &[LintedSkill], strict: bool) -> serde_json::Result<String> {
+    let files: Vec<LintFileEntry<'_>> = linted.iter().map(|linted| file_entry(linted, strict)).collect();
     let ok = files.iter().all(|file| file.ok);
-    serde_json::to_string_pretty(&Document { schema_version: 1, files, ok })
+    serde_json::to_string_pretty(&LintDocument { schema_version: 1, files, ok })
 }
 
-fn file(linted: &Linted, strict: bool) -> File<'_> {
+fn file_entry(linted: &LintedSkill, strict: bool) -> LintFileEntry<'_> {
     let problems = linted.diagnostics.iter().map(|problem| {
         let position = problem.span.map(|span| span.position(&linted.text));
-        Problem {
+        LintProblem {
             severity: problem.severity,
             code: problem.code,
             message: &problem.message,
@@ -58,10 +58,10 @@ fn file(linted: &Linted, strict: bool) -> File<'_> {
             help: problem.help.as_deref(),
         }
     });
-    File {
+    LintFileEntry {
         path: linted.file.display().to_string(),
         skill: &linted.skill,
-        ok: linted.ok(strict),
+        ok: linted.passes(strict),
         problems: problems.collect(),
         left_out: linted.diagnostics.dropped(),
     }
@@ -69,15 +69,15 @@ fn file(linted: &Linted, strict: bool) -> File<'_> {
 
 /// How many problems of which kind: the last line of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct LintTally {
     pub skills: usize,
     pub errors: usize,
     pub warnings: usize,
     pub notices: usize,
 }
 
-impl Tally {
-    pub fn of(linted: &[Linted]) -> Self {
+impl LintTally {
+    pub fn from_linted(linted: &[LintedSkill]) -> Self {
         let mut tally = Self { skills: linted.len(), ..Self::default() };
         for problem in linted.iter().flat_map(|linted| linted.diagnostics.iter()) {
             match problem.severity {
@@ -90,9 +90,9 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for LintTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let some = |count: usize, word: &str| (count > 0).then(|| counted(count, word));
+        let some = |count: usize, word: &str| (count > 0).then(|| count_with_noun(count, word));
         let problems: Vec<String> =
             [some(self.errors, "error"), some(self.warnings, "warning"), some(self.notices, "notice")]
                 .into_iter()
@@ -115,7 +115,7 @@ mod tests {
             ((1, 0, 0, 0), "1 skill: no problems"),
         ] {
             let (skills, errors, warnings, notices) = tally;
-            assert_eq!(Tally { skills, errors, warnings, notices }.to_string(), expected);
+            assert_eq!(LintTally { skills, errors, warnings, notices }.to_string(), expected);
         }
     }
 }

@@ -1,59 +1,61 @@
 use std::path::{Path, PathBuf};
 
-use super::page::Page;
-use crate::skill::{Form, after_fence, is_command_file, place_name, read_frontmatter, split_frontmatter};
+use super::skill_markdown::SkillMarkdown;
+use crate::skill::{
+    SkillForm, end_of_opening_fence, is_command_file, name_from_path, read_frontmatter, split_frontmatter,
+};
 use practicum_core::model::{Diagnostics, Span};
-use practicum_core::tree::{Data, Entry, Node, read_bounded};
+use practicum_core::tree::{MapEntry, NodeData, TreeNode, read_bounded};
 
 /// No agent would load a larger one: the recommended budget is a fiftieth of this.
-pub(super) const LARGEST: u64 = 1024 * 1024;
+pub(super) const MAX_SKILL_FILE_SIZE: u64 = 1024 * 1024;
 
 /// A skill as its author left it, right or wrong.
 #[derive(Debug, Clone)]
-pub struct Draft {
+pub struct SkillFileDraft {
     /// The SKILL.md.
     pub file: PathBuf,
     pub text: String,
-    pub front: Front,
+    pub frontmatter: DraftFrontmatter,
     /// What is not valid YAML in a frontmatter that agents read all the same.
     pub warnings: Diagnostics,
     body_start: usize,
-    pub(super) page: Page,
+    pub(super) markdown: SkillMarkdown,
 }
 
 /// What stands above the body.
 #[derive(Debug, Clone)]
-pub enum Front {
+pub enum DraftFrontmatter {
     /// The file itself cannot be read as text, so nothing is known of it.
-    Unread {
+    Unreadable {
         why: String,
-        at: Option<Span>,
+        span: Option<Span>,
     },
     Missing,
     Unclosed,
     /// Not YAML; the problems point into the whole file.
-    Broken(Diagnostics),
-    NoMapping(Node),
-    Mapping(Node),
+    InvalidYaml(Diagnostics),
+    NotAMapping(TreeNode),
+    Mapping(TreeNode),
 }
 
-impl Draft {
+impl SkillFileDraft {
     /// Never fails: what cannot be read is something to report.
     pub fn read(file: &Path) -> Self {
         let unread = |text: String, why: String, at: Option<Span>| Self {
             file: file.to_owned(),
             body_start: text.len(),
             text,
-            front: Front::Unread { why, at },
+            frontmatter: DraftFrontmatter::Unreadable { why, span: at },
             warnings: Diagnostics::default(),
-            page: Page::default(),
+            markdown: SkillMarkdown::default(),
         };
-        let bytes = match read_bounded(file, LARGEST) {
+        let bytes = match read_bounded(file, MAX_SKILL_FILE_SIZE) {
             Ok(bytes) => bytes,
             Err(why) => return unread(String::new(), why, None),
         };
         match String::from_utf8(bytes) {
-            Ok(text) => Self::of(file, &text),
+            Ok(text) => Self::from_text(file, &text),
             Err(error) => {
                 let at = error.utf8_error().valid_up_to();
                 let valid = String::from_utf8_lossy(&error.as_bytes()[..at]).into_owned();
@@ -63,20 +65,20 @@ impl Draft {
     }
 
     /// A draft whose text is at hand; its other files are looked for beside `file`.
-    pub fn of(file: &Path, text: &str) -> Self {
+    pub fn from_text(file: &Path, text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
         let (front_text, body) = split_frontmatter(&text);
         let mut warnings = Diagnostics::default();
         let (front, body_start) = match front_text {
             Some(front_text) => {
-                let front_end = after_fence(&text).unwrap_or_default() + front_text.len();
-                (read_front(file, &text[..front_end], &mut warnings), text.len() - body.len())
+                let front_end = end_of_opening_fence(&text).unwrap_or_default() + front_text.len();
+                (read_draft_frontmatter(file, &text[..front_end], &mut warnings), text.len() - body.len())
             }
-            None if after_fence(&text).is_some() => (Front::Unclosed, text.len()),
-            None => (Front::Missing, 0),
+            None if end_of_opening_fence(&text).is_some() => (DraftFrontmatter::Unclosed, text.len()),
+            None => (DraftFrontmatter::Missing, 0),
         };
-        let page = Page::of(&text, body_start);
-        Self { file: file.to_owned(), front, warnings, body_start, page, text }
+        let page = SkillMarkdown::parse(&text, body_start);
+        Self { file: file.to_owned(), frontmatter: front, warnings, body_start, markdown: page, text }
     }
 
     /// The folder that belongs to the skill.
@@ -95,10 +97,10 @@ impl Draft {
     /// What the frontmatter says, else what the place says.
     pub fn name(&self) -> String {
         if self.is_command() {
-            return place_name(&self.file, Form::Command);
+            return name_from_path(&self.file, SkillForm::Command);
         }
-        let said = self.said("name").map(|(name, _)| name.to_owned());
-        said.unwrap_or_else(|| place_name(&self.file, Form::Folder))
+        let said = self.nonblank_text("name").map(|(name, _)| name.to_owned());
+        said.unwrap_or_else(|| name_from_path(&self.file, SkillForm::Folder))
     }
 
     pub fn body(&self) -> &str {
@@ -106,12 +108,12 @@ impl Draft {
     }
 
     /// Where the byte at this offset of the body stands in the file.
-    pub(super) fn in_body(&self, offset: usize) -> Span {
+    pub(super) fn body_span_at(&self, offset: usize) -> Span {
         Span::new(self.body_start + offset, self.body_start + offset)
     }
 
     /// The first line of the body that says something.
-    pub(super) fn body_begins(&self) -> Span {
+    pub(super) fn first_body_line(&self) -> Span {
         let blank = self.body().len() - self.body().trim_start().len();
         let start = self.body_start + blank;
         let length = self.text[start..].find('\n').unwrap_or(self.text.len() - start);
@@ -119,39 +121,41 @@ impl Draft {
     }
 
     /// The entries of a frontmatter that can be read.
-    pub fn entries(&self) -> Option<&[Entry]> {
-        match &self.front {
-            Front::Mapping(node) => node.as_map(),
-            Front::Unread { .. }
-            | Front::Missing
-            | Front::Unclosed
-            | Front::Broken(_)
-            | Front::NoMapping(_) => None,
+    pub fn frontmatter_entries(&self) -> Option<&[MapEntry]> {
+        match &self.frontmatter {
+            DraftFrontmatter::Mapping(node) => node.as_map(),
+            DraftFrontmatter::Unreadable { .. }
+            | DraftFrontmatter::Missing
+            | DraftFrontmatter::Unclosed
+            | DraftFrontmatter::InvalidYaml(_)
+            | DraftFrontmatter::NotAMapping(_) => None,
         }
     }
 
-    pub fn get(&self, key: &str) -> Option<&Node> {
-        self.entries()?.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    pub fn frontmatter_value(&self, key: &str) -> Option<&TreeNode> {
+        self.frontmatter_entries()?.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
     /// A key's text, if it is text and not blank.
-    pub fn said(&self, key: &str) -> Option<(&str, Span)> {
-        let node = self.get(key)?;
+    pub fn nonblank_text(&self, key: &str) -> Option<(&str, Span)> {
+        let node = self.frontmatter_value(key)?;
         node.as_text().filter(|text| !text.trim().is_empty()).map(|text| (text, node.span))
     }
 
     /// Whether an agent may take the skill up by itself, so that its description is what decides.
-    pub(super) fn chosen_by_its_description(&self) -> bool {
-        !self.get("disable-model-invocation").is_some_and(|node| node.data == Data::Bool(true))
+    pub(super) fn is_model_invocable(&self) -> bool {
+        !self
+            .frontmatter_value("disable-model-invocation")
+            .is_some_and(|node| node.data == NodeData::Bool(true))
     }
 
     /// The opening fence: where something that is missing in the frontmatter is shown.
-    pub(super) fn fence(&self) -> Span {
+    pub(super) fn opening_fence(&self) -> Span {
         Span::new(0, 3.min(self.text.len()))
     }
 
     /// Where a phrase stands within a span; the span itself where YAML wrote it otherwise.
-    pub(super) fn locate(&self, within: Span, phrase: &str) -> Span {
+    pub(super) fn find_phrase(&self, within: Span, phrase: &str) -> Span {
         let source = self.text.get(within.start..within.end).unwrap_or_default();
         match source.find(phrase) {
             Some(at) => Span::new(within.start + at, within.start + at + phrase.len()),
@@ -162,19 +166,23 @@ impl Draft {
 
 /// The opening fence is also YAML's mark for the start of a document, so the text up to the closing
 /// fence is parsed as it stands and every span is right for the whole file.
-fn read_front(file: &Path, text: &str, warnings: &mut Diagnostics) -> Front {
+fn read_draft_frontmatter(file: &Path, text: &str, warnings: &mut Diagnostics) -> DraftFrontmatter {
     let mut diagnostics = Diagnostics::default();
     match read_frontmatter(file, text, &mut diagnostics) {
         Some(root) => {
             warnings.extend(diagnostics);
             match root.data {
-                Data::Map(_) => Front::Mapping(root),
-                Data::Null => Front::Mapping(Node { span: root.span, data: Data::Map(Vec::new()) }),
-                Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Text(_) | Data::List(_) => {
-                    Front::NoMapping(root)
+                NodeData::Map(_) => DraftFrontmatter::Mapping(root),
+                NodeData::Null => {
+                    DraftFrontmatter::Mapping(TreeNode { span: root.span, data: NodeData::Map(Vec::new()) })
                 }
+                NodeData::Bool(_)
+                | NodeData::Int(_)
+                | NodeData::Float(_)
+                | NodeData::Text(_)
+                | NodeData::List(_) => DraftFrontmatter::NotAMapping(root),
             }
         }
-        None => Front::Broken(diagnostics),
+        None => DraftFrontmatter::InvalidYaml(diagnostics),
     }
 }

@@ -1,27 +1,27 @@
 //! What is wrong with a skill, seen without running it.
 //!
-//! In: a skill on disk. Out: `Linted`, its problems with where they stand in its SKILL.md.
+//! In: a skill on disk. Out: `LintedSkill`, its problems with where they stand in its SKILL.md.
 //! Never: runs anything; opens a file outside the skill's folder.
 
 mod convention;
 mod document;
 mod draft;
-mod find;
-mod keys;
-mod page;
+mod find_skills;
+mod frontmatter_keys;
 mod prose;
 mod reference;
 mod rules;
+mod skill_markdown;
 #[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
 
-pub use convention::{Alignment, ConventionCompliance, Mark, convention_compliance};
-pub use document::{Tally, document};
-pub use draft::{Draft, Front};
-pub use find::{FindError, find};
-pub use rules::{FOR_COMMANDS, RULES, rule};
+pub use convention::{ConventionCompliance, ConventionResult, TypeAlignmentResult, convention_compliance};
+pub use document::{LintTally, lint_document};
+pub use draft::{DraftFrontmatter, SkillFileDraft};
+pub use find_skills::{FindError, find_skill_files};
+pub use rules::{COMMAND_FILE_RULES, RULES, find_rule};
 
 use practicum_core::model::{Diagnostic, Diagnostics, Severity, Span};
 
@@ -33,12 +33,12 @@ pub struct LintRule {
     /// What the rule wants, in one sentence.
     pub summary: &'static str,
     /// Why it wants that.
-    pub why: &'static str,
-    pub bad: &'static str,
-    pub good: &'static str,
+    pub rationale: &'static str,
+    pub bad_example: &'static str,
+    pub good_example: &'static str,
     /// The convention of writing-skills that a finding breaks, if it breaks one.
     pub convention: Option<Convention>,
-    pub check: fn(&Draft, &mut Findings<'_>),
+    pub check: fn(&SkillFileDraft, &mut LintFindings<'_>),
 }
 
 /// The conventions that can be decided by code, at least in part.
@@ -59,9 +59,9 @@ impl LintRule {
             self.code,
             self.severity_word(),
             self.summary,
-            wrapped(self.why),
-            indented(self.bad),
-            indented(self.good)
+            wrap_lines(self.rationale),
+            indent_lines(self.bad_example),
+            indent_lines(self.good_example)
         )
     }
 
@@ -73,20 +73,20 @@ impl LintRule {
         }
     }
 
-    fn findings(&self, draft: &Draft) -> Vec<Diagnostic> {
-        let mut findings = Findings { rule: self, found: Vec::new() };
+    fn run(&self, draft: &SkillFileDraft) -> Vec<Diagnostic> {
+        let mut findings = LintFindings { rule: self, diagnostics: Vec::new() };
         (self.check)(draft, &mut findings);
-        findings.found
+        findings.diagnostics
     }
 }
 
 /// Lines that fit a terminal.
-fn wrapped(text: &str) -> String {
-    const WIDTH: usize = 90;
+fn wrap_lines(text: &str) -> String {
+    const LINE_WIDTH: usize = 90;
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= LINE_WIDTH => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -96,23 +96,23 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-fn indented(text: &str) -> String {
+fn indent_lines(text: &str) -> String {
     let lines = text.lines().map(|line| if line.is_empty() { String::new() } else { format!("    {line}") });
     lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Where a rule says what it found. Code and severity are the rule's own.
-pub struct Findings<'r> {
+pub struct LintFindings<'r> {
     rule: &'r LintRule,
-    found: Vec<Diagnostic>,
+    diagnostics: Vec<Diagnostic>,
 }
 
-impl Findings<'_> {
+impl LintFindings<'_> {
     pub fn add(&mut self, span: impl Into<Option<Span>>, message: impl Into<String>) {
         self.push(span.into(), message.into(), None);
     }
 
-    pub fn add_help(
+    pub fn add_with_help(
         &mut self,
         span: impl Into<Option<Span>>,
         message: impl Into<String>,
@@ -123,13 +123,13 @@ impl Findings<'_> {
 
     fn push(&mut self, span: Option<Span>, message: String, help: Option<String>) {
         let LintRule { code, severity, .. } = *self.rule;
-        self.found.push(Diagnostic { severity, code, message, span, help });
+        self.diagnostics.push(Diagnostic { severity, code, message, span, help });
     }
 }
 
 /// A skill and its problems, the worst first.
 #[derive(Debug, Clone)]
-pub struct Linted {
+pub struct LintedSkill {
     pub file: PathBuf,
     pub skill: String,
     /// What the spans of the problems point into.
@@ -137,8 +137,8 @@ pub struct Linted {
     pub diagnostics: Diagnostics,
 }
 
-impl Linted {
-    pub fn ok(&self, strict: bool) -> bool {
+impl LintedSkill {
+    pub fn passes(&self, strict: bool) -> bool {
         !self.diagnostics.iter().any(|problem| match problem.severity {
             Severity::Error => true,
             Severity::Warning => strict,
@@ -148,19 +148,19 @@ impl Linted {
 }
 
 /// Lints one SKILL.md and the folder it stands in.
-pub fn lint(file: &Path) -> Linted {
-    lint_draft(Draft::read(file))
+pub fn lint_skill_file(file: &Path) -> LintedSkill {
+    lint_draft(SkillFileDraft::read(file))
 }
 
-fn lint_draft(draft: Draft) -> Linted {
+fn lint_draft(draft: SkillFileDraft) -> LintedSkill {
     let is_command = draft.is_command();
-    let fitting = RULES.iter().filter(|rule| !is_command || FOR_COMMANDS.contains(&rule.code));
-    let mut found: Vec<Diagnostic> = fitting.flat_map(|rule| rule.findings(&draft)).collect();
+    let fitting = RULES.iter().filter(|rule| !is_command || COMMAND_FILE_RULES.contains(&rule.code));
+    let mut found: Vec<Diagnostic> = fitting.flat_map(|rule| rule.run(&draft)).collect();
     // The worst first, because the number of problems kept is bounded.
     found.sort_by_key(|problem| (problem.severity, problem.span));
     let mut diagnostics = Diagnostics::default();
     for problem in found {
         diagnostics.push(problem);
     }
-    Linted { skill: draft.name(), file: draft.file, text: draft.text, diagnostics }
+    LintedSkill { skill: draft.name(), file: draft.file, text: draft.text, diagnostics }
 }

@@ -5,25 +5,25 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 /// A pattern written here, not by a user.
-pub(super) fn own(pattern: &str) -> Regex {
+pub(super) fn compile_pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a pattern of our own compiles")
 }
 
 /// As much of a description as can be judged by its words. One may be a megabyte long, and that is
 /// another rule's to say.
-pub(super) fn beginning(text: &str) -> &str {
-    const MOST: usize = 2048;
-    text.char_indices().nth(MOST).map_or(text, |(end, _)| &text[..end])
+pub(super) fn truncate_description(text: &str) -> &str {
+    const MAX_INSPECTED_LENGTH: usize = 2048;
+    text.char_indices().nth(MAX_INSPECTED_LENGTH).map_or(text, |(end, _)| &text[..end])
 }
 
 /// Quotations blanked out, every position kept: what a user would say is not what the author says.
-pub(super) fn unquoted(text: &str) -> String {
-    static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
-        own(r#""[^"\n]*"|`[^`\n]*`|“[^”\n]*”|«[^»\n]*»|(?:^|[\s(])'[^'\n]+'(?:$|[\s.,;:)!?])"#)
+pub(super) fn blank_quotations(text: &str) -> String {
+    static QUOTATION: LazyLock<Regex> = LazyLock::new(|| {
+        compile_pattern(r#""[^"\n]*"|`[^`\n]*`|“[^”\n]*”|«[^»\n]*»|(?:^|[\s(])'[^'\n]+'(?:$|[\s.,;:)!?])"#)
     });
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
-    for quoted in QUOTED.find_iter(text) {
+    for quoted in QUOTATION.find_iter(text) {
         out.push_str(&text[at..quoted.start()]);
         out.extend(std::iter::repeat_n(' ', quoted.len()));
         at = quoted.end();
@@ -33,13 +33,15 @@ pub(super) fn unquoted(text: &str) -> String {
 }
 
 /// Whether words can be looked for: the rules about wording know no other language.
-pub(super) fn english(text: &str) -> bool {
-    static COMMON: LazyLock<Regex> = LazyLock::new(|| {
-        own(r"(?i)\b(?:the|and|with|for|of|to|this|that|from|when|use|uses|using|helps?|an?|or|is|are)\b")
+pub(super) fn is_english(text: &str) -> bool {
+    static COMMON_ENGLISH_WORDS: LazyLock<Regex> = LazyLock::new(|| {
+        compile_pattern(
+            r"(?i)\b(?:the|and|with|for|of|to|this|that|from|when|use|uses|using|helps?|an?|or|is|are)\b",
+        )
     });
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     let ascii = text.chars().filter(char::is_ascii_alphabetic).count();
-    ascii * 10 >= letters * 9 && COMMON.is_match(text)
+    ascii * 10 >= letters * 9 && COMMON_ENGLISH_WORDS.is_match(text)
 }
 
 /// Lowercase words of letters and digits, joined by single hyphens.
@@ -79,8 +81,8 @@ mod tests {
             ("`I` and “x”", "    and        "),
             ("an \"open end", "an \"open end"),
         ] {
-            assert_eq!(unquoted(text), expected);
-            assert_eq!(unquoted(text).len(), text.len());
+            assert_eq!(blank_quotations(text), expected);
+            assert_eq!(blank_quotations(text).len(), text.len());
         }
     }
 
@@ -92,7 +94,7 @@ mod tests {
             ("Schreibt Notizen zur Veröffentlichung", false),
             ("", false),
         ] {
-            assert_eq!(english(text), expected, "{text:?}");
+            assert_eq!(is_english(text), expected, "{text:?}");
         }
     }
 

@@ -5,43 +5,43 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::draft::Draft;
-use super::prose::own;
-use crate::skill::tidy;
+use super::draft::SkillFileDraft;
+use super::prose::compile_pattern;
+use crate::skill::normalise_path;
 use practicum_core::model::Span;
 
 /// What a link's target is, by its letters alone.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum LinkTarget {
     /// A URL, an anchor, nothing.
-    Elsewhere,
+    External,
     /// A placeholder, as documentation of links has them.
-    Unclear,
+    Placeholder,
     /// A path that leaves the skill's folder.
     Outside,
     /// A path below the skill's folder.
     Inside(PathBuf),
 }
 
-pub(super) fn target(link: &str) -> Target {
+pub(super) fn classify_link(link: &str) -> LinkTarget {
     let path = link.split(['#', '?']).next().unwrap_or_default().trim();
     if path.is_empty() || path.starts_with("//") {
-        return Target::Elsewhere;
+        return LinkTarget::External;
     }
     if let Some(scheme) = scheme(path) {
-        return if scheme.eq_ignore_ascii_case("file") { Target::Outside } else { Target::Elsewhere };
+        return if scheme.eq_ignore_ascii_case("file") { LinkTarget::Outside } else { LinkTarget::External };
     }
     if path.contains(['<', '>', '{', '}', '$', '*', '|', '"', '\0', '…']) || path.contains("...") {
-        return Target::Unclear;
+        return LinkTarget::Placeholder;
     }
-    let path = percent_decoded(path);
+    let path = percent_decode(path);
     if path.starts_with(['/', '~', '\\']) || path.as_bytes().get(1) == Some(&b':') {
-        return Target::Outside;
+        return LinkTarget::Outside;
     }
-    let path = tidy(Path::new(&path));
+    let path = normalise_path(Path::new(&path));
     match path.components().next() {
-        Some(Component::ParentDir | Component::RootDir | Component::Prefix(_)) => Target::Outside,
-        Some(Component::Normal(_) | Component::CurDir) | None => Target::Inside(path),
+        Some(Component::ParentDir | Component::RootDir | Component::Prefix(_)) => LinkTarget::Outside,
+        Some(Component::Normal(_) | Component::CurDir) | None => LinkTarget::Inside(path),
     }
 }
 
@@ -54,7 +54,7 @@ fn scheme(text: &str) -> Option<&str> {
     fits.then_some(scheme)
 }
 
-fn percent_decoded(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {
@@ -70,7 +70,7 @@ fn percent_decoded(text: &str) -> String {
 
 /// What stands at a path below the skill's folder.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum ReferencedPath {
     Nothing,
     /// A symbolic link leads out of the folder.
     Outside,
@@ -78,22 +78,22 @@ pub(super) enum Standing {
     Folder,
 }
 
-pub(super) fn standing(folder: &Path, inside: &Path) -> Standing {
+pub(super) fn resolve_reference(folder: &Path, inside: &Path) -> ReferencedPath {
     let (Ok(root), Ok(real)) = (folder.canonicalize(), folder.join(inside).canonicalize()) else {
-        return Standing::Nothing;
+        return ReferencedPath::Nothing;
     };
     if !real.starts_with(&root) {
-        Standing::Outside
+        ReferencedPath::Outside
     } else if real.is_dir() {
-        Standing::Folder
+        ReferencedPath::Folder
     } else {
-        Standing::File(real)
+        ReferencedPath::File(real)
     }
 }
 
 /// A file of the skill that is named in code instead of being linked to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Mention {
+pub(super) struct FileMention {
     pub path: PathBuf,
     pub span: Span,
 }
@@ -101,61 +101,68 @@ pub(super) struct Mention {
 /// What may stand before a path that begins at the skill's root, and the path.
 const MENTION: &str = r#"(\./|(?:\$\{[^}\s]*\}|\$[A-Za-z_]+|\{[^}\s]*\}|<[^>\s]*>)/)?((?:scripts|references|assets)/[A-Za-z0-9_./-]*\.[A-Za-z0-9]+)"#;
 
-static MENTIONS: LazyLock<Regex> = LazyLock::new(|| own(&format!(r#"(?:^|[\s"'`(=:,;|])(?:{MENTION})"#)));
+static MENTION_ANYWHERE: LazyLock<Regex> =
+    LazyLock::new(|| compile_pattern(&format!(r#"(?:^|[\s"'`(=:,;|])(?:{MENTION})"#)));
 
-static LEADING: LazyLock<Regex> = LazyLock::new(|| own(&format!("^(?:{MENTION})")));
+static MENTION_AT_START: LazyLock<Regex> = LazyLock::new(|| compile_pattern(&format!("^(?:{MENTION})")));
 
 /// Every mention in code spans, and of scripts in code blocks. Other paths in blocks are too often
 /// part of an example.
-pub(super) fn mentions(draft: &Draft) -> Vec<Mention> {
-    let spans = draft.page.code_spans.iter().flat_map(|span| mentions_in(draft, *span));
-    let mut found: Vec<Mention> = spans
-        .filter(|mention| !linked(draft, mention.span) && !announced_as_example(draft, mention.span))
+pub(super) fn find_mentions(draft: &SkillFileDraft) -> Vec<FileMention> {
+    let spans = draft.markdown.code_spans.iter().flat_map(|span| find_mentions_in(draft, *span));
+    let mut found: Vec<FileMention> = spans
+        .filter(|mention| {
+            !is_linked_already(draft, mention.span) && !is_introduced_as_example(draft, mention.span)
+        })
         .collect();
-    let blocks = draft.page.code_blocks.iter().flat_map(|block| mentions_in(draft, block.span));
+    let blocks = draft.markdown.code_blocks.iter().flat_map(|block| find_mentions_in(draft, block.span));
     found.extend(blocks.filter(|mention| mention.path.starts_with("scripts")));
     found
 }
 
 /// Whether a link says the same already.
-fn linked(draft: &Draft, span: Span) -> bool {
-    let links = &draft.page.links;
+fn is_linked_already(draft: &SkillFileDraft, span: Span) -> bool {
+    let links = &draft.markdown.links;
     let after = links.partition_point(|link| link.span.start <= span.start);
     links[..after].last().is_some_and(|link| span.end <= link.span.end)
 }
 
 /// Whether the words before it on its line call it an example.
-fn announced_as_example(draft: &Draft, span: Span) -> bool {
-    static EXAMPLE: LazyLock<Regex> = LazyLock::new(|| own(r"(?i)\bexamples?\b|\be\.g\.|\bsuch as\b"));
+fn is_introduced_as_example(draft: &SkillFileDraft, span: Span) -> bool {
+    static EXAMPLE_WORDS: LazyLock<Regex> =
+        LazyLock::new(|| compile_pattern(r"(?i)\bexamples?\b|\be\.g\.|\bsuch as\b"));
     // Bounded, because a line can be the whole file.
-    const FAR: usize = 200;
+    const MAX_LOOKBACK: usize = 200;
     let before = &draft.text[..span.start];
-    let line = before.char_indices().rev().take(FAR).take_while(|(_, c)| *c != '\n').last();
-    EXAMPLE.is_match(&before[line.map_or(before.len(), |(start, _)| start)..])
+    let line = before.char_indices().rev().take(MAX_LOOKBACK).take_while(|(_, c)| *c != '\n').last();
+    EXAMPLE_WORDS.is_match(&before[line.map_or(before.len(), |(start, _)| start)..])
 }
 
-fn mentions_in(draft: &Draft, within: Span) -> Vec<Mention> {
+fn find_mentions_in(draft: &SkillFileDraft, within: Span) -> Vec<FileMention> {
     let source = draft.text.get(within.start..within.end).unwrap_or_default();
-    MENTIONS.captures_iter(source).filter_map(|found| mention(source, within.start, &found)).collect()
+    MENTION_ANYWHERE
+        .captures_iter(source)
+        .filter_map(|found| mention_from_match(source, within.start, &found))
+        .collect()
 }
 
 /// The mention that a command begins with.
-pub(super) fn leading_mention(command: &str, at: usize) -> Option<Mention> {
-    mention(command, at, &LEADING.captures(command)?)
+pub(super) fn leading_mention(command: &str, at: usize) -> Option<FileMention> {
+    mention_from_match(command, at, &MENTION_AT_START.captures(command)?)
 }
 
-fn mention(source: &str, offset: usize, found: &regex::Captures<'_>) -> Option<Mention> {
+fn mention_from_match(source: &str, offset: usize, found: &regex::Captures<'_>) -> Option<FileMention> {
     let (prefix, path) = (found.get(1).map_or("", |prefix| prefix.as_str()), found.get(2)?);
     let variable = prefix.trim_end_matches('/').to_lowercase();
     // Another variable leads somewhere else: to the project, to a plugin.
     let ours =
         matches!(variable.as_str(), "" | ".") || variable.contains("skill") || variable.contains("base");
     let goes_on = source[path.end()..].starts_with(['*', '{', '<', '[', '$', '/', '_', '-']);
-    match target(path.as_str()) {
-        Target::Inside(inside) if ours && !goes_on => {
-            Some(Mention { path: inside, span: Span::new(offset + path.start(), offset + path.end()) })
+    match classify_link(path.as_str()) {
+        LinkTarget::Inside(inside) if ours && !goes_on => {
+            Some(FileMention { path: inside, span: Span::new(offset + path.start(), offset + path.end()) })
         }
-        Target::Inside(_) | Target::Elsewhere | Target::Unclear | Target::Outside => None,
+        LinkTarget::Inside(_) | LinkTarget::External | LinkTarget::Placeholder | LinkTarget::Outside => None,
     }
 }
 
@@ -165,29 +172,29 @@ mod tests {
 
     #[test]
     fn links_are_told_apart_by_their_letters() {
-        let inside = |path: &str| Target::Inside(PathBuf::from(path));
+        let inside = |path: &str| LinkTarget::Inside(PathBuf::from(path));
         for (link, expected) in [
-            ("https://example.com/a.md", Target::Elsewhere),
-            ("mailto:a@b.c", Target::Elsewhere),
-            ("//host/x", Target::Elsewhere),
-            ("#section", Target::Elsewhere),
-            ("", Target::Elsewhere),
+            ("https://example.com/a.md", LinkTarget::External),
+            ("mailto:a@b.c", LinkTarget::External),
+            ("//host/x", LinkTarget::External),
+            ("#section", LinkTarget::External),
+            ("", LinkTarget::External),
             ("references/a.md#part", inside("references/a.md")),
             ("./references/../b.md", inside("b.md")),
             ("my%20file.md", inside("my file.md")),
             ("100%.md", inside("100%.md")),
             ("%e2%82%ac.md", inside("€.md")),
-            ("../../etc/passwd", Target::Outside),
-            ("references/../../x.md", Target::Outside),
-            ("%2e%2e/x.md", Target::Outside),
-            ("/etc/passwd", Target::Outside),
-            ("~/notes.md", Target::Outside),
-            ("C:\\x.md", Target::Outside),
-            ("file:///etc/passwd", Target::Outside),
-            ("references/<topic>.md", Target::Unclear),
-            ("a/.../b.md", Target::Unclear),
+            ("../../etc/passwd", LinkTarget::Outside),
+            ("references/../../x.md", LinkTarget::Outside),
+            ("%2e%2e/x.md", LinkTarget::Outside),
+            ("/etc/passwd", LinkTarget::Outside),
+            ("~/notes.md", LinkTarget::Outside),
+            ("C:\\x.md", LinkTarget::Outside),
+            ("file:///etc/passwd", LinkTarget::Outside),
+            ("references/<topic>.md", LinkTarget::Placeholder),
+            ("a/.../b.md", LinkTarget::Placeholder),
         ] {
-            assert_eq!(target(link), expected, "{link:?}");
+            assert_eq!(classify_link(link), expected, "{link:?}");
         }
     }
 
@@ -206,8 +213,8 @@ mod tests {
             ("see references/a.b.md.", vec!["references/a.b.md"]),
             ("scripts/../../x.sh", vec![]),
         ] {
-            let draft = Draft::of(Path::new("x/SKILL.md"), &format!("`{code}`"));
-            let paths: Vec<PathBuf> = mentions(&draft).into_iter().map(|mention| mention.path).collect();
+            let draft = SkillFileDraft::from_text(Path::new("x/SKILL.md"), &format!("`{code}`"));
+            let paths: Vec<PathBuf> = find_mentions(&draft).into_iter().map(|mention| mention.path).collect();
             assert_eq!(paths, expected.iter().map(PathBuf::from).collect::<Vec<_>>(), "{code:?}");
         }
     }

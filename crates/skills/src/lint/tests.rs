@@ -40,7 +40,7 @@ fn codes(text: &str, files: &[(&str, &str)]) -> Vec<&'static str> {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("chmod");
         }
     }
-    let linted = lint(&scratch.write("good/SKILL.md", text.as_bytes()));
+    let linted = lint_skill_file(&scratch.write("good/SKILL.md", text.as_bytes()));
     let codes: BTreeSet<&str> = linted.diagnostics.iter().map(|problem| problem.code).collect();
     codes.into_iter().collect()
 }
@@ -327,7 +327,7 @@ fn files_around() {
 }
 
 /// What cannot be said as text in a row.
-fn file_findings() -> Vec<(&'static str, Linted)> {
+fn file_findings() -> Vec<(&'static str, LintedSkill)> {
     let scratch = Scratch::new(&[
         ("lower/skill.md", ""),
         ("folder/SKILL.md/x", ""),
@@ -336,19 +336,19 @@ fn file_findings() -> Vec<(&'static str, Linted)> {
     ]);
     let binary = scratch.write("binary/SKILL.md", b"---\nname: binary\n---\n\x00\xff\xfe\x80");
     vec![
-        ("file-name", lint(&scratch.path("lower/skill.md"))),
-        ("unreadable-file", lint(&scratch.path("folder/SKILL.md"))),
-        ("unreadable-file", lint(&scratch.path("nowhere/SKILL.md"))),
-        ("unreadable-file", lint(&binary)),
-        ("command-empty", lint(&scratch.path(".claude/commands/empty.md"))),
-        ("command-empty", lint(&scratch.path(".claude/commands/blank.md"))),
+        ("file-name", lint_skill_file(&scratch.path("lower/skill.md"))),
+        ("unreadable-file", lint_skill_file(&scratch.path("folder/SKILL.md"))),
+        ("unreadable-file", lint_skill_file(&scratch.path("nowhere/SKILL.md"))),
+        ("unreadable-file", lint_skill_file(&binary)),
+        ("command-empty", lint_skill_file(&scratch.path(".claude/commands/empty.md"))),
+        ("command-empty", lint_skill_file(&scratch.path(".claude/commands/blank.md"))),
     ]
 }
 
 #[test]
 fn what_is_no_text_file_is_one_finding() {
     for (code, linted) in file_findings() {
-        assert!(!linted.ok(false));
+        assert!(!linted.passes(false));
         let codes: Vec<&str> = linted.diagnostics.iter().map(|problem| problem.code).collect();
         assert!(codes.contains(&code), "{codes:?}");
         assert!(code == "file-name" || codes.len() == 1, "{codes:?}");
@@ -370,10 +370,16 @@ fn every_rule_explains_itself() {
     for rule in RULES {
         assert!(prose::is_kebab(rule.code), "{}", rule.code);
         assert!(rule.summary.ends_with('.') && rule.summary.matches(". ").count() == 0, "{}", rule.summary);
-        assert!(rule.why.ends_with('.') && rule.why.len() > 60, "{}", rule.code);
-        assert!(!rule.bad.is_empty() && !rule.good.is_empty() && rule.bad != rule.good, "{}", rule.code);
+        assert!(rule.rationale.ends_with('.') && rule.rationale.len() > 60, "{}", rule.code);
+        assert!(
+            !rule.bad_example.is_empty()
+                && !rule.good_example.is_empty()
+                && rule.bad_example != rule.good_example,
+            "{}",
+            rule.code
+        );
     }
-    insta::assert_snapshot!(rule("description-workflow").expect("a rule").explain());
+    insta::assert_snapshot!(find_rule("description-workflow").expect("a rule").explain());
 }
 
 #[test]
@@ -391,7 +397,7 @@ fn positions_are_those_of_the_whole_file() {
         (with_body("Run `python scripts/x.py`."), "mentioned-file-missing 6:13"),
         (with_body(&"x\n".repeat(510)), "body-too-long 505:1"),
     ] {
-        let draft = Draft::of(Path::new("/nowhere/good/SKILL.md"), &text);
+        let draft = SkillFileDraft::from_text(Path::new("/nowhere/good/SKILL.md"), &text);
         let linted = lint_draft(draft);
         let found: Vec<String> = linted
             .diagnostics
@@ -408,7 +414,7 @@ fn positions_are_those_of_the_whole_file() {
 #[test]
 fn a_misspelled_key_is_told_what_was_meant() {
     let text = with_front(&format!("name: good\ndescripton: {DESCRIPTION}"));
-    let linted = lint_draft(Draft::of(Path::new("/nowhere/good/SKILL.md"), &text));
+    let linted = lint_draft(SkillFileDraft::from_text(Path::new("/nowhere/good/SKILL.md"), &text));
     let problem = linted.diagnostics.iter().find(|problem| problem.code == "unknown-key").expect("a finding");
     assert_eq!(problem.help.as_deref(), Some("did you mean \"description\"?"));
 }
@@ -417,16 +423,17 @@ fn a_misspelled_key_is_told_what_was_meant() {
 fn errors_come_first_and_survive_a_flood() {
     let flood = "[x](x.md) `scripts/x.py`\n".repeat(3)
         + &(0..5000).map(|n| format!("`scripts/{n}.py`\n")).collect::<String>();
-    let linted = lint_draft(Draft::of(Path::new("/nowhere/good/SKILL.md"), &with_body(&flood)));
+    let linted =
+        lint_draft(SkillFileDraft::from_text(Path::new("/nowhere/good/SKILL.md"), &with_body(&flood)));
     assert_eq!(linted.diagnostics.iter().next().map(|problem| problem.code), Some("link-broken"));
     assert!(linted.diagnostics.dropped() > 4000);
-    assert!(!linted.ok(false));
+    assert!(!linted.passes(false));
 }
 
 #[test]
 fn conventions_are_marked_in_the_documented_shape() {
     let mark = |text: &str| {
-        let draft = Draft::of(Path::new("/nowhere/good/SKILL.md"), text);
+        let draft = SkillFileDraft::from_text(Path::new("/nowhere/good/SKILL.md"), text);
         serde_json::to_value(convention_compliance(&draft)).expect("serialisable")
     };
     let passed = |text: &str| {

@@ -5,7 +5,7 @@ use std::io::{BufReader, Read};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::eval_document::{LISTS, has_keys_of_case};
+use super::eval_document::{CASE_LIST_KEYS, has_keys_of_case};
 
 /// Whether one of the JSON documents in a text is a case, or has cases in a list.
 pub fn holds_cases(text: impl Read) -> bool {
@@ -53,7 +53,7 @@ impl<'de> Visitor<'de> for Cases<'_> {
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
         let mut keys: Vec<String> = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
-            match LISTS.contains(&key.as_str()) || key == "skills" {
+            match CASE_LIST_KEYS.contains(&key.as_str()) || key == "skills" {
                 true => map.next_value_seed(self.inside())?,
                 false => map.next_value::<IgnoredAny>().map(|_| ())?,
             }

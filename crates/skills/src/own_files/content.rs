@@ -11,13 +11,13 @@ use super::unpacked::Unpacked;
 use super::{ContentKind, eval_document};
 
 /// The comment that ends, or begins, what is written in formats that have comments.
-pub const MARK: &str = "<!-- written by practicum -->";
+pub const OWN_FILE_MARK: &str = "<!-- written by practicum -->";
 
 /// How much of a file's beginning and end is looked at.
-const PIECE: u64 = 16 * 1024;
+const INSPECTED_BYTES: u64 = 16 * 1024;
 
 /// How files of ours begin in formats that have no comments.
-const BEGINNINGS: [&str; 3] = [
+const OWN_FILE_BEGINNINGS: [&str; 3] = [
     "run,suite,case,agent,model,arm,mode,attempt,trial,trial_verdict,",
     "schema_version,run,trial,suite,case,agent,model,arm,mode,attempt,",
     "{\"line\":\"cassette\",\"schema_version\":",
@@ -26,7 +26,7 @@ const BEGINNINGS: [&str; 3] = [
 /// The keys by which a JSON document of ours is known: summary, comparison, run, trial, row of an export,
 /// capture, events of a run, checks of a captured text, run that was graded again, facts of a trial. After a dot
 /// stand the keys of what the key before it holds.
-const DOCUMENTS: [&[&str]; 13] = [
+const OWN_DOCUMENT_KEYS: [&[&str]; 13] = [
     &["schema_version", "run", "exit", "totals", "gates", "cases"],
     &["schema_version", "exit", "comparisons"],
     &["schema_version", "run", "practicum", "suites", "trials"],
@@ -43,43 +43,45 @@ const DOCUMENTS: [&[&str]; 13] = [
 ];
 
 /// What a file's content tells.
-pub fn look_at(file: &Unpacked<'_>) -> ContentKind {
-    let Some(head) = file.head(PIECE).and_then(text_of) else { return ContentKind::Other };
+pub fn classify_by_content(file: &Unpacked<'_>) -> ContentKind {
+    let Some(head) = file.head(INSPECTED_BYTES).and_then(text_of) else { return ContentKind::Other };
     let head = head.strip_prefix('\u{feff}').unwrap_or(&head);
-    if BEGINNINGS.iter().any(|beginning| head.starts_with(beginning)) || head.lines().any(is_mark) {
+    if OWN_FILE_BEGINNINGS.iter().any(|beginning| head.starts_with(beginning))
+        || head.lines().any(is_own_file_mark)
+    {
         return ContentKind::Written;
     }
-    let tail = file.tail(PIECE).and_then(text_of).unwrap_or_default();
-    if tail.lines().any(|line| is_mark(line) || names_record(line)) {
+    let tail = file.tail(INSPECTED_BYTES).and_then(text_of).unwrap_or_default();
+    if tail.lines().any(|line| is_own_file_mark(line) || is_record_location_line(line)) {
         return ContentKind::Written;
     }
     if is_shown_trial(head, &tail) || are_annotations(head) {
         return ContentKind::Written;
     }
-    if head.trim_start().starts_with(['{', '[']) && is_written_document(file) {
+    if head.trim_start().starts_with(['{', '[']) && is_own_document(file) {
         return ContentKind::Written;
     }
     let is_yaml = file.path().extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
-    match is_yaml && head.lines().any(names_format) {
+    match is_yaml && head.lines().any(is_native_format_line) {
         true => ContentKind::Evals,
-        false => eval_document::look_at(file),
+        false => eval_document::classify_eval_document(file),
     }
 }
 
 /// Whether a line can only be ours: the mark alone, or the first element of our JUnit report.
-fn is_mark(line: &str) -> bool {
+fn is_own_file_mark(line: &str) -> bool {
     let line = line.trim();
-    line == MARK || line.starts_with("<testsuites name=\"practicum\"")
+    line == OWN_FILE_MARK || line.starts_with("<testsuites name=\"practicum\"")
 }
 
 /// The last line of the closing summary, which says where the record is.
-fn names_record(line: &str) -> bool {
+fn is_record_location_line(line: &str) -> bool {
     let said = line.trim_start().strip_prefix("record: ");
     said.is_some_and(|path| path.contains(".practicum/runs/") || path.contains(".practicum\\runs\\"))
 }
 
 /// The line that every eval file in the native format has: `practicum: 1`.
-fn names_format(line: &str) -> bool {
+fn is_native_format_line(line: &str) -> bool {
     let value = line.strip_prefix("practicum:").and_then(|value| value.split('#').next());
     value.is_some_and(|value| value.trim().parse::<u32>().is_ok())
 }
@@ -114,27 +116,27 @@ fn are_annotations(head: &str) -> bool {
 }
 
 /// Whether the first JSON document of a file, or the first in its list, is one that only this program writes.
-fn is_written_document(file: &Unpacked<'_>) -> bool {
+fn is_own_document(file: &Unpacked<'_>) -> bool {
     let Some(reader) = file.reader() else { return false };
     let keys = RefCell::default();
     let mut document = serde_json::Deserializer::from_reader(BufReader::new(reader));
     // What cannot be read to its end may have said enough before.
-    let _ = Keys { found: &keys, above: "" }.deserialize(&mut document);
+    let _ = DocumentKeyCollector { keys: &keys, prefix: "" }.deserialize(&mut document);
     let keys = keys.into_inner();
-    DOCUMENTS.iter().any(|wanted| wanted.iter().all(|key| keys.contains(*key)))
+    OWN_DOCUMENT_KEYS.iter().any(|wanted| wanted.iter().all(|key| keys.contains(*key)))
 }
 
 /// Collects the keys of a document while it is read, and keeps nothing else of it.
-struct Keys<'k> {
-    found: &'k RefCell<HashSet<String>>,
+struct DocumentKeyCollector<'k> {
+    keys: &'k RefCell<HashSet<String>>,
     /// What stands before each key.
-    above: &'k str,
+    prefix: &'k str,
 }
 
 /// More keys than this has no document of ours.
-const MOST_KEYS: usize = 1000;
+const MAX_KEYS: usize = 1000;
 
-impl<'de> DeserializeSeed<'de> for Keys<'_> {
+impl<'de> DeserializeSeed<'de> for DocumentKeyCollector<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -142,7 +144,7 @@ impl<'de> DeserializeSeed<'de> for Keys<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Keys<'_> {
+impl<'de> Visitor<'de> for DocumentKeyCollector<'_> {
     type Value = ();
 
     fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -151,13 +153,13 @@ impl<'de> Visitor<'de> for Keys<'_> {
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
         while let Some(key) = map.next_key::<String>()? {
-            let is_nested = self.above.is_empty() && (key == "record" || key == "summary");
+            let is_nested = self.prefix.is_empty() && (key == "record" || key == "summary");
             let above = format!("{key}.");
-            if self.found.borrow().len() < MOST_KEYS {
-                self.found.borrow_mut().insert(format!("{}{key}", self.above));
+            if self.keys.borrow().len() < MAX_KEYS {
+                self.keys.borrow_mut().insert(format!("{}{key}", self.prefix));
             }
             match is_nested {
-                true => map.next_value_seed(Keys { found: self.found, above: &above })?,
+                true => map.next_value_seed(DocumentKeyCollector { keys: self.keys, prefix: &above })?,
                 false => map.next_value::<IgnoredAny>().map(|_| ())?,
             }
         }
@@ -258,7 +260,7 @@ mod tests {
         ] {
             let path = folder.path().join(name);
             std::fs::write(&path, text).expect("written");
-            let kind = look_at(&Unpacked::new(&path));
+            let kind = classify_by_content(&Unpacked::new(&path));
             let found = (kind == ContentKind::Written, kind == ContentKind::Evals);
             assert_eq!(found, (written, evals), "{name}");
         }

@@ -5,14 +5,14 @@ use std::path::Path;
 use super::unpacked::Unpacked;
 use super::{ContentKind, activation_keys, case_stream};
 use practicum_core::model::Diagnostics;
-use practicum_core::tree::{Data, Node, Source, Syntax};
+use practicum_core::tree::{NodeData, SourceFile, SourceSyntax, TreeNode};
 
 /// A larger document is not read as a whole.
 const LARGEST_WHOLE: u64 = 1024 * 1024;
 
 /// Keys that hold what a case asks, and those that hold what is expected of the answer. Together they make a
 /// case; `input` and `expected` alone would be the data of any unit test.
-const CASES: [(&[&str], &[&str]); 2] = [
+const CASE_KEYS: [(&[&str], &[&str]); 2] = [
     (
         &["prompt", "query", "user_input"],
         &[
@@ -29,15 +29,15 @@ const CASES: [(&[&str], &[&str]); 2] = [
 ];
 
 /// The keys of CASES that hold a question.
-const QUESTIONS: [&str; 4] = ["prompt", "query", "user_input", "input"];
+const QUESTION_KEYS: [&str; 4] = ["prompt", "query", "user_input", "input"];
 
 /// Keys of the files that hold nothing but cases in a list: evals, cases, and sets of trigger queries.
-pub const LISTS: [&str; 7] =
+pub const CASE_LIST_KEYS: [&str; 7] =
     ["evals", "cases", "queries", "triggers", "trigger_queries", "tests", "test_cases"];
 
 /// Whether a text file is evals of any format, a script of the gateway, or the results of evals, whatever its
 /// name is.
-pub fn look_at(file: &Unpacked<'_>) -> ContentKind {
+pub fn classify_eval_document(file: &Unpacked<'_>) -> ContentKind {
     let Some(bytes) = file.head(LARGEST_WHOLE + 1) else { return ContentKind::Other };
     let text = String::from_utf8_lossy(&bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -87,22 +87,22 @@ fn is_eval_text(text: &str) -> bool {
 /// What a text is, read as JSON or as documents of YAML. `None` if it begins like JSON and is neither.
 fn kind_of_text(text: &str) -> Option<ContentKind> {
     let read = |text: &str, syntax| {
-        Source::parse(Path::new("text"), text.to_owned(), syntax, &mut Diagnostics::default())
+        SourceFile::parse(Path::new("text"), text.to_owned(), syntax, &mut Diagnostics::default())
     };
     if text.trim_start().starts_with(['{', '[']) {
-        let source = read(text, Syntax::Json).or_else(|| read(text, Syntax::Yaml))?;
-        return Some(kind_of_json(&source.root));
+        let source = read(text, SourceSyntax::Json).or_else(|| read(text, SourceSyntax::Yaml))?;
+        return Some(classify_json(&source.root));
     }
     // Most files are no evals, and parsing all of them would take long.
     let has_key = |key: &str| text.match_indices(key).any(|(at, _)| text[at + key.len()..].starts_with(':'));
-    let asks = || QUESTIONS.into_iter().any(has_key);
-    let expects = || CASES.iter().flat_map(|(_, answers)| *answers).copied().chain(activation_keys());
+    let asks = || QUESTION_KEYS.into_iter().any(has_key);
+    let expects = || CASE_KEYS.iter().flat_map(|(_, answers)| *answers).copied().chain(activation_keys());
     if !(text.contains("practicum") || asks() && expects().any(has_key)) {
         return Some(ContentKind::Other);
     }
-    let kind = |text: &str| match read(text, Syntax::Yaml) {
+    let kind = |text: &str| match read(text, SourceSyntax::Yaml) {
         Some(source) if ["prompt", "expected"].iter().all(|key| source.root.has(key)) => ContentKind::Evals,
-        Some(source) => kind_of_json(&source.root),
+        Some(source) => classify_json(&source.root),
         // A slip in the file does not make its answers unreadable for an agent.
         None => {
             match ["prompt:", "expected:"].iter().all(|key| text.lines().any(|line| line.starts_with(key))) {
@@ -115,15 +115,17 @@ fn kind_of_text(text: &str) -> Option<ContentKind> {
     Some(kinds.into_iter().find(|kind| *kind != ContentKind::Other).unwrap_or(ContentKind::Other))
 }
 
-fn is_of_practicum(root: &Node) -> bool {
-    let is_number = |key: &str| root.get(key).is_some_and(|node| matches!(node.data, Data::Int(_)));
+fn is_native_format(root: &TreeNode) -> bool {
+    let is_number = |key: &str| root.get(key).is_some_and(|node| matches!(node.data, NodeData::Int(_)));
     is_number("practicum") || is_number("practicum_script")
 }
 
-fn kind_of_json(root: &Node) -> ContentKind {
+fn classify_json(root: &TreeNode) -> ContentKind {
     let is_evals = match &root.data {
-        Data::List(items) => are_cases(items),
-        Data::Map(_) => is_of_practicum(root) || is_skillet(root) || has_cases(root) || is_clauditor(root),
+        NodeData::List(items) => are_cases(items),
+        NodeData::Map(_) => {
+            is_native_format(root) || is_skillet(root) || has_cases(root) || is_clauditor(root)
+        }
         _ => false,
     };
     match is_evals {
@@ -134,22 +136,22 @@ fn kind_of_json(root: &Node) -> ContentKind {
 }
 
 /// Skillet reads YAML, of which JSON is a part.
-fn is_skillet(root: &Node) -> bool {
+fn is_skillet(root: &TreeNode) -> bool {
     ["name", "prompt", "expected"].iter().all(|key| root.has(key))
 }
 
-fn list_of<'n>(node: &'n Node, key: &str) -> &'n [Node] {
-    node.get(key).and_then(Node::as_list).unwrap_or_default()
+fn list_at_key<'n>(node: &'n TreeNode, key: &str) -> &'n [TreeNode] {
+    node.get(key).and_then(TreeNode::as_list).unwrap_or_default()
 }
 
-fn says_activation(case: &Node) -> bool {
+fn expects_activation(case: &TreeNode) -> bool {
     activation_keys().any(|key| case.has(key))
 }
 
 /// Whether one of the items is a case: it asks something, and says what is expected.
-fn are_cases(items: &[Node]) -> bool {
+fn are_cases(items: &[TreeNode]) -> bool {
     items.iter().any(|item| {
-        let criteria = list_of(item, "expectations").iter().any(|item| item.has("criterion"));
+        let criteria = list_at_key(item, "expectations").iter().any(|item| item.has("criterion"));
         criteria || has_keys_of_case(|key| item.has(key))
     })
 }
@@ -157,35 +159,36 @@ fn are_cases(items: &[Node]) -> bool {
 /// Whether an object with these keys is a case.
 pub fn has_keys_of_case(has: impl Fn(&str) -> bool) -> bool {
     let has_any = |keys: &[&str]| keys.iter().any(|key| has(key));
-    CASES.iter().any(|(question, answer)| has_any(question) && has_any(answer))
-        || has_any(&QUESTIONS) && activation_keys().any(&has)
+    CASE_KEYS.iter().any(|(question, answer)| has_any(question) && has_any(answer))
+        || has_any(&QUESTION_KEYS) && activation_keys().any(&has)
 }
 
-fn has_cases(root: &Node) -> bool {
-    let of_skills = list_of(root, "skills").iter().any(|skill| !list_of(skill, "test_cases").is_empty());
+fn has_cases(root: &TreeNode) -> bool {
+    let of_skills =
+        list_at_key(root, "skills").iter().any(|skill| !list_at_key(skill, "test_cases").is_empty());
     of_skills
-        || !list_of(root, "negative_cases").is_empty()
-        || LISTS.iter().any(|key| are_cases(list_of(root, key)))
-        || are_cases(std::slice::from_ref(root)) && says_activation(root)
+        || !list_at_key(root, "negative_cases").is_empty()
+        || CASE_LIST_KEYS.iter().any(|key| are_cases(list_at_key(root, key)))
+        || are_cases(std::slice::from_ref(root)) && expects_activation(root)
 }
 
-fn is_clauditor(root: &Node) -> bool {
-    let typed = list_of(root, "assertions")
+fn is_clauditor(root: &TreeNode) -> bool {
+    let typed = list_at_key(root, "assertions")
         .iter()
         .any(|assertion| assertion.has("type") && (assertion.has("id") || root.has("skill_name")));
-    let criteria = !list_of(root, "grading_criteria").is_empty();
+    let criteria = !list_at_key(root, "grading_criteria").is_empty();
     let triggers = root.get("trigger_tests").is_some_and(|tests| tests.as_map().is_some());
     typed || criteria || triggers
 }
 
 /// Whether a document is a grading or a benchmark as skill-creator and its relatives write them.
-fn is_results(root: &Node) -> bool {
+fn is_results(root: &TreeNode) -> bool {
     let graded = |key: &str| {
-        let items = list_of(root, key);
+        let items = list_at_key(root, key);
         items.iter().any(|item| ["text", "passed", "evidence"].iter().all(|key| item.has(key)))
     };
     let is_grading = root.has("summary") && (graded("expectations") || graded("assertion_results"));
-    let rates = |summary: &Node| {
+    let rates = |summary: &TreeNode| {
         summary.as_map().is_some_and(|arms| arms.iter().any(|arm| arm.value.has("pass_rate")))
     };
     is_grading || root.get("run_summary").is_some_and(rates)
@@ -254,7 +257,7 @@ mod tests {
         ] {
             let path = folder.path().join(name);
             std::fs::write(&path, text).expect("written");
-            assert_eq!(look_at(&Unpacked::new(&path)), expected, "{name} {text}");
+            assert_eq!(classify_eval_document(&Unpacked::new(&path)), expected, "{name} {text}");
         }
     }
 }

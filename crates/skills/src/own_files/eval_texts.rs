@@ -6,7 +6,7 @@ use aho_corasick::AhoCorasick;
 
 use super::activation_keys;
 use super::unpacked::Unpacked;
-use practicum_core::model::{CheckKind, Stimulus, Suite};
+use practicum_core::model::{CasePrompt, CheckKind, Suite};
 
 /// What users say in some evals, and what is expected of the answers. A file that holds a text of both kinds shows
 /// an agent what it is graded by.
@@ -26,12 +26,12 @@ impl EvalTexts {
     pub fn of<'s>(suites: impl IntoIterator<Item = &'s Suite>) -> Self {
         let (mut questions, mut answers) = (Vec::new(), Vec::new());
         for case in suites.into_iter().flat_map(|suite| &suite.cases) {
-            if let Stimulus::Turns(turns) = &case.stimulus {
+            if let CasePrompt::Turns(turns) = &case.prompt {
                 questions.extend(turns.iter().map(|turn| searched_words(turn)));
             }
             let judged = case.checks.iter().filter_map(|check| match &check.kind {
                 CheckKind::Judged(judged) => Some(&judged.statement),
-                CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
+                CheckKind::Rule(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
             });
             answers.extend(judged.chain(&case.context).map(|text| searched_words(text)));
         }

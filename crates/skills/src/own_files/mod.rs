@@ -12,7 +12,7 @@ mod content;
 mod eval_document;
 mod eval_texts;
 mod unpacked;
-mod written;
+mod written_list;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{File, Metadata};
@@ -22,28 +22,28 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-pub use activation_keys::{ACTIVATED_OR_NOT, ACTIVATED_SKILL, activation_keys};
-pub use content::MARK;
+pub use activation_keys::{BOOLEAN_ACTIVATION_KEYS, SKILL_NAME_KEYS, activation_keys};
+pub use content::OWN_FILE_MARK;
 pub use eval_texts::EvalTexts;
 pub use unpacked::Unpacked;
-pub use written::{remember, remember_beginning, remember_streams};
+pub use written_list::{record_output_streams, record_stream_contents, record_written_files};
 
-use self::written::Written;
+use self::written_list::WrittenFiles;
 use crate::skill::SKILL_FILE;
 use practicum_core::model::Digest;
 
 /// A larger file is not compared with the list of what was written.
-const LARGEST: u64 = 64 * 1024 * 1024;
+const MAX_COMPARED_SIZE: u64 = 64 * 1024 * 1024;
 
 /// What is known of the files that this program wrote.
 #[derive(Debug, Default)]
 pub struct OwnFiles {
-    written: Written,
+    written_files: WrittenFiles,
     /// Where this process's own standard output and error go, if that is a file.
     streams: HashSet<FileId>,
     /// The evals that are run, of which there may be copies.
     evals: EvalTexts,
-    seen: Mutex<HashMap<PathBuf, Seen>>,
+    kind_cache: Mutex<HashMap<PathBuf, CachedFileKind>>,
 }
 
 /// A file on this machine, whatever its name: device and inode.
@@ -51,9 +51,9 @@ type FileId = (u64, u64);
 
 /// What a file was found to be, as long as its size and time stay the same.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct CachedFileKind {
     length: u64,
-    changed: (i64, i64),
+    change_time: (i64, i64),
     kind: ContentKind,
 }
 
@@ -71,10 +71,10 @@ pub enum ContentKind {
 
 impl OwnFiles {
     /// Reads the lists of written files of the projects that these paths lie in.
-    pub fn around<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+    pub fn near_paths<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
         let projects: BTreeSet<&Path> = paths.into_iter().flat_map(Path::ancestors).collect();
-        let streams = streams().into_iter().map(|(_, metadata)| id(&metadata)).collect();
-        Self { written: Written::read(projects), streams, ..Self::default() }
+        let streams = standard_streams().into_iter().map(|(_, metadata)| file_id(&metadata)).collect();
+        Self { written_files: WrittenFiles::read(projects), streams, ..Self::default() }
     }
 
     /// These files, and copies of evals of which the texts are known.
@@ -84,7 +84,7 @@ impl OwnFiles {
     }
 
     /// Whether this program wrote the file, or what lies in the folder.
-    pub fn has(&self, path: &Path) -> bool {
+    pub fn is_own_file(&self, path: &Path) -> bool {
         self.kind(path) == ContentKind::Written
     }
 
@@ -92,36 +92,41 @@ impl OwnFiles {
     pub fn kind(&self, path: &Path) -> ContentKind {
         let Ok(metadata) = path.symlink_metadata() else { return ContentKind::Other };
         if metadata.is_dir() {
-            return if self.is_copied_work(path) { ContentKind::Written } else { ContentKind::Other };
+            return if self.is_copied_outputs_folder(path) {
+                ContentKind::Written
+            } else {
+                ContentKind::Other
+            };
         }
         if !metadata.is_file() {
             return ContentKind::Other;
         }
         let (length, changed) = (metadata.len(), (metadata.mtime(), metadata.mtime_nsec()));
-        let known = self.seen.lock().ok().and_then(|seen| seen.get(path).copied());
-        if let Some(known) = known.filter(|known| (known.length, known.changed) == (length, changed)) {
+        let known = self.kind_cache.lock().ok().and_then(|seen| seen.get(path).copied());
+        if let Some(known) = known.filter(|known| (known.length, known.change_time) == (length, changed)) {
             return known.kind;
         }
-        let kind = self.look_at(path, &metadata);
-        if let Ok(mut seen) = self.seen.lock() {
-            seen.insert(path.to_owned(), Seen { length, changed, kind });
+        let kind = self.classify(path, &metadata);
+        if let Ok(mut seen) = self.kind_cache.lock() {
+            seen.insert(path.to_owned(), CachedFileKind { length, change_time: changed, kind });
         }
         kind
     }
 
-    fn look_at(&self, path: &Path, metadata: &Metadata) -> ContentKind {
-        let id = id(metadata);
-        if self.streams.contains(&id) || self.written.has_stream(path, id) {
+    fn classify(&self, path: &Path, metadata: &Metadata) -> ContentKind {
+        let id = file_id(metadata);
+        if self.streams.contains(&id) || self.written_files.has_stream(path, id) {
             return ContentKind::Written;
         }
         if metadata.len() == 0 {
             return ContentKind::Other;
         }
         let content = self.look_into(&Unpacked::new(path));
-        let same_length = || metadata.len() <= LARGEST && self.written.has_length(metadata.len());
+        let same_length =
+            || metadata.len() <= MAX_COMPARED_SIZE && self.written_files.has_length(metadata.len());
         match content {
             ContentKind::Other | ContentKind::Evals | ContentKind::Results
-                if same_length() && self.written.has(&digest(path)) =>
+                if same_length() && self.written_files.has_digest(&file_digest(path)) =>
             {
                 ContentKind::Written
             }
@@ -131,7 +136,7 @@ impl OwnFiles {
 
     /// What the content of a file tells. A SKILL.md is a skill, whatever examples it gives.
     fn look_into(&self, file: &Unpacked<'_>) -> ContentKind {
-        let kind = content::look_at(file);
+        let kind = content::classify_by_content(file);
         let is_skill = file.path().file_name().is_some_and(|name| name == SKILL_FILE);
         match kind {
             ContentKind::Evals | ContentKind::Results if is_skill => ContentKind::Other,
@@ -149,18 +154,18 @@ impl OwnFiles {
 
     /// Whether a folder holds what agents made, copied there by a report: it is called `outputs`, and the
     /// file beside it is ours.
-    fn is_copied_work(&self, folder: &Path) -> bool {
+    fn is_copied_outputs_folder(&self, folder: &Path) -> bool {
         let named = folder.file_name().is_some_and(|name| name == "outputs");
-        named && self.has(&folder.with_file_name("timing.json"))
+        named && self.is_own_file(&folder.with_file_name("timing.json"))
     }
 }
 
-fn id(metadata: &Metadata) -> FileId {
+fn file_id(metadata: &Metadata) -> FileId {
     (metadata.dev(), metadata.ino())
 }
 
 /// The files that this process's standard output and error go to, by number.
-fn streams() -> Vec<(u32, Metadata)> {
+fn standard_streams() -> Vec<(u32, Metadata)> {
     let (out, error) = (std::io::stdout(), std::io::stderr());
     let opened = [(1, out.as_fd().try_clone_to_owned()), (2, error.as_fd().try_clone_to_owned())];
     let files = opened.into_iter().filter_map(|(number, fd)| Some((number, File::from(fd.ok()?))));
@@ -168,9 +173,9 @@ fn streams() -> Vec<(u32, Metadata)> {
     known.filter(|(_, metadata)| metadata.is_file()).collect()
 }
 
-fn digest(path: &Path) -> Digest {
+fn file_digest(path: &Path) -> Digest {
     let mut bytes = Vec::new();
     // What cannot be read has the digest of nothing, which no written file has.
-    let _ = File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
-    Digest::of(&bytes)
+    let _ = File::open(path).and_then(|file| file.take(MAX_COMPARED_SIZE).read_to_end(&mut bytes));
+    Digest::of_bytes(&bytes)
 }

@@ -2,7 +2,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// Names that only tools give to a folder.
-const ALWAYS: [&str; 13] = [
+const TOOL_FOLDER_NAMES: [&str; 13] = [
     "node_modules",
     "__pycache__",
     ".tox",
@@ -19,7 +19,7 @@ const ALWAYS: [&str; 13] = [
 ];
 
 /// Names that say nothing alone: a folder is built if one of these files lies beside it.
-const BESIDE: [(&str, &[&str]); 7] = [
+const NAMES_WITH_MARKER_FILES: [(&str, &[&str]); 7] = [
     ("target", &["Cargo.toml", "pom.xml", "build.sbt", "project.clj"]),
     ("build", &["build.gradle", "build.gradle.kts"]),
     ("pods", &["Podfile"]),
@@ -33,22 +33,22 @@ const BESIDE: [(&str, &[&str]); 7] = [
 /// in small letters.
 pub fn is_build_folder(folder: &Path, name: &str) -> bool {
     let made_beside = |files: &[&str]| files.iter().any(|file| folder.with_file_name(file).is_file());
-    ALWAYS.contains(&name)
-        || BESIDE.iter().any(|(known, files)| *known == name && made_beside(files))
+    TOOL_FOLDER_NAMES.contains(&name)
+        || NAMES_WITH_MARKER_FILES.iter().any(|(known, files)| *known == name && made_beside(files))
         || folder.join("pyvenv.cfg").is_file()
-        || is_tagged(folder)
+        || has_cache_tag(folder)
 }
 
 /// Whether a tool marked its folder as a cache, in the way that backup programs know
 /// (<https://bford.info/cachedir/>).
-fn is_tagged(folder: &Path) -> bool {
-    const SIGNATURE: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
+fn has_cache_tag(folder: &Path) -> bool {
+    const CACHE_TAG_SIGNATURE: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
     let tag = folder.join("CACHEDIR.TAG");
-    let mut begin = [0; SIGNATURE.len()];
+    let mut begin = [0; CACHE_TAG_SIGNATURE.len()];
     let is_file = tag.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
     is_file
         && std::fs::File::open(tag).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
-        && begin == SIGNATURE
+        && begin == CACHE_TAG_SIGNATURE
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::Path;
 use crate::skill::SKILL_FILE;
 
 /// Folders in which tools keep keys and passwords.
-const FOLDERS: &[&str] = &[
+const CREDENTIAL_FOLDERS: &[&str] = &[
     ".aws",
     ".azure",
     ".docker",
@@ -19,7 +19,7 @@ const FOLDERS: &[&str] = &[
 ];
 
 /// Files that tools keep keys and passwords in.
-const FILES: &[&str] = &[
+const CREDENTIAL_FILES: &[&str] = &[
     ".bash_history",
     ".claude.json",
     ".databrickscfg",
@@ -49,9 +49,10 @@ const FILES: &[&str] = &[
     "oauth_creds.json",
 ];
 
-const BEGINNINGS: &[&str] = &[".env", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "client_secret"];
+const CREDENTIAL_NAME_PREFIXES: &[&str] =
+    &[".env", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "client_secret"];
 
-const ENDINGS: &[&str] = &[
+const CREDENTIAL_NAME_SUFFIXES: &[&str] = &[
     "-key.json",
     "_ecdsa",
     "_ed25519",
@@ -74,7 +75,7 @@ const ENDINGS: &[&str] = &[
 ];
 
 /// Names that are credentials as data, and the subject of a source file or a document otherwise.
-const DATA: &[&str] =
+const CREDENTIAL_DATA_NAMES: &[&str] =
     &["credentials", "secrets", "secret", "apikey", "apikeys", "api_key", "api_keys", "api-key", "api-keys"];
 const DATA_ENDINGS: [&str; 10] =
     ["", "json", "yaml", "yml", "toml", "ini", "xml", "csv", "txt", "properties"];
@@ -84,21 +85,21 @@ const DATA_ENDINGS: [&str; 10] =
 pub fn is_credential(path: &Path, name: &str, kind: std::fs::FileType) -> bool {
     if kind.is_dir() {
         // A skill about secrets may have such a name, too.
-        return (FOLDERS.contains(&name) || name == ".env") && !path.join(SKILL_FILE).is_file();
+        return (CREDENTIAL_FOLDERS.contains(&name) || name == ".env") && !path.join(SKILL_FILE).is_file();
     }
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
-    let is_data = DATA.contains(&stem) && DATA_ENDINGS.contains(&ending);
+    let is_data = CREDENTIAL_DATA_NAMES.contains(&stem) && DATA_ENDINGS.contains(&ending);
     let of_service = ending == "json"
         && ["service-account", "service_account", "serviceaccount", "firebase-adminsdk"]
             .iter()
             .any(|word| stem.contains(word));
-    FILES.contains(&name)
-        || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
-        || ENDINGS.iter().any(|end| name.ends_with(end))
+    CREDENTIAL_FILES.contains(&name)
+        || CREDENTIAL_NAME_PREFIXES.iter().any(|begin| name.starts_with(begin))
+        || CREDENTIAL_NAME_SUFFIXES.iter().any(|end| name.ends_with(end))
         || is_data
         || of_service
         || is_in_folder_of_tool(path, name)
-        || kind.is_file() && says_so(path, name, ending)
+        || kind.is_file() && contains_secret(path, name, ending)
 }
 
 /// Whether a file with a common name lies where a tool keeps its login.
@@ -110,7 +111,7 @@ fn is_in_folder_of_tool(path: &Path, name: &str) -> bool {
 }
 
 /// Whether a file whose name decides nothing holds a token or a private key.
-fn says_so(path: &Path, name: &str, ending: &str) -> bool {
+fn contains_secret(path: &Path, name: &str, ending: &str) -> bool {
     let words: &[&str] = match name {
         ".npmrc" | ".yarnrc" => &["_auth", "_password"],
         ".yarnrc.yml" => &["npmauthtoken", "npmauthident"],
@@ -125,18 +126,18 @@ fn says_so(path: &Path, name: &str, ending: &str) -> bool {
             "\"auth\"",
         ],
         _ if ["", "asc", "txt", "priv", "crt", "cer"].contains(&ending) => {
-            return beginning_of(path, 64).is_some_and(|text| {
+            return read_beginning(path, 64).is_some_and(|text| {
                 text.trim_start().starts_with("-----begin") && text.contains("private key")
             });
         }
         _ => return false,
     };
     // A file that cannot be read is not shown to be harmless.
-    beginning_of(path, 64 * 1024).is_none_or(|text| words.iter().any(|word| text.contains(word)))
+    read_beginning(path, 64 * 1024).is_none_or(|text| words.iter().any(|word| text.contains(word)))
 }
 
 /// The first bytes of a file, in small letters.
-fn beginning_of(path: &Path, most: u64) -> Option<String> {
+fn read_beginning(path: &Path, most: u64) -> Option<String> {
     let mut bytes = Vec::new();
     std::fs::File::open(path).ok()?.take(most).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).to_lowercase())

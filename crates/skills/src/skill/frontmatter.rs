@@ -6,12 +6,12 @@
 use std::path::Path;
 
 use practicum_core::model::{Diagnostics, Span};
-use practicum_core::tree::{Data, Entry, Node, Source, Syntax};
+use practicum_core::tree::{MapEntry, NodeData, SourceFile, SourceSyntax, TreeNode};
 
 /// The text between the leading `---` lines, and the rest.
 pub fn split_frontmatter(text: &str) -> (Option<&str>, &str) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let Some(start) = after_fence(text) else { return (None, text) };
+    let Some(start) = end_of_opening_fence(text) else { return (None, text) };
     let inside = &text[start..];
     let mut at = 0;
     for line in inside.split_inclusive('\n') {
@@ -25,7 +25,7 @@ pub fn split_frontmatter(text: &str) -> (Option<&str>, &str) {
 
 /// Where the line after an opening fence begins; `None` where the text opens with no fence. Agents allow
 /// spaces after the dashes.
-pub fn after_fence(text: &str) -> Option<usize> {
+pub fn end_of_opening_fence(text: &str) -> Option<usize> {
     let end = text.find('\n')? + 1;
     (text.starts_with("---") && text[..end].trim_end() == "---").then_some(end)
 }
@@ -34,9 +34,9 @@ pub fn after_fence(text: &str) -> Option<usize> {
 /// YAML. Otherwise each key is read on its own, and a value that is not valid YAML is the text that stands
 /// there, as Claude Code, Codex and opencode do: a warning names each. `None`, with errors, where none of
 /// them finds the name and the description either.
-pub fn read_frontmatter(file: &Path, text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
+pub fn read_frontmatter(file: &Path, text: &str, diagnostics: &mut Diagnostics) -> Option<TreeNode> {
     let mut errors = Diagnostics::default();
-    let source = Source::parse(file, text.to_owned(), Syntax::Yaml, &mut errors);
+    let source = SourceFile::parse(file, text.to_owned(), SourceSyntax::Yaml, &mut errors);
     if let Some(source) = source.filter(|_| !errors.has_errors()) {
         return Some(source.root);
     }
@@ -54,7 +54,7 @@ pub fn read_frontmatter(file: &Path, text: &str, diagnostics: &mut Diagnostics) 
 }
 
 /// A frontmatter without the lines of one key of its own, and otherwise as it was.
-pub fn without_key(front: &str, key: &str) -> String {
+pub fn remove_key(front: &str, key: &str) -> String {
     let indent_of = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
     let is_said = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let outermost = front.lines().find(|line| is_said(line)).map_or(0, indent_of);
@@ -74,13 +74,13 @@ pub fn without_key(front: &str, key: &str) -> String {
 }
 
 /// A key at the beginning of a line, with all lines up to the next one.
-struct Block<'t> {
+struct KeyBlock<'t> {
     key: &'t str,
     text: &'t str,
     start: usize,
 }
 
-impl Block<'_> {
+impl KeyBlock<'_> {
     fn key_span(&self) -> Span {
         Span::new(self.start, self.start + self.key.len())
     }
@@ -92,30 +92,30 @@ impl Block<'_> {
     }
 }
 
-fn read_each_key(file: &Path, text: &str, warnings: &mut Diagnostics) -> Option<Node> {
-    let mut entries: Vec<Entry> = Vec::new();
-    for block in blocks(text)? {
+fn read_each_key(file: &Path, text: &str, warnings: &mut Diagnostics) -> Option<TreeNode> {
+    let mut entries: Vec<MapEntry> = Vec::new();
+    for block in split_key_blocks(text)? {
         let value = read_block(file, &block, warnings)?;
         if let Some(earlier) = entries.iter().position(|entry| entry.key == block.key) {
             entries.remove(earlier);
             let message = format!("\"{}\" stands here a second time; {DIFFER}", block.key);
             let help = "remove one of the two";
-            warnings.warning_help("frontmatter-not-yaml", block.key_span(), message, help);
+            warnings.warning_with_help("frontmatter-not-yaml", block.key_span(), message, help);
         }
-        entries.push(Entry { key: block.key.to_owned(), key_span: block.key_span(), value });
+        entries.push(MapEntry { key: block.key.to_owned(), key_span: block.key_span(), value });
     }
     let end = text.len();
-    Some(Node { span: Span::new(0, end), data: Data::Map(entries) })
+    Some(TreeNode { span: Span::new(0, end), data: NodeData::Map(entries) })
 }
 
 /// `None` where a line belongs to no key.
-fn blocks(text: &str) -> Option<Vec<Block<'_>>> {
-    let mut found: Vec<Block<'_>> = Vec::new();
-    let mut at = after_fence(text).unwrap_or(0);
+fn split_key_blocks(text: &str) -> Option<Vec<KeyBlock<'_>>> {
+    let mut found: Vec<KeyBlock<'_>> = Vec::new();
+    let mut at = end_of_opening_fence(text).unwrap_or(0);
     for line in text[at..].split_inclusive('\n') {
         let goes_on = line.starts_with([' ', '\t', '#', '\r', '\n']) || line.starts_with("- ");
-        match (key_of(line), found.last_mut()) {
-            (Some(key), _) => found.push(Block { key, text: line, start: at }),
+        match (key_of_line(line), found.last_mut()) {
+            (Some(key), _) => found.push(KeyBlock { key, text: line, start: at }),
             (None, Some(block)) if goes_on => block.text = &text[block.start..at + line.len()],
             (None, None) if goes_on && line.trim_start().starts_with('#') || line.trim().is_empty() => {}
             (None, _) => return None,
@@ -125,7 +125,7 @@ fn blocks(text: &str) -> Option<Vec<Block<'_>>> {
     (!found.is_empty()).then_some(found)
 }
 
-fn key_of(line: &str) -> Option<&str> {
+fn key_of_line(line: &str) -> Option<&str> {
     let (key, rest) = line.split_once(':')?;
     let is_name = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
@@ -134,9 +134,9 @@ fn key_of(line: &str) -> Option<&str> {
 
 const DIFFER: &str = "agents differ in how they read it, and some leave the skill out";
 
-fn read_block(file: &Path, block: &Block<'_>, warnings: &mut Diagnostics) -> Option<Node> {
+fn read_block(file: &Path, block: &KeyBlock<'_>, warnings: &mut Diagnostics) -> Option<TreeNode> {
     let mut errors = Diagnostics::default();
-    if let Some(value) = value_of(file, block.text, block.start, &mut errors) {
+    if let Some(value) = parse_block_value(file, block.text, block.start, &mut errors) {
         return Some(value);
     }
     let problem = errors.iter().next();
@@ -147,62 +147,62 @@ fn read_block(file: &Path, block: &Block<'_>, warnings: &mut Diagnostics) -> Opt
     let with_lines = |change: &dyn Fn(&str) -> String| {
         let lines: String = rest.lines().map(|line| format!("\n{}", change(line))).collect();
         let text = format!("{}: {value}{lines}", block.key);
-        value_of(file, &text, block.start, &mut Diagnostics::default())
+        parse_block_value(file, &text, block.start, &mut Diagnostics::default())
     };
     let (read, help) = if rest.contains('\t')
         && let Some(value) = with_lines(&|line| line.replace('\t', "    "))
     {
         (value, "indent with spaces".to_owned())
     } else if value.is_empty()
-        && let Some(value) = with_lines(&with_quotes)
+        && let Some(value) = with_lines(&quote_line_value)
     {
         (value, "put the value in quotes".to_owned())
     } else {
-        let read = literal(value, rest)?;
+        let read = literal_text(value, rest)?;
         let help = quoting_help(block.key, &read);
-        (Node { span: block.key_span(), data: Data::Text(read) }, help)
+        (TreeNode { span: block.key_span(), data: NodeData::Text(read) }, help)
     };
-    warnings.warning_help("frontmatter-not-yaml", Span::new(at, at), message, help);
+    warnings.warning_with_help("frontmatter-not-yaml", Span::new(at, at), message, help);
     Some(read)
 }
 
 /// The value of a block that is valid YAML on its own.
-fn value_of(file: &Path, text: &str, start: usize, errors: &mut Diagnostics) -> Option<Node> {
-    let source = Source::parse(file, text.to_owned(), Syntax::Yaml, errors)?;
-    let Data::Map(mut entries) = source.root.data else { return None };
+fn parse_block_value(file: &Path, text: &str, start: usize, errors: &mut Diagnostics) -> Option<TreeNode> {
+    let source = SourceFile::parse(file, text.to_owned(), SourceSyntax::Yaml, errors)?;
+    let NodeData::Map(mut entries) = source.root.data else { return None };
     if errors.has_errors() || entries.len() != 1 {
         return None;
     }
     let mut value = entries.pop()?.value;
-    shift(&mut value, start);
+    shift_spans(&mut value, start);
     Some(value)
 }
 
 /// Moves spans of a part to where they stand in the whole.
-fn shift(node: &mut Node, by: usize) {
+fn shift_spans(node: &mut TreeNode, by: usize) {
     let moved = |span: Span| Span::new(span.start + by, span.end + by);
     node.span = moved(node.span);
     match &mut node.data {
-        Data::List(items) => items.iter_mut().for_each(|item| shift(item, by)),
-        Data::Map(entries) => {
+        NodeData::List(items) => items.iter_mut().for_each(|item| shift_spans(item, by)),
+        NodeData::Map(entries) => {
             for entry in entries {
                 entry.key_span = moved(entry.key_span);
-                shift(&mut entry.value, by);
+                shift_spans(&mut entry.value, by);
             }
         }
-        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Text(_) => {}
+        NodeData::Null | NodeData::Bool(_) | NodeData::Int(_) | NodeData::Float(_) | NodeData::Text(_) => {}
     }
 }
 
 /// Characters that have a meaning in YAML, and none in the value of a line that agents put in quotes.
-const SPECIAL: &str = "{}[]*&#!|>%@`:";
+const YAML_SPECIAL_CHARACTERS: &str = "{}[]*&#!|>%@`:";
 
 /// The text that agents take a value for that is not valid YAML. Measured with Claude Code 2.1.325, Codex
 /// 0.166.0 and opencode 1.18.33: a line with a special character is taken as it stands, a colon also in
 /// text that goes on below; a quote that is not closed, or text after a closed one, is read by none.
-fn literal(value: &str, rest: &str) -> Option<String> {
+fn literal_text(value: &str, rest: &str) -> Option<String> {
     let in_quotes = ['"', '\''].iter().any(|quote| value.starts_with(*quote) && value.ends_with(*quote));
-    if in_quotes || !value.contains(|c| SPECIAL.contains(c)) {
+    if in_quotes || !value.contains(|c| YAML_SPECIAL_CHARACTERS.contains(c)) {
         return None;
     }
     let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
@@ -215,10 +215,10 @@ fn literal(value: &str, rest: &str) -> Option<String> {
 }
 
 /// An indented line with the value in quotes that it would not be valid without.
-fn with_quotes(line: &str) -> String {
+fn quote_line_value(line: &str) -> String {
     match line.split_once(": ") {
-        Some((key, value)) if key_of(&format!("{}: ", key.trim())).is_some() => {
-            match literal(value.trim(), "") {
+        Some((key, value)) if key_of_line(&format!("{}: ", key.trim())).is_some() => {
+            match literal_text(value.trim(), "") {
                 Some(value) => format!("{key}: {}", serde_json::Value::from(value)),
                 None => line.to_owned(),
             }
@@ -228,13 +228,13 @@ fn with_quotes(line: &str) -> String {
 }
 
 /// A line that is longer than this is not shown again.
-const LONGEST_SHOWN: usize = 100;
+const MAX_SHOWN_LENGTH: usize = 100;
 
 fn quoting_help(key: &str, value: &str) -> String {
     let line = format!("{key}: {}", serde_json::Value::from(value));
     if value.contains('\n') {
         format!("write the text of \"{key}\" below a |, indented")
-    } else if line.chars().count() > LONGEST_SHOWN {
+    } else if line.chars().count() > MAX_SHOWN_LENGTH {
         format!("put the text of \"{key}\" in quotes")
     } else {
         format!("put it in quotes: {line}")
@@ -268,9 +268,9 @@ mod tests {
         let mut diagnostics = Diagnostics::default();
         let root = read_frontmatter(Path::new("SKILL.md"), &text, &mut diagnostics)?;
         assert!(!diagnostics.has_errors(), "{front}: {diagnostics:?}");
-        assert_eq!(root.get("name").and_then(Node::as_text), Some("n"), "{front}");
+        assert_eq!(root.get("name").and_then(TreeNode::as_text), Some("n"), "{front}");
         let lines = diagnostics.iter().filter_map(|problem| Some(problem.span?.position(&text).line));
-        Some((root.get("description").and_then(Node::as_text).map(str::to_owned), lines.collect()))
+        Some((root.get("description").and_then(TreeNode::as_text).map(str::to_owned), lines.collect()))
     }
 
     #[test]

@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{SKILL_FILE, Skill, tidy};
+use super::{SKILL_FILE, Skill, normalise_path};
 use practicum_core::tree::read_bounded;
 
-const MANIFEST: &str = ".claude-plugin/plugin.json";
-const MARKETPLACE: &str = ".claude-plugin/marketplace.json";
+const MANIFEST_FILE: &str = ".claude-plugin/plugin.json";
+const MARKETPLACE_FILE: &str = ".claude-plugin/marketplace.json";
 
 /// Larger manifests and hook files do not exist.
-const LARGEST: u64 = 1024 * 1024;
+const MAX_FILE_SIZE: u64 = 1024 * 1024;
 /// More entries than this in one folder are not a plugin's parts.
-const MOST: usize = 1000;
+const MAX_ENTRIES: usize = 1000;
 /// Commands and agents may lie in folders of their own, as deep as this.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plugin {
@@ -39,7 +39,7 @@ pub struct PluginSkill {
     /// The folder of its SKILL.md.
     pub folder: PathBuf,
     /// The name after the plugin's in Claude Code's listing.
-    pub listed: String,
+    pub listed_name: String,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -52,22 +52,22 @@ pub enum PluginError {
 
 impl Plugin {
     pub fn read(root: &Path) -> Result<Self, PluginError> {
-        let root = tidy(&std::path::absolute(root).unwrap_or_else(|_| root.to_owned()));
+        let root = normalise_path(&std::path::absolute(root).unwrap_or_else(|_| root.to_owned()));
         if !root.is_dir() {
             return Err(PluginError::Missing(root));
         }
-        let manifest = match root.join(MANIFEST) {
+        let manifest = match root.join(MANIFEST_FILE) {
             file if file.is_file() => read_object(&file).map_err(|why| PluginError::Manifest(file, why))?,
             _ => Map::new(),
         };
         let folder = root.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let name = manifest.get("name").and_then(Value::as_str).map_or(folder, str::to_owned);
         let plugin = Self {
-            skills: skills(&root, &manifest),
-            commands: markdown_parts(&root, manifest.get("commands"), "commands"),
-            agents: markdown_parts(&root, manifest.get("agents"), "agents"),
-            hooks: hooks(&root, manifest.get("hooks")),
-            servers: servers(&root, manifest.get("mcpServers")),
+            skills: find_skills(&root, &manifest),
+            commands: count_markdown_parts(&root, manifest.get("commands"), "commands"),
+            agents: count_markdown_parts(&root, manifest.get("agents"), "agents"),
+            hooks: count_plugin_hooks(&root, manifest.get("hooks")),
+            servers: count_servers(&root, manifest.get("mcpServers")),
             name,
             root,
         };
@@ -82,7 +82,7 @@ impl Plugin {
     /// Skills in the usual folder that are links to somewhere else, and so no part of a copy.
     pub fn linked_skills(&self) -> Vec<PathBuf> {
         let mut found = subfolders(&self.root.join("skills"));
-        found.retain(|folder| folder.join(SKILL_FILE).is_file() && !lies_in(&self.root, folder));
+        found.retain(|folder| folder.join(SKILL_FILE).is_file() && !is_inside(&self.root, folder));
         found
     }
 
@@ -108,7 +108,7 @@ impl Plugin {
 
     /// The skill whose SKILL.md lies in this folder.
     pub fn skill_at(&self, folder: &Path) -> Option<&PluginSkill> {
-        let folder = tidy(folder);
+        let folder = normalise_path(folder);
         let folder = if folder.ends_with(SKILL_FILE) { folder.parent()?.to_owned() } else { folder };
         self.skills.iter().find(|skill| skill.folder == folder)
     }
@@ -117,7 +117,7 @@ impl Plugin {
 /// The plugins in a folder, each with the name that the folder gives it: those that a marketplace's file
 /// there lists, else its subfolders.
 pub fn plugins_in(folder: &Path) -> Vec<(String, PathBuf)> {
-    let listed = read_object(&folder.join(MARKETPLACE)).ok();
+    let listed = read_object(&folder.join(MARKETPLACE_FILE)).ok();
     let listed = listed.as_ref().and_then(|file| file.get("plugins")).and_then(Value::as_array);
     let named =
         |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -125,9 +125,9 @@ pub fn plugins_in(folder: &Path) -> Vec<(String, PathBuf)> {
         // What a marketplace fetches from elsewhere is not here.
         Some(entries) => entries
             .iter()
-            .take(MOST)
+            .take(MAX_ENTRIES)
             .filter_map(|entry| {
-                let path = inside(folder, entry.get("source")?.as_str()?)?;
+                let path = path_inside(folder, entry.get("source")?.as_str()?)?;
                 Some((
                     entry.get("name").and_then(Value::as_str).map_or_else(|| named(&path), str::to_owned),
                     path,
@@ -148,11 +148,11 @@ pub fn starts_code(root: &Path, path: &Path) -> bool {
 
 /// Whether a path is a plugin's manifest.
 pub fn is_manifest(root: &Path, path: &Path) -> bool {
-    path == root.join(MANIFEST)
+    path == root.join(MANIFEST_FILE)
 }
 
 /// The keys of a manifest that say what a plugin is, and start nothing.
-const HARMLESS: [&str; 11] = [
+const HARMLESS_KEYS: [&str; 11] = [
     "name",
     "version",
     "description",
@@ -167,25 +167,25 @@ const HARMLESS: [&str; 11] = [
 ];
 
 /// A manifest without whatever starts code, and with nothing that is not known to be harmless.
-pub fn without_code(manifest: &str) -> Option<String> {
+pub fn remove_code_keys(manifest: &str) -> Option<String> {
     let mut manifest: Map<String, Value> = serde_json::from_str(manifest).ok()?;
-    manifest.retain(|key, _| HARMLESS.contains(&key.as_str()));
+    manifest.retain(|key, _| HARMLESS_KEYS.contains(&key.as_str()));
     Some(Value::Object(manifest).to_string())
 }
 
 fn read_object(file: &Path) -> Result<Map<String, Value>, String> {
-    let bytes = read_bounded(file, LARGEST)?;
+    let bytes = read_bounded(file, MAX_FILE_SIZE)?;
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }
 
 /// A path that a manifest names, if it lies in the plugin.
-fn inside(root: &Path, path: &str) -> Option<PathBuf> {
-    let path = tidy(&root.join(path));
-    lies_in(root, &path).then_some(path)
+fn path_inside(root: &Path, path: &str) -> Option<PathBuf> {
+    let path = normalise_path(&root.join(path));
+    is_inside(root, &path).then_some(path)
 }
 
 /// Whether a path lies in a folder, links followed: a copy has nothing of what links lead out to.
-fn lies_in(root: &Path, path: &Path) -> bool {
+fn is_inside(root: &Path, path: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     real(path).zip(real(root)).is_some_and(|(path, root)| path.starts_with(root))
 }
@@ -193,16 +193,16 @@ fn lies_in(root: &Path, path: &Path) -> bool {
 /// What a key of a manifest names: one path or several.
 fn named_paths(root: &Path, said: &Value) -> Vec<PathBuf> {
     let texts = match said {
-        Value::Array(items) => items.iter().take(MOST).filter_map(Value::as_str).collect(),
+        Value::Array(items) => items.iter().take(MAX_ENTRIES).filter_map(Value::as_str).collect(),
         other => other.as_str().into_iter().collect::<Vec<_>>(),
     };
-    texts.into_iter().filter_map(|text| inside(root, text)).collect()
+    texts.into_iter().filter_map(|text| path_inside(root, text)).collect()
 }
 
 fn subfolders(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<PathBuf> =
-        entries.flatten().take(MOST).map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+        entries.flatten().take(MAX_ENTRIES).map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
     found.sort();
     found
 }
@@ -210,21 +210,21 @@ fn subfolders(folder: &Path) -> Vec<PathBuf> {
 /// As Claude Code finds them: those in `skills`, or the one that this folder itself is; those where the
 /// manifest says; and where there is neither, the one that the plugin itself is. A folder that is itself a
 /// skill is listed by the name in its frontmatter, one among others by its own.
-fn skills(root: &Path, manifest: &Map<String, Value>) -> Vec<PluginSkill> {
+fn find_skills(root: &Path, manifest: &Map<String, Value>) -> Vec<PluginSkill> {
     let is_skill = |folder: &Path| folder.join(SKILL_FILE).is_file();
     let of_folder = |folder: &Path| -> Vec<PluginSkill> {
         if is_skill(folder) {
             let listed = Skill::read(folder).map_or_else(
-                |_| super::place_name(&folder.join(SKILL_FILE), super::Form::Folder),
+                |_| super::name_from_path(&folder.join(SKILL_FILE), super::SkillForm::Folder),
                 |skill| skill.name,
             );
-            return vec![PluginSkill { folder: folder.to_owned(), listed }];
+            return vec![PluginSkill { folder: folder.to_owned(), listed_name: listed }];
         }
         let children = subfolders(folder).into_iter().filter(|child| is_skill(child));
         let child = |folder: PathBuf| {
             let listed =
                 folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-            PluginSkill { folder, listed }
+            PluginSkill { folder, listed_name: listed }
         };
         children.map(child).collect()
     };
@@ -236,28 +236,28 @@ fn skills(root: &Path, manifest: &Map<String, Value>) -> Vec<PluginSkill> {
         found = of_folder(root);
     }
     let mut known = std::collections::BTreeSet::new();
-    found.retain(|skill| lies_in(root, &skill.folder) && known.insert(skill.folder.clone()));
+    found.retain(|skill| is_inside(root, &skill.folder) && known.insert(skill.folder.clone()));
     found
 }
 
 /// How many Markdown files a plugin has of a kind: where its manifest says, else in the usual folder.
-fn markdown_parts(root: &Path, said: Option<&Value>, usual: &str) -> usize {
+fn count_markdown_parts(root: &Path, said: Option<&Value>, usual: &str) -> usize {
     match said {
         Some(Value::Object(named)) => named.len(),
-        Some(said) => named_paths(root, said).iter().map(|path| markdown_files(path)).sum(),
-        None => markdown_files(&root.join(usual)),
+        Some(said) => named_paths(root, said).iter().map(|path| count_markdown_files(path)).sum(),
+        None => count_markdown_files(&root.join(usual)),
     }
 }
 
-fn markdown_files(path: &Path) -> usize {
-    let walk = ignore::WalkBuilder::new(path).standard_filters(false).max_depth(Some(DEEPEST)).build();
+fn count_markdown_files(path: &Path) -> usize {
+    let walk = ignore::WalkBuilder::new(path).standard_filters(false).max_depth(Some(MAX_DEPTH)).build();
     let is_markdown =
         |entry: &ignore::DirEntry| entry.path().extension().is_some_and(|ending| ending == "md");
-    walk.flatten().take(MOST).filter(is_markdown).count()
+    walk.flatten().take(MAX_ENTRIES).filter(is_markdown).count()
 }
 
 /// How many hooks a plugin has: those of its hooks file, and those that its manifest names or holds.
-fn hooks(root: &Path, said: Option<&Value>) -> usize {
+fn count_plugin_hooks(root: &Path, said: Option<&Value>) -> usize {
     let usual = root.join("hooks/hooks.json");
     let files = said.into_iter().flat_map(|said| named_paths(root, said)).filter(|path| *path != usual);
     let of_file = |path: PathBuf| read_object(&path).map_or(0, |file| count_hooks(&Value::Object(file)));
@@ -276,7 +276,7 @@ fn count_hooks(said: &Value) -> usize {
 }
 
 /// How the MCP servers of a plugin are started: those of its `.mcp.json`, and those that its manifest names or holds.
-fn servers(root: &Path, said: Option<&Value>) -> Map<String, Value> {
+fn count_servers(root: &Path, said: Option<&Value>) -> Map<String, Value> {
     let of_file = |path: &Path| {
         let mut file = read_object(path).unwrap_or_default();
         match file.get_mut("mcpServers").and_then(Value::as_object_mut) {
@@ -336,17 +336,17 @@ mod tests {
             (&[("skills/deep/er/SKILL.md", A), ("skills/flat/SKILL.md", A)], &["p:flat"]),
             (
                 &[
-                    (MANIFEST, r#"{"name": "six", "skills": ["./a", "./b/theta"]}"#),
+                    (MANIFEST_FILE, r#"{"name": "six", "skills": ["./a", "./b/theta"]}"#),
                     ("SKILL.md", A),
                     ("a/iota/SKILL.md", A),
                     ("b/theta/SKILL.md", A),
                 ],
                 &["six:iota", "six:alpha"],
             ),
-            (&[(MANIFEST, r#"{"name": "p9", "skills": ["./"]}"#), ("SKILL.md", A)], &["p9:alpha"]),
+            (&[(MANIFEST_FILE, r#"{"name": "p9", "skills": ["./"]}"#), ("SKILL.md", A)], &["p9:alpha"]),
             (
                 &[
-                    (MANIFEST, r#"{"skills": "../out"}"#),
+                    (MANIFEST_FILE, r#"{"skills": "../out"}"#),
                     ("skills/one/SKILL.md", A),
                     ("../out/x/SKILL.md", A),
                 ],
@@ -359,7 +359,7 @@ mod tests {
             write(&root, files);
             let plugin = Plugin::read(&root).expect("a plugin");
             let listed: Vec<String> =
-                plugin.skills.iter().map(|skill| format!("{}:{}", plugin.name, skill.listed)).collect();
+                plugin.skills.iter().map(|skill| format!("{}:{}", plugin.name, skill.listed_name)).collect();
             assert_eq!(listed, expected, "{files:?}");
         }
     }
@@ -380,14 +380,17 @@ mod tests {
                     r#"{"hooks": {"Stop": [{"hooks": [{}, {}]}], "PreToolUse": [{"hooks": [{}]}]}}"#,
                 ),
                 (".mcp.json", r#"{"mcpServers": {"s": {}}}"#),
-                (MANIFEST, r#"{"name": "p", "hooks": {"Stop": [{"hooks": [{}]}]}, "mcpServers": {"t": {}}}"#),
+                (
+                    MANIFEST_FILE,
+                    r#"{"name": "p", "hooks": {"Stop": [{"hooks": [{}]}]}, "mcpServers": {"t": {}}}"#,
+                ),
             ],
         );
         let plugin = Plugin::read(root).expect("a plugin");
         assert_eq!((plugin.commands, plugin.agents, plugin.hooks, plugin.servers.len()), (2, 1, 4, 2));
-        let kept = without_code(&std::fs::read_to_string(root.join(MANIFEST)).expect("a text"));
+        let kept = remove_code_keys(&std::fs::read_to_string(root.join(MANIFEST_FILE)).expect("a text"));
         assert_eq!(kept.as_deref(), Some(r#"{"name":"p"}"#));
-        write(root, &[(MANIFEST, "{broken")]);
+        write(root, &[(MANIFEST_FILE, "{broken")]);
         assert!(matches!(Plugin::read(root), Err(PluginError::Manifest(..))));
         assert!(matches!(Plugin::read(&root.join("commands/sub")), Err(PluginError::Missing(_))));
     }
@@ -400,7 +403,7 @@ mod tests {
         assert_eq!(plugins_in(&root.join("plugins")), [("p".to_owned(), root.join("plugins/p"))]);
         let listed = r#"{"plugins": [{"name": "pp", "source": "./plugins/p"}, {"name": "far", "source": {"source": "github"}},
             {"name": "out", "source": "../.."}, {"name": "gone", "source": "./gone"}]}"#;
-        write(root, &[(MARKETPLACE, listed)]);
+        write(root, &[(MARKETPLACE_FILE, listed)]);
         assert_eq!(plugins_in(root), [("pp".to_owned(), root.join("plugins/p"))]);
     }
 }

@@ -5,15 +5,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::files;
+use super::atomic_files;
 use practicum_core::model::RelPath;
 
 /// The versions of a skill, in the shape that writing-skills documents. Keys that others added are kept.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "The versions of a skill (history.json)")]
-pub struct History {
+pub struct VersionHistory {
     /// The versions, the oldest first.
-    pub versions: Vec<Version>,
+    pub versions: Vec<SkillVersion>,
     /// The number of the version that is worked on, which is its place in `versions`, from 0.
     pub current_version: u32,
     /// Keys that this program does not know.
@@ -24,7 +24,7 @@ pub struct History {
 
 /// One version of a skill.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Version {
+pub struct SkillVersion {
     /// The version's number, from 0.
     pub version: u32,
     /// When it was taken, ISO 8601 in UTC.
@@ -46,22 +46,22 @@ pub struct Version {
     pub unknown: Map<String, Value>,
 }
 
-impl Version {
+impl SkillVersion {
     /// Where the files of a version are kept, unless a history says otherwise.
-    pub fn usual_path(number: u32) -> Option<RelPath> {
+    pub fn default_path(number: u32) -> Option<RelPath> {
         RelPath::new(&format!("v{number}/skill"))
     }
 }
 
-pub const FILE: &str = "history.json";
+pub const HISTORY_FILE: &str = "history.json";
 
 /// The description of a version that was graded and kept before anyone said what it is.
-pub const GRADED: &str = "graded";
+pub const GRADED_DESCRIPTION: &str = "graded";
 
-impl History {
+impl VersionHistory {
     /// What the workspace says; nothing if there is none yet.
     pub fn read(workspace: &Path) -> Result<Self, String> {
-        let path = workspace.join(FILE);
+        let path = workspace.join(HISTORY_FILE);
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
@@ -95,10 +95,10 @@ impl History {
     }
 
     pub fn write(&self, workspace: &Path) -> std::io::Result<()> {
-        files::write_json(&workspace.join(FILE), self)
+        atomic_files::write_json(&workspace.join(HISTORY_FILE), self)
     }
 
-    pub fn version(&self, number: u32) -> Option<&Version> {
+    pub fn version(&self, number: u32) -> Option<&SkillVersion> {
         self.versions.iter().find(|version| version.version == number)
     }
 

@@ -4,20 +4,20 @@
 //! and the history that lists them. Never: runs anything; takes away a version's files; gives one number to
 //! two versions.
 
-mod contents;
+pub mod atomic_files;
 pub mod diff;
-pub mod files;
-mod graded;
+mod grading_history;
 mod history;
-mod kept;
-mod score;
+mod skill_contents;
 mod skill_creator;
+mod skill_versions;
 mod swap;
-mod workspace;
+mod version_score;
+mod versions_folder;
 
-pub use contents::{Contents, ContentsError, difference};
-pub use graded::{GradedSkill, Ledger};
-pub use history::{History, Version};
-pub use kept::{Listed, ListedVersion, Restored, Taken, Versions};
-pub use score::Score;
-pub use workspace::{VersionsError, Workspace};
+pub use grading_history::{GradedSkill, GradingHistory};
+pub use history::{SkillVersion, VersionHistory};
+pub use skill_contents::{SkillContents, SkillContentsError, diff_versions};
+pub use skill_versions::{ListedVersion, RestoreResult, SkillVersions, SnapshotResult, VersionListing};
+pub use version_score::VersionScore;
+pub use versions_folder::{VersionsError, VersionsFolder};

@@ -2,13 +2,13 @@ use std::cmp::Ordering;
 
 use serde_json::{Value, json};
 
-use super::kept::{Listed, ListedVersion};
-use super::score::Score;
+use super::skill_versions::{ListedVersion, VersionListing};
+use super::version_score::VersionScore;
 
 /// The versions of a skill in the shape that skill-creator documents for its `history.json`. A version that was
 /// not examined has no pass rate, and one that could not be compared with an earlier one no result.
-pub fn history(of: &Listed) -> Value {
-    let mut best: Option<(u32, &Score)> = None;
+pub fn history_document(of: &VersionListing) -> Value {
+    let mut best: Option<(u32, &VersionScore)> = None;
     let mut previous = None;
     let mut iterations = Vec::new();
     for ListedVersion { version, score } in &of.versions {
@@ -16,7 +16,7 @@ pub fn history(of: &Listed) -> Value {
         let result = match (previous, score, best) {
             (None, ..) => Some("baseline"),
             (_, None, _) | (_, _, None) => None,
-            (_, Some(score), Some((_, known))) => Some(match score.rank(known) {
+            (_, Some(score), Some((_, known))) => Some(match score.compare_rank(known) {
                 _ if score.rejected.is_some() => "lost",
                 Ordering::Greater => "won",
                 Ordering::Equal => "tie",
@@ -24,8 +24,8 @@ pub fn history(of: &Listed) -> Value {
             }),
         };
         iterations.push(json!({
-            "version": name(number),
-            "parent": best.map(|(number, _)| number).or(previous).map(name),
+            "version": version_name(number),
+            "parent": best.map(|(number, _)| number).or(previous).map(version_name),
             "expectation_pass_rate": score.and_then(|score| score.expectation_pass_rate),
             "grading_result": result,
             "is_current_best": of.best == Some(number),
@@ -38,11 +38,11 @@ pub fn history(of: &Listed) -> Value {
     json!({
         "started_at": of.versions.first().map(|first| &first.version.timestamp),
         "skill_name": of.skill.file_name().map(|name| name.to_string_lossy()),
-        "current_best": of.best.map(name),
+        "current_best": of.best.map(version_name),
         "iterations": iterations,
     })
 }
 
-fn name(number: u32) -> String {
+fn version_name(number: u32) -> String {
     format!("v{number}")
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 /// Puts the folder `new` where `old` is. Nobody ever sees neither; afterwards `new` holds what was old.
-pub fn exchange(new: &Path, old: &Path) -> std::io::Result<()> {
+pub fn swap_folders(new: &Path, old: &Path) -> std::io::Result<()> {
     match renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE) {
         Ok(()) => Ok(()),
         // Not every file system can; then there is a moment in between.
@@ -24,7 +24,7 @@ pub fn exchange(new: &Path, old: &Path) -> std::io::Result<()> {
 
 /// The same files under another path: not copies, so that nothing is lost whichever goes. Links are
 /// made again, as they are.
-pub fn share(from: &Path, to: &Path) -> std::io::Result<()> {
+pub fn hard_link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
     if let Some(folder) = to.parent() {
         std::fs::create_dir_all(folder)?;
     }
@@ -38,7 +38,7 @@ pub fn share(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;
-        share(&entry.path(), &to.join(entry.file_name()))?;
+        hard_link_tree(&entry.path(), &to.join(entry.file_name()))?;
     }
     std::fs::set_permissions(to, metadata.permissions())
 }

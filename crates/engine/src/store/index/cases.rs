@@ -7,7 +7,7 @@ use super::{Index, IndexError};
 
 /// What trials were run under, in the order in which it is compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Column {
+pub struct ConditionColumn {
     pub agent: String,
     pub model: Option<String>,
     pub mode: String,
@@ -30,7 +30,7 @@ pub struct CaseRow {
 /// The trials of a case under one condition, by their verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CaseCell {
-    pub column: Column,
+    pub column: ConditionColumn,
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
@@ -38,8 +38,8 @@ pub struct CaseCell {
     pub passes: Option<bool>,
 }
 
-fn column(row: &Row<'_>, from: usize) -> rusqlite::Result<Column> {
-    Ok(Column {
+fn column(row: &Row<'_>, from: usize) -> rusqlite::Result<ConditionColumn> {
+    Ok(ConditionColumn {
         agent: row.get(from)?,
         model: row.get(from + 1)?,
         arm: row.get(from + 2)?,
@@ -54,17 +54,18 @@ fn cell(row: &Row<'_>, from: usize) -> rusqlite::Result<CaseCell> {
     Ok(CaseCell { column: column(row, from)?, passed, failed, not_scored, passes: None })
 }
 
-const CELL: &str = "t.agent, t.model, t.arm, t.mode, count(*), count(t.verdict), ifnull(sum(t.verdict), 0)";
+const CELL_COLUMNS: &str =
+    "t.agent, t.model, t.arm, t.mode, count(*), count(t.verdict), ifnull(sum(t.verdict), 0)";
 
 /// What joins trials with how their case was decided.
-const SAME_CELL: &str = "ON d.run = t.run AND d.suite = t.suite AND d.case_id = t.case_id
+const CELL_JOIN: &str = "ON d.run = t.run AND d.suite = t.suite AND d.case_id = t.case_id
     AND d.agent = t.agent AND d.model IS t.model AND d.arm = t.arm AND d.mode = t.mode";
 
 impl Index {
     /// The suites of a run against all that their trials were run under.
     pub fn suite_cells_of(&self, run: &str) -> Result<Vec<SuiteRow>, IndexError> {
         let sql = format!(
-            "SELECT suite, {CELL} FROM trials t WHERE run = (SELECT n FROM runs WHERE id = ?1)
+            "SELECT suite, {CELL_COLUMNS} FROM trials t WHERE run = (SELECT n FROM runs WHERE id = ?1)
              GROUP BY suite, agent, model, arm, mode ORDER BY suite, agent, model, mode, arm"
         );
         let mut query = self.db.prepare_cached(&sql)?;
@@ -98,13 +99,13 @@ impl Index {
                      ?2, ifnull((SELECT place FROM cases WHERE run = (SELECT n FROM r) AND suite = ?2 AND case_id = ?3), 0)))
                  AND EXISTS (
                      SELECT 1 FROM trials t
-                     LEFT JOIN decided d {SAME_CELL}
+                     LEFT JOIN decided d {CELL_JOIN}
                      WHERE t.run = cases.run AND t.suite = cases.suite AND t.case_id = cases.case_id
                      AND (NOT ?5 OR ifnull(d.passes, t.verdict) IS NOT 1))
                  ORDER BY suite, place LIMIT ?6)
-             SELECT t.suite, t.case_id, max(d.passes), {CELL} FROM page
+             SELECT t.suite, t.case_id, max(d.passes), {CELL_COLUMNS} FROM page
              JOIN trials t ON t.run = (SELECT n FROM r) AND t.suite = page.suite AND t.case_id = page.case_id
-             LEFT JOIN decided d {SAME_CELL}
+             LEFT JOIN decided d {CELL_JOIN}
              GROUP BY t.suite, page.place, t.case_id, t.agent, t.model, t.arm, t.mode
              ORDER BY t.suite, page.place, t.agent, t.model, t.mode, t.arm"
         );

@@ -5,13 +5,13 @@
 
 mod cases;
 mod checks;
-mod follow;
-mod layout;
-mod measures;
+mod database;
+mod log_import;
+mod metrics;
+mod past_trials;
 mod runs;
-mod said;
+mod searchable_text;
 mod sink;
-mod spent;
 #[cfg(test)]
 mod tests;
 mod trials;
@@ -22,14 +22,14 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-pub use cases::{CaseCell, CaseRow, Column, SuiteRow};
+pub use cases::{CaseCell, CaseRow, ConditionColumn, SuiteRow};
 pub use checks::{CheckCounts, CheckRow};
-use layout::Unusable;
-pub use measures::{Metric, Point, Scope};
+use database::IndexOpenError;
+pub use metrics::{Metric, MetricPoint, MetricScope};
+pub use past_trials::PastTrialCosts;
 pub use runs::RunRow;
 pub use sink::IndexSink;
-pub use spent::Spent;
-pub use trials::{Choices, Order, TrialFilter, TrialRow};
+pub use trials::{TrialFilter, TrialFilterValues, TrialOrder, TrialRow};
 
 /// An open index.
 pub struct Index {
@@ -49,23 +49,23 @@ pub enum IndexError {
 
 impl IndexError {
     fn is_busy(&self) -> bool {
-        matches!(self, IndexError::Database(error) if layout::is_busy(error))
+        matches!(self, IndexError::Database(error) if database::is_busy(error))
     }
 
     fn is_damage(&self) -> bool {
-        matches!(self, IndexError::Database(error) if layout::is_damage(error))
+        matches!(self, IndexError::Database(error) if database::is_damage(error))
     }
 }
 
 /// How long to wait for others who write.
-const PATIENCE: Duration = Duration::from_secs(1);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Fewer runs are indexed before anyone wonders.
-const MANY: usize = 20;
+const MANY_RUNS: usize = 20;
 
 /// What a rebuilding found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct IndexCounts {
     pub runs: usize,
     pub trials: u64,
 }
@@ -73,15 +73,15 @@ pub struct Found {
 impl Index {
     /// The index of a project, up to date with its run directories. Where the file cannot be used,
     /// one in memory stands in for it.
-    pub fn of(project: &Path) -> Result<Self, IndexError> {
+    pub fn open_updated(project: &Path) -> Result<Self, IndexError> {
         let mut index = Self::open(project)?;
-        match index.catch_up() {
+        match index.update() {
             Ok(_) => {}
             Err(error) if error.is_damage() => {
-                layout::remove(&file(project));
+                database::remove(&index_path(project));
                 index = Self::open(project)?;
                 index.notice = Some("the index was damaged and has been made anew".to_owned());
-                index.catch_up()?;
+                index.update()?;
             }
             Err(error) if error.is_busy() => {
                 index.notice = Some("the index is being written; what is new may be missing".to_owned());
@@ -92,45 +92,45 @@ impl Index {
     }
 
     /// Whether there are so many runs and no index that the first answer takes a while.
-    pub fn is_to_be_made(project: &Path) -> bool {
+    pub fn needs_first_build(project: &Path) -> bool {
         let many =
-            || std::fs::read_dir(project.join(".practicum/runs")).is_ok_and(|runs| runs.count() > MANY);
-        !file(project).exists() && many()
+            || std::fs::read_dir(project.join(".practicum/runs")).is_ok_and(|runs| runs.count() > MANY_RUNS);
+        !index_path(project).exists() && many()
     }
 
     /// Makes the index anew from the run directories.
-    pub fn rebuild(project: &Path) -> Result<Found, IndexError> {
+    pub fn rebuild(project: &Path) -> Result<IndexCounts, IndexError> {
         let mut index = match Self::open(project)? {
             index if index.db.path().is_some_and(|path| !path.is_empty()) => index,
             _ => {
-                layout::remove(&file(project));
+                database::remove(&index_path(project));
                 Self::open(project)?
             }
         };
-        if let Err(error) = layout::make_anew(&mut index.db).map_err(IndexError::from) {
+        if let Err(error) = database::recreate_tables(&mut index.db).map_err(IndexError::from) {
             if !error.is_damage() {
                 return Err(error);
             }
-            layout::remove(&file(project));
+            database::remove(&index_path(project));
             index = Self::open(project)?;
         }
-        index.catch_up()
+        index.update()
     }
 
     fn open(project: &Path) -> Result<Self, IndexError> {
         let runs = project.join(".practicum/runs");
         let in_memory = |notice: Option<String>| {
-            let db = layout::in_memory()?;
+            let db = database::in_memory()?;
             Ok(Self { db, runs: runs.clone(), notice })
         };
         if !runs.is_dir() {
             return in_memory(None);
         }
-        match layout::open(&file(project), PATIENCE) {
+        match database::open(&index_path(project), BUSY_TIMEOUT) {
             Ok(db) => Ok(Self { db, runs, notice: None }),
-            Err(Unusable::Damaged) => {
-                layout::remove(&file(project));
-                match layout::open(&file(project), PATIENCE) {
+            Err(IndexOpenError::Damaged) => {
+                database::remove(&index_path(project));
+                match database::open(&index_path(project), BUSY_TIMEOUT) {
                     Ok(db) => {
                         let notice = Some("the index was damaged and has been made anew".to_owned());
                         Ok(Self { db, runs, notice })
@@ -149,9 +149,9 @@ impl Index {
 
     /// Takes over what is new in the run directories and forgets what is gone. Costs one look at
     /// each directory where nothing is new.
-    pub fn catch_up(&mut self) -> Result<Found, IndexError> {
-        let mut known = self.known()?;
-        let mut found = Found::default();
+    pub fn update(&mut self) -> Result<IndexCounts, IndexError> {
+        let mut known = self.known_runs()?;
+        let mut found = IndexCounts::default();
         let mut folders: Vec<String> = std::fs::read_dir(&self.runs)
             .into_iter()
             .flatten()
@@ -166,24 +166,24 @@ impl Index {
                 (Some(bytes), log) if bytes == log.unwrap_or(0) => {}
                 // A folder without either is not a run.
                 (None, None) if !run.join("run.json").is_file() => continue,
-                _ => found.trials += follow::follow(&mut self.db, &run, &id)?,
+                _ => found.trials += log_import::import_log(&mut self.db, &run, &id)?,
             }
             found.runs += 1;
         }
         for gone in known.into_keys() {
-            follow::forget(&mut self.db, &gone)?;
+            log_import::remove_run(&mut self.db, &gone)?;
         }
         Ok(found)
     }
 
     /// The runs that are known, and how much of their logs.
-    fn known(&self) -> Result<HashMap<String, u64>, IndexError> {
+    fn known_runs(&self) -> Result<HashMap<String, u64>, IndexError> {
         let mut query = self.db.prepare("SELECT id, log_bytes FROM runs")?;
         let rows = query.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }
 
-fn file(project: &Path) -> PathBuf {
+fn index_path(project: &Path) -> PathBuf {
     project.join(".practicum/index.db")
 }

@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
 use super::{Index, IndexError};
-use practicum_core::model::{Standing, Totals};
+use practicum_core::model::{RunStatus, TrialTotals};
 
 /// A run in the list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,7 +33,7 @@ pub struct RunRow {
     pub not_scored: u64,
     /// The same of the trials that have to pass: without those that are only compared with, unless there
     /// are no others.
-    pub examined: Totals,
+    pub examined: TrialTotals,
     /// `None` where any part of it is not known.
     pub cost_usd: Option<f64>,
     pub seconds: Option<f64>,
@@ -45,13 +45,13 @@ impl RunRow {
     }
 
     /// What it came to; `None` while it has not come to its end.
-    pub fn standing(&self) -> Option<Standing> {
-        self.exit.map(|exit| Standing::of(exit, self.ungated))
+    pub fn status(&self) -> Option<RunStatus> {
+        self.exit.map(|exit| RunStatus::from_exit(exit, self.ungated))
     }
 
-    pub fn totals(&self) -> Totals {
+    pub fn totals(&self) -> TrialTotals {
         let Self { passed, failed, not_scored, .. } = *self;
-        Totals { trials: self.trials(), passed, failed, not_scored, ..Totals::default() }
+        TrialTotals { trials: self.trials(), passed, failed, not_scored, ..TrialTotals::default() }
     }
 }
 
@@ -70,10 +70,10 @@ const COLUMNS: &str = "
 
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let count = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
-    let totals = |from: usize| -> rusqlite::Result<Totals> {
+    let totals = |from: usize| -> rusqlite::Result<TrialTotals> {
         let (trials, passed, failed) = (count(from)?, count(from + 1)?, count(from + 2)?);
         let not_scored = trials.saturating_sub(passed + failed);
-        Ok(Totals { trials, passed, failed, not_scored, ..Totals::default() })
+        Ok(TrialTotals { trials, passed, failed, not_scored, ..TrialTotals::default() })
     };
     let (all, examined) = (totals(8)?, totals(11)?);
     Ok(RunRow {

@@ -3,9 +3,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::{file, follow, layout};
+use super::{database, index_path, log_import};
 use crate::store::RunDir;
-use practicum_core::event::{RunEvent, Sink};
+use practicum_core::event::{EventSink, RunEvent};
 
 /// Keeps the index up with a run. It reads what the log has, so it must hear after the log; what it
 /// leaves out because others are writing, the next reader of the index takes over.
@@ -13,46 +13,46 @@ pub struct IndexSink {
     file: PathBuf,
     run: RunDir,
     db: Option<Connection>,
-    last: Instant,
+    last_update: Instant,
 }
 
 /// A run of short trials shall not wait for the index after each.
-const PAUSE: Duration = Duration::from_millis(250);
+const UPDATE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A run never waits long for others.
-const PATIENCE: Duration = Duration::from_millis(50);
+const BUSY_TIMEOUT: Duration = Duration::from_millis(50);
 
 impl IndexSink {
     pub fn new(project: &Path, run: &RunDir) -> Self {
-        Self { file: file(project), run: run.clone(), db: None, last: Instant::now() }
+        Self { file: index_path(project), run: run.clone(), db: None, last_update: Instant::now() }
     }
 
-    fn follow(&mut self) -> std::io::Result<()> {
-        self.last = Instant::now();
+    fn update_index(&mut self) -> std::io::Result<()> {
+        self.last_update = Instant::now();
         let db = match &mut self.db {
             Some(db) => db,
-            None => match layout::open(&self.file, PATIENCE) {
+            None => match database::open(&self.file, BUSY_TIMEOUT) {
                 Ok(db) => self.db.insert(db),
                 Err(error) if error.is_busy() => return Ok(()),
                 Err(error) => return Err(std::io::Error::other(error)),
             },
         };
-        match follow::follow(db, self.run.path(), self.run.id()) {
+        match log_import::import_log(db, self.run.path(), self.run.id()) {
             Err(error) if !error.is_busy() => Err(std::io::Error::other(error)),
             Ok(_) | Err(_) => Ok(()),
         }
     }
 }
 
-impl Sink for IndexSink {
+impl EventSink for IndexSink {
     fn name(&self) -> &'static str {
         "the index"
     }
 
-    fn hear(&mut self, event: &RunEvent) -> std::io::Result<()> {
+    fn receive(&mut self, event: &RunEvent) -> std::io::Result<()> {
         match event {
-            RunEvent::TrialFinished { .. } if self.last.elapsed() < PAUSE => Ok(()),
-            RunEvent::TrialFinished { .. } | RunEvent::RunFinished { .. } => self.follow(),
+            RunEvent::TrialFinished { .. } if self.last_update.elapsed() < UPDATE_INTERVAL => Ok(()),
+            RunEvent::TrialFinished { .. } | RunEvent::RunFinished { .. } => self.update_index(),
             RunEvent::RunStarted { .. }
             | RunEvent::ProbeFinished { .. }
             | RunEvent::TrialStarted { .. }

@@ -6,11 +6,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::store::RunDir;
-use practicum_core::aggregate::{FireRule, Outcome, SuiteGate, Tally};
-use practicum_core::event::{RunEvent, Sink};
+use practicum_core::aggregate::{ActivationRateRule, RunCompletion, RunTally, SuiteGate};
+use practicum_core::event::{EventSink, RunEvent};
 use practicum_core::model::testing::{self, record};
 use practicum_core::model::{
-    Arm, CheckResult, Ended, Expect, Gate, GateName, Ratio, Scale, TrialId, TrialRecord, Verdict, Why,
+    ActivationExpectation, AgentEnding, Arm, CheckResult, Gate, GateName, NotScoredReason, Ratio, ScoreScale,
+    TrialId, TrialRecord, Verdict,
 };
 
 struct Store {
@@ -39,9 +40,9 @@ impl Store {
             self.log(&run, &[RunEvent::TrialFinished { record: Box::new(record.clone()) }]);
         }
         if finished {
-            let mut tally = Tally::default();
+            let mut tally = RunTally::default();
             records.iter().for_each(|record| tally.add(record));
-            let summary = Box::new(tally.summary(id, &[], 1.0, Outcome::Completed));
+            let summary = Box::new(tally.summary(id, &[], 1.0, RunCompletion::Completed));
             self.log(&run, &[RunEvent::RunFinished { summary }]);
         }
         run
@@ -56,11 +57,11 @@ impl Store {
     }
 
     fn index(&self) -> Index {
-        Index::of(self.project()).expect("an index")
+        Index::open_updated(self.project()).expect("an index")
     }
 
     fn file(&self) -> PathBuf {
-        file(self.project())
+        index_path(self.project())
     }
 }
 
@@ -73,7 +74,8 @@ fn append(run: &RunDir, text: &str) {
 /// Everything the index tells, without the places it gave.
 fn all(index: &Index) -> (Vec<RunRow>, Vec<TrialRow>, Vec<CheckCounts>) {
     let runs = index.runs(None, usize::MAX).expect("runs");
-    let mut trials = index.trials(&TrialFilter::default(), Order::Newest, None, usize::MAX).expect("trials");
+    let mut trials =
+        index.trials(&TrialFilter::default(), TrialOrder::Newest, None, usize::MAX).expect("trials");
     trials.iter_mut().for_each(|trial| trial.n = 0);
     trials.sort_by(|a, b| (&a.run, &a.id).cmp(&(&b.run, &b.id)));
     (runs, trials, index.check_counts(None, usize::MAX).expect("checks"))
@@ -92,7 +94,7 @@ fn an_index_that_followed_and_one_made_anew_tell_the_same() {
     let followed = all(&store.index());
     assert_eq!((followed.0[1].exit, followed.0[1].passed, followed.0[1].failed), (None, 1, 1));
     let found = Index::rebuild(store.project()).expect("rebuilt");
-    assert_eq!(found, Found { runs: 2, trials: 5 });
+    assert_eq!(found, IndexCounts { runs: 2, trials: 5 });
     assert_eq!(all(&store.index()), followed);
     std::fs::remove_file(store.file()).expect("removed");
     assert_eq!(all(&store.index()), followed);
@@ -148,8 +150,8 @@ fn an_index_that_is_damaged_newer_or_out_of_reach_never_hides_a_run() {
         (
             "torn",
             &|store| {
-                layout::remove(&store.file());
-                let db = layout::open(&store.file(), PATIENCE).expect("open");
+                database::remove(&store.file());
+                let db = database::open(&store.file(), BUSY_TIMEOUT).expect("open");
                 db.execute_batch("PRAGMA journal_mode = delete;").expect("set");
                 drop(db);
                 let mut bytes = std::fs::read(store.file()).expect("bytes");
@@ -162,7 +164,7 @@ fn an_index_that_is_damaged_newer_or_out_of_reach_never_hides_a_run() {
         (
             "a folder",
             &|store| {
-                layout::remove(&store.file());
+                database::remove(&store.file());
                 std::fs::create_dir(store.file()).expect("created");
             },
             Some("without it"),
@@ -175,8 +177,8 @@ fn an_index_that_is_damaged_newer_or_out_of_reach_never_hides_a_run() {
         spoil(&store);
         // A run only loses its listener.
         let mut sink = IndexSink::new(store.project(), &run);
-        let summary = Box::new(Tally::default().summary("1", &[], 1.0, Outcome::Completed));
-        let _ = sink.hear(&RunEvent::RunFinished { summary });
+        let summary = Box::new(RunTally::default().summary("1", &[], 1.0, RunCompletion::Completed));
+        let _ = sink.receive(&RunEvent::RunFinished { summary });
         let index = store.index();
         assert_eq!(index.runs(None, 9).expect("runs").len(), 1, "{name}");
         match notice {
@@ -195,18 +197,18 @@ fn while_another_writes_a_run_goes_on_and_readers_read() {
     let store = Store::new();
     let run = store.run("1", &[record("a", 1, Verdict::Pass)], true);
     drop(store.index());
-    let writer = layout::open(&store.file(), PATIENCE).expect("open");
+    let writer = database::open(&store.file(), BUSY_TIMEOUT).expect("open");
     writer.execute_batch("BEGIN IMMEDIATE; UPDATE runs SET planned = 7").expect("locked");
     store.log(&run, &[RunEvent::TrialFinished { record: Box::new(record("b", 1, Verdict::Pass)) }]);
-    let summary = Box::new(Tally::default().summary("1", &[], 1.0, Outcome::Completed));
-    let heard = IndexSink::new(store.project(), &run).hear(&RunEvent::RunFinished { summary });
+    let summary = Box::new(RunTally::default().summary("1", &[], 1.0, RunCompletion::Completed));
+    let heard = IndexSink::new(store.project(), &run).receive(&RunEvent::RunFinished { summary });
     assert!(heard.is_ok(), "{heard:?}");
     let index = store.index();
-    assert_eq!(index.trials(&TrialFilter::default(), Order::Newest, None, 9).expect("trials").len(), 1);
+    assert_eq!(index.trials(&TrialFilter::default(), TrialOrder::Newest, None, 9).expect("trials").len(), 1);
     assert!(index.notice().is_some_and(|notice| notice.contains("being written")), "{:?}", index.notice());
     writer.execute_batch("ROLLBACK").expect("rolled back");
     assert_eq!(
-        store.index().trials(&TrialFilter::default(), Order::Newest, None, 9).expect("trials").len(),
+        store.index().trials(&TrialFilter::default(), TrialOrder::Newest, None, 9).expect("trials").len(),
         2
     );
 }
@@ -220,13 +222,15 @@ fn several_who_follow_at_once_count_nothing_twice() {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                Index::of(store.project()).map(|index| index.notice().map(str::to_owned)).expect("an index")
+                Index::open_updated(store.project())
+                    .map(|index| index.notice().map(str::to_owned))
+                    .expect("an index")
             });
         }
     });
     let index = store.index();
     assert_eq!(
-        index.trials(&TrialFilter::default(), Order::Newest, None, usize::MAX).expect("trials").len(),
+        index.trials(&TrialFilter::default(), TrialOrder::Newest, None, usize::MAX).expect("trials").len(),
         600
     );
 }
@@ -240,7 +244,7 @@ fn pages_together_are_the_whole() {
     store.run("2", &records, true);
     let index = store.index();
     for (order, run) in
-        Order::ALL.into_iter().flat_map(|order| [(order, None), (order, Some("1".to_owned()))])
+        TrialOrder::ALL.into_iter().flat_map(|order| [(order, None), (order, Some("1".to_owned()))])
     {
         let filter = TrialFilter { run, ..TrialFilter::default() };
         let whole = index.trials(&filter, order, None, usize::MAX).expect("trials");
@@ -289,13 +293,13 @@ fn trials_and_cases_stand_in_the_order_of_the_plan_however_they_end() {
     }
     let index = store.index();
     let filter = TrialFilter { run: Some("1".to_owned()), ..TrialFilter::default() };
-    let listed = |order: Order| -> Vec<String> {
+    let listed = |order: TrialOrder| -> Vec<String> {
         let rows = index.trials(&filter, order, None, 99).expect("trials");
         rows.iter().map(|row| format!("{} {}", row.case, row.attempt)).collect()
     };
-    assert_eq!(listed(Order::Case), ["zebra 1", "zebra 2", "ant 1", "ant 2", "10 1", "9 1"]);
-    assert_eq!(listed(Order::Newest), ["zebra 1", "ant 1", "10 1", "9 1", "zebra 2", "ant 2"]);
-    assert_eq!(listed(Order::Slowest), listed(Order::Newest));
+    assert_eq!(listed(TrialOrder::Case), ["zebra 1", "zebra 2", "ant 1", "ant 2", "10 1", "9 1"]);
+    assert_eq!(listed(TrialOrder::Newest), ["zebra 1", "ant 1", "10 1", "9 1", "zebra 2", "ant 2"]);
+    assert_eq!(listed(TrialOrder::Slowest), listed(TrialOrder::Newest));
     let cases = index.cases_of("1", None, false, 99).expect("cases");
     assert_eq!(cases.iter().map(|row| row.case.as_str()).collect::<Vec<_>>(), ["zebra", "ant", "10", "9"]);
 }
@@ -309,8 +313,11 @@ fn what_is_only_compared_with_is_not_among_what_has_to_pass() {
         record.trial = TrialId::new("s", case, &record.condition, 1);
         record
     };
-    let both =
-        [record("a", 1, Verdict::Pass), without("a"), record("b", 1, Verdict::NotScored(Why::NotTrusted))];
+    let both = [
+        record("a", 1, Verdict::Pass),
+        without("a"),
+        record("b", 1, Verdict::NotScored(NotScoredReason::NotTrusted)),
+    ];
     store.run("1", &both, true);
     store.run("2", &both, false);
     store.run("3", &[without("a")], true);
@@ -326,12 +333,12 @@ fn what_is_only_compared_with_is_not_among_what_has_to_pass() {
 #[test]
 fn a_case_that_a_rate_decides_stands_as_the_rate_says() {
     let store = Store::new();
-    let trial = |case: &str, attempt: u32, expect: Expect, fired: bool| {
-        let right = (expect == Expect::Must) == fired;
+    let trial = |case: &str, attempt: u32, expect: ActivationExpectation, fired: bool| {
+        let right = (expect == ActivationExpectation::Must) == fired;
         let verdict = if right { Verdict::Pass } else { Verdict::Fail };
         TrialRecord { expect: Some(expect), fired: Some(fired), ..record(case, attempt, verdict) }
     };
-    let (must, must_not) = (Expect::Must, Expect::MustNot);
+    let (must, must_not) = (ActivationExpectation::Must, ActivationExpectation::MustNot);
     let records = [
         trial("often", 1, must, true),
         trial("often", 2, must, false),
@@ -340,13 +347,13 @@ fn a_case_that_a_rate_decides_stands_as_the_rate_says() {
         record("plain", 1, Verdict::Pass),
     ];
     let run = store.run("1", &records, false);
-    let mut tally = Tally::default();
+    let mut tally = RunTally::default();
     for (case, expect, threshold) in [("often", must, 0.5), ("never", must_not, 0.0)] {
-        let rule = FireRule { expect, threshold: Ratio::new(threshold).expect("a ratio") };
-        tally.expect("s", case, &records[0].condition, Some(rule));
+        let rule = ActivationRateRule { expect, threshold: Ratio::new(threshold).expect("a ratio") };
+        tally.expect_case("s", case, &records[0].condition, Some(rule));
     }
     records.iter().for_each(|record| tally.add(record));
-    let summary = Box::new(tally.summary("1", &[], 1.0, Outcome::Completed));
+    let summary = Box::new(tally.summary("1", &[], 1.0, RunCompletion::Completed));
     store.log(&run, &[RunEvent::RunFinished { summary }]);
     let index = store.index();
     let stand = |troubled: bool| -> Vec<(String, Option<bool>)> {
@@ -364,7 +371,7 @@ fn any_text_can_be_searched_for() {
     let store = Store::new();
     let found = record("a", 1, Verdict::Pass);
     let run = store.run("1", &[], false);
-    let folder = run.open_trial(&found.trial).expect("a folder");
+    let folder = run.create_trial_folder(&found.trial).expect("a folder");
     std::fs::write(folder.join("output.txt"), "The lighthouse's keeper said: \"never\" (twice).")
         .expect("written");
     store.log(&run, &[RunEvent::TrialFinished { record: Box::new(found) }]);
@@ -384,8 +391,9 @@ fn any_text_can_be_searched_for() {
         ("", 1),
     ] {
         let filter = TrialFilter { text: Some(text.to_owned()), ..TrialFilter::default() };
-        let rows =
-            index.trials(&filter, Order::Newest, None, 9).unwrap_or_else(|error| panic!("{text:?}: {error}"));
+        let rows = index
+            .trials(&filter, TrialOrder::Newest, None, 9)
+            .unwrap_or_else(|error| panic!("{text:?}: {error}"));
         assert_eq!(rows.len(), expected, "{text:?}");
     }
 }
@@ -394,15 +402,15 @@ fn verdicts() -> impl Strategy<Value = Verdict> {
     prop_oneof![
         Just(Verdict::Pass),
         Just(Verdict::Fail),
-        Just(Verdict::NotScored(Why::NotTrusted)),
-        Just(Verdict::NotScored(Why::InvalidArm("it could not see the skill".into()))),
+        Just(Verdict::NotScored(NotScoredReason::NotTrusted)),
+        Just(Verdict::NotScored(NotScoredReason::InvalidArm("it could not see the skill".into()))),
     ]
 }
 
 fn check(id: &str, verdict: Verdict, score: f64) -> CheckResult {
     CheckResult {
         score: (!matches!(verdict, Verdict::NotScored(_))).then_some(score),
-        scale: (id == "judged").then_some(Scale::Unit),
+        scale: (id == "judged").then_some(ScoreScale::Unit),
         ..testing::check(id, verdict)
     }
 }
@@ -418,7 +426,7 @@ proptest! {
                 verdicts(),
                 verdicts(),
                 0.0f64..=1.0,
-                prop::option::of(prop_oneof![Just(Expect::Must), Just(Expect::MustNot), Just(Expect::Either)]),
+                prop::option::of(prop_oneof![Just(ActivationExpectation::Must), Just(ActivationExpectation::MustNot), Just(ActivationExpectation::Either)]),
                 prop::option::of(any::<bool>()),
                 any::<bool>(),
                 any::<bool>(),
@@ -433,7 +441,7 @@ proptest! {
             one.checks = vec![check("exact", verdict, 0.0), check("judged", judged, score)];
             (one.expect, one.fired) = (expect, fired);
             one.skills.invoked = named;
-            one.ended = if finished { Ended::Finished } else { Ended::TimedOut };
+            one.ended = if finished { AgentEnding::Finished } else { AgentEnding::TimedOut };
             one.condition.arm = if with { Arm::WithSkill } else { Arm::WithoutSkill };
             records.push(one);
         }
@@ -441,7 +449,7 @@ proptest! {
         prop_assume!(records.is_empty() || records.iter().any(|record| record.condition.arm.has_skill()));
         let store = Store::new();
         store.run("1", &records, true);
-        let mut tally = Tally::default();
+        let mut tally = RunTally::default();
         records.iter().for_each(|record| tally.add(record));
         let pairs = [
             (GateName::PassRate, Metric::PassRate),
@@ -454,10 +462,10 @@ proptest! {
         ];
         let threshold = Ratio::new(0.5).expect("a share");
         let gates = pairs.map(|(name, _)| SuiteGate { suite: "s".into(), gate: Gate { name, threshold } });
-        let summary = tally.summary("1", &gates, 1.0, Outcome::Completed);
+        let summary = tally.summary("1", &gates, 1.0, RunCompletion::Completed);
         let index = store.index();
         for (result, (_, metric)) in summary.gates.iter().zip(pairs) {
-            let points = index.points(metric, &Scope::default(), 9).expect("points");
+            let points = index.metric_points(metric, &MetricScope::default(), 9).expect("points");
             let value = points.first().and_then(|point| point.value);
             match (value, result.value) {
                 (Some(ours), Some(gate)) => prop_assert!((ours - gate).abs() < 1e-9, "{metric:?}: {ours} {gate}"),

@@ -52,7 +52,7 @@ pub struct TrialFilter {
 
 /// What a list of trials is in order of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum TrialOrder {
     /// As they ended, the last first.
     #[default]
     Newest,
@@ -60,18 +60,19 @@ pub enum Order {
     Case,
     Slowest,
     /// What is not known comes last.
-    Dearest,
+    MostExpensive,
 }
 
-impl Order {
-    pub const ALL: [Order; 4] = [Order::Newest, Order::Case, Order::Slowest, Order::Dearest];
+impl TrialOrder {
+    pub const ALL: [TrialOrder; 4] =
+        [TrialOrder::Newest, TrialOrder::Case, TrialOrder::Slowest, TrialOrder::MostExpensive];
 
     pub fn name(self) -> &'static str {
         match self {
-            Order::Newest => "newest",
-            Order::Case => "case",
-            Order::Slowest => "slowest",
-            Order::Dearest => "dearest",
+            TrialOrder::Newest => "newest",
+            TrialOrder::Case => "case",
+            TrialOrder::Slowest => "slowest",
+            TrialOrder::MostExpensive => "dearest",
         }
     }
 
@@ -83,8 +84,8 @@ impl Order {
     /// Where a trial stands comes last, because two may be alike in all else.
     fn keys(self) -> &'static [&'static str] {
         match self {
-            Order::Newest => &["trials.n"],
-            Order::Case => &[
+            TrialOrder::Newest => &["trials.n"],
+            TrialOrder::Case => &[
                 "cases.run",
                 "cases.suite",
                 "cases.place",
@@ -95,8 +96,8 @@ impl Order {
                 "attempt",
                 "trials.n",
             ],
-            Order::Slowest => &["trials.seconds", "trials.n"],
-            Order::Dearest => &["ifnull(trials.cost_usd, -1)", "trials.n"],
+            TrialOrder::Slowest => &["trials.seconds", "trials.n"],
+            TrialOrder::MostExpensive => &["ifnull(trials.cost_usd, -1)", "trials.n"],
         }
     }
 
@@ -104,10 +105,10 @@ impl Order {
     /// everything before it gives the first page.
     fn tables(self) -> &'static str {
         match self {
-            Order::Newest | Order::Slowest | Order::Dearest => {
+            TrialOrder::Newest | TrialOrder::Slowest | TrialOrder::MostExpensive => {
                 "trials CROSS JOIN runs ON runs.n = trials.run"
             }
-            Order::Case => {
+            TrialOrder::Case => {
                 "runs CROSS JOIN cases ON cases.run = runs.n CROSS JOIN trials
                  ON trials.run = cases.run AND trials.suite = cases.suite AND trials.case_id = cases.case_id"
             }
@@ -116,8 +117,8 @@ impl Order {
 
     fn is_descending(self) -> bool {
         match self {
-            Order::Newest | Order::Slowest | Order::Dearest => true,
-            Order::Case => false,
+            TrialOrder::Newest | TrialOrder::Slowest | TrialOrder::MostExpensive => true,
+            TrialOrder::Case => false,
         }
     }
 }
@@ -152,7 +153,7 @@ fn trial_row(row: &Row<'_>) -> rusqlite::Result<TrialRow> {
 
 /// What trials can be chosen by.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Choices {
+pub struct TrialFilterValues {
     pub suites: BTreeSet<String>,
     pub agents: BTreeSet<String>,
     pub arms: BTreeSet<String>,
@@ -161,7 +162,7 @@ pub struct Choices {
 impl TrialFilter {
     /// What is searched for, as words that all must stand there, the last perhaps only begun. Quoted,
     /// because people do not know FTS5's operators.
-    fn words(&self) -> Option<String> {
+    fn search_query(&self) -> Option<String> {
         let text = self.text.as_deref().filter(|text| !text.trim().is_empty())?;
         let quoted: Vec<String> =
             text.split_whitespace().map(|word| format!("\"{}\"", word.replace(['"', '\0'], ""))).collect();
@@ -169,10 +170,10 @@ impl TrialFilter {
     }
 
     /// From where and under which conditions, and what stands for their question marks.
-    fn sql(&self, order: Order) -> (String, Vec<Value>) {
+    fn conditions_sql(&self, order: TrialOrder) -> (String, Vec<Value>) {
         let mut sql = format!("{} WHERE 1", order.tables());
         let mut values = Vec::new();
-        if let Some(text) = self.words() {
+        if let Some(text) = self.search_query() {
             // What has the words comes first and in order, so that a page needs no more of it than it shows.
             sql = format!("said CROSS JOIN {} WHERE trials.n = said.rowid AND said MATCH ?", order.tables());
             values.push(Value::Text(text));
@@ -207,19 +208,22 @@ impl Index {
     pub fn trials(
         &self,
         filter: &TrialFilter,
-        order: Order,
+        order: TrialOrder,
         after: Option<i64>,
         limit: usize,
     ) -> Result<Vec<TrialRow>, IndexError> {
-        let (mut rows, mut values) = filter.sql(order);
+        let (mut rows, mut values) = filter.conditions_sql(order);
         let (beyond, direction) = if order.is_descending() { ("<", " DESC") } else { (">", "") };
         // Words are found in the order of their rows, which spares sorting all that have them.
-        let keys =
-            if order == Order::Newest && filter.words().is_some() { &["said.rowid"] } else { order.keys() };
+        let keys = if order == TrialOrder::Newest && filter.search_query().is_some() {
+            &["said.rowid"]
+        } else {
+            order.keys()
+        };
         if let Some(after) = after {
             let of_after = match order {
-                Order::Newest => "?".to_owned(),
-                Order::Case | Order::Slowest | Order::Dearest => {
+                TrialOrder::Newest => "?".to_owned(),
+                TrialOrder::Case | TrialOrder::Slowest | TrialOrder::MostExpensive => {
                     format!("SELECT {} FROM {} WHERE trials.n = ?", keys.join(", "), order.tables())
                 }
             };
@@ -240,8 +244,8 @@ impl Index {
         filter: &TrialFilter,
         mut each: impl FnMut(TrialRow) -> std::io::Result<()>,
     ) -> Result<std::io::Result<()>, IndexError> {
-        let (rows, values) = filter.sql(Order::Case);
-        let sql = format!("SELECT {COLUMNS} FROM {rows} ORDER BY {}", Order::Case.keys().join(", "));
+        let (rows, values) = filter.conditions_sql(TrialOrder::Case);
+        let sql = format!("SELECT {COLUMNS} FROM {rows} ORDER BY {}", TrialOrder::Case.keys().join(", "));
         let mut query = self.db.prepare(&sql)?;
         let mut rows = query.query(params_from_iter(values))?;
         while let Some(row) = rows.next()? {
@@ -253,12 +257,12 @@ impl Index {
     }
 
     /// What trials can be chosen by: those of a run, else those of the newest runs.
-    pub fn choices(&self, run: Option<&str>) -> Result<Choices, IndexError> {
+    pub fn trial_filter_values(&self, run: Option<&str>) -> Result<TrialFilterValues, IndexError> {
         let mut query = self.db.prepare_cached(
             "SELECT DISTINCT suite, agent, arm FROM trials
              WHERE run IN (SELECT n FROM runs WHERE ?1 IS NULL OR id = ?1 ORDER BY id DESC LIMIT 50)",
         )?;
-        let mut choices = Choices::default();
+        let mut choices = TrialFilterValues::default();
         let mut rows = query.query([run])?;
         while let Some(row) = rows.next()? {
             choices.suites.insert(row.get(0)?);

@@ -3,55 +3,63 @@
 use serde_json::{Value, json};
 
 use super::super::reading;
-use super::LONGEST;
-use practicum_core::tree::shape::{self, Mapping, named};
+use super::LONGEST_TIMEOUT;
+use practicum_core::tree::json_schema::{self, MappingSchema, reference};
 
 pub fn schema() -> Value {
-    shape::document(
+    json_schema::document(
         "BMad evals (evals.json)",
         "Artifact evals: prompts with expectations that a judge decides one by one. Trigger evals \
          stand in triggers.json.",
-        shape::either([named("file"), shape::some(named("eval"))]),
+        json_schema::any_of([reference("file"), json_schema::nonempty_list(reference("eval"))]),
         [("file", file().into()), ("eval", eval().into())],
     )
 }
 
-fn file() -> Mapping {
-    Mapping::open()
-        .may("skill_name", "The skill's name, for people; its place decides.", shape::text())
-        .may("_design_notes", "Notes for people. Any key that begins with _ is ignored.", json!({}))
-        .may("evals", "The evals.", shape::some(named("eval")))
-        .may("cases", "The evals, in the newer shape.", shape::some(named("eval")))
-        .with("oneOf", one_of(&["evals", "cases"]))
+fn file() -> MappingSchema {
+    MappingSchema::open()
+        .optional("skill_name", "The skill's name, for people; its place decides.", json_schema::text())
+        .optional("_design_notes", "Notes for people. Any key that begins with _ is ignored.", json!({}))
+        .optional("evals", "The evals.", json_schema::nonempty_list(reference("eval")))
+        .optional("cases", "The evals, in the newer shape.", json_schema::nonempty_list(reference("eval")))
+        .with_keyword("oneOf", one_of(&["evals", "cases"]))
 }
 
-fn eval() -> Mapping {
-    let files = shape::such_as(shape::texts(), json!([["evals/invoice-writer/files/order.md"]]));
-    let eval = Mapping::open()
-        .may(
+fn eval() -> MappingSchema {
+    let files = json_schema::with_examples(
+        json_schema::text_or_texts(),
+        json!([["evals/invoice-writer/files/order.md"]]),
+    );
+    let eval = MappingSchema::open()
+        .optional(
             "id",
             "A name that stays. Also the folder whose setup/ is laid over the workspace.",
-            shape::either([shape::filled(), json!({"type": "integer"})]),
+            json_schema::any_of([json_schema::nonempty_text(), json!({"type": "integer"})]),
         )
-        .may("prompt", "What the user says.", shape::filled())
-        .may("input", "What the user says, in the newer shape.", shape::filled())
-        .may(
+        .optional("prompt", "What the user says.", json_schema::nonempty_text())
+        .optional("input", "What the user says, in the newer shape.", json_schema::nonempty_text())
+        .optional(
             "state_prefix",
             "Text put before the input: what went before.",
             json!({"type": ["string", "null"]}),
         )
-        .may(
+        .optional(
             "expected_output",
             "What should come out. The judge reads it and does not score it.",
-            shape::text(),
+            json_schema::text(),
         )
-        .may("files", "Fixtures staged at the same path, read-only.", files)
-        .may("expectations", "Statements that must be true afterwards.", statements())
-        .may("rubric", "Statements that must be true afterwards, in the newer shape.", statements())
-        .may("timeout", "The time limit in seconds.", shape::default(shape::whole(1, LONGEST), 600));
-    let says = |key: &str| json!({"required": [key], "properties": {key: shape::filled_texts()}});
+        .optional("files", "Fixtures staged at the same path, read-only.", files)
+        .optional("expectations", "Statements that must be true afterwards.", statements())
+        .optional("rubric", "Statements that must be true afterwards, in the newer shape.", statements())
+        .optional(
+            "timeout",
+            "The time limit in seconds.",
+            json_schema::with_default(json_schema::integer_between(1, LONGEST_TIMEOUT), 600),
+        );
+    let says =
+        |key: &str| json!({"required": [key], "properties": {key: json_schema::nonempty_text_or_texts()}});
     let checked = [vec![says("expectations"), says("rubric")], reading::activation_conditions()].concat();
-    reading::activation_schema(eval).with(
+    reading::activation_schema(eval).with_keyword(
         "allOf",
         json!([
             {"oneOf": one_of(&["prompt", "input"])},
@@ -64,7 +72,7 @@ fn eval() -> Mapping {
 
 /// Statements for a judge. None at all is enough where the eval is about activation.
 fn statements() -> Value {
-    shape::either([shape::filled(), shape::list(shape::filled())])
+    json_schema::any_of([json_schema::nonempty_text(), json_schema::list(json_schema::nonempty_text())])
 }
 
 fn one_of(keys: &[&str]) -> Value {

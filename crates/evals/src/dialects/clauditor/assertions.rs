@@ -1,90 +1,100 @@
 use serde_json::{Value, json};
 
-use super::super::rules::{self, Built};
-use super::Entries;
-use super::keys::{list, whole};
-use crate::score::{Format, Pattern};
+use super::super::rules::{self, BuiltRule};
+use super::SpecEntries;
+use super::keys::{read_list, whole_number};
+use crate::checks::{NamedFormat, PythonPattern};
 use practicum_core::model::{Check, CheckKind, Diagnostics, Span};
-use practicum_core::tree::{Data, Node, Object, closest};
+use practicum_core::tree::{NodeData, ObjectReader, TreeNode, closest_word};
 
 /// An assertion type: the keys it must have, those it may have, and the native check it is.
-pub(super) struct Kind {
+pub(super) struct AssertionKind {
     pub(super) name: &'static str,
     pub(super) required: &'static [&'static str],
     pub(super) optional: &'static [&'static str],
     /// The native value, from the keys.
-    native: fn(&Given<'_>) -> Value,
+    to_native: fn(&AssertionKeys<'_>) -> Value,
 }
 
-pub(super) static KINDS: &[Kind] = &[
-    Kind {
+pub(super) static ASSERTION_KINDS: &[AssertionKind] = &[
+    AssertionKind {
         name: "contains",
         required: &["needle"],
         optional: &[],
-        native: |given| json!(given.text("needle")),
+        to_native: |given| json!(given.text("needle")),
     },
-    Kind {
+    AssertionKind {
         name: "not_contains",
         required: &["needle"],
         optional: &[],
-        native: |given| json!(given.text("needle")),
+        to_native: |given| json!(given.text("needle")),
     },
-    Kind {
+    AssertionKind {
         name: "regex",
         required: &["pattern"],
         optional: &[],
-        native: |given| json!(given.text("pattern")),
+        to_native: |given| json!(given.text("pattern")),
     },
-    Kind {
+    AssertionKind {
         name: "min_count",
         required: &["pattern", "count"],
         optional: &[],
-        native: |given| json!({"pattern": given.text("pattern"), "count": given.int("count")}),
+        to_native: |given| json!({"pattern": given.text("pattern"), "count": given.int("count")}),
     },
-    Kind {
+    AssertionKind {
         name: "min_length",
         required: &["length"],
         optional: &[],
-        native: |given| json!(given.int("length")),
+        to_native: |given| json!(given.int("length")),
     },
-    Kind {
+    AssertionKind {
         name: "max_length",
         required: &["length"],
         optional: &[],
-        native: |given| json!(given.int("length")),
+        to_native: |given| json!(given.int("length")),
     },
-    Kind { name: "has_urls", required: &[], optional: &["count"], native: |given| json!(given.count()) },
-    Kind { name: "has_entries", required: &[], optional: &["count"], native: |given| json!(given.count()) },
-    Kind {
+    AssertionKind {
+        name: "has_urls",
+        required: &[],
+        optional: &["count"],
+        to_native: |given| json!(given.count()),
+    },
+    AssertionKind {
+        name: "has_entries",
+        required: &[],
+        optional: &["count"],
+        to_native: |given| json!(given.count()),
+    },
+    AssertionKind {
         name: "urls_reachable",
         required: &[],
         optional: &["count"],
-        native: |given| json!(given.count()),
+        to_native: |given| json!(given.count()),
     },
-    Kind {
+    AssertionKind {
         name: "has_format",
         required: &["format"],
         optional: &["count"],
-        native: |given| json!({"format": given.text("format"), "count": given.count()}),
+        to_native: |given| json!({"format": given.text("format"), "count": given.count()}),
     },
 ];
 
 /// The keys an entry has, once they are known to be right.
-struct Given<'n> {
-    keys: Vec<(&'static str, &'n Node)>,
+struct AssertionKeys<'n> {
+    keys: Vec<(&'static str, &'n TreeNode)>,
 }
 
-impl Given<'_> {
-    fn node(&self, key: &str) -> Option<&Node> {
+impl AssertionKeys<'_> {
+    fn node(&self, key: &str) -> Option<&TreeNode> {
         self.keys.iter().find(|(known, _)| *known == key).map(|(_, node)| *node)
     }
 
     fn text(&self, key: &str) -> &str {
-        self.node(key).and_then(Node::as_text).unwrap_or_default()
+        self.node(key).and_then(TreeNode::as_text).unwrap_or_default()
     }
 
     fn int(&self, key: &str) -> i64 {
-        self.node(key).and_then(whole).unwrap_or(0)
+        self.node(key).and_then(whole_number).unwrap_or(0)
     }
 
     fn count(&self) -> i64 {
@@ -92,18 +102,26 @@ impl Given<'_> {
     }
 }
 
-pub fn decode(spec: &mut Object<'_>, entries: &mut Entries<'_>, diagnostics: &mut Diagnostics) -> Vec<Check> {
-    let nodes = list(spec, "assertions", diagnostics).unwrap_or_default();
-    nodes.iter().filter_map(|node| assertion(node, entries, diagnostics)).collect()
+pub fn decode_assertions(
+    spec: &mut ObjectReader<'_>,
+    entries: &mut SpecEntries<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Check> {
+    let nodes = read_list(spec, "assertions", diagnostics).unwrap_or_default();
+    nodes.iter().filter_map(|node| decode_assertion(node, entries, diagnostics)).collect()
 }
 
 /// Checked in the order of the original: id, type, unknown keys, missing keys, types, registry.
-fn assertion(node: &Node, entries: &mut Entries<'_>, diagnostics: &mut Diagnostics) -> Option<Check> {
-    let mut entry = Object::new(node, "an assertion", diagnostics)?;
-    let id = entries.id(&mut entry, "an assertion", diagnostics);
-    let kind = kind(&mut entry, diagnostics)?;
+fn decode_assertion(
+    node: &TreeNode,
+    entries: &mut SpecEntries<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Check> {
+    let mut entry = ObjectReader::new(node, "an assertion", diagnostics)?;
+    let id = entries.read_id(&mut entry, "an assertion", diagnostics);
+    let kind = read_kind(&mut entry, diagnostics)?;
     let name = match entry.get("name") {
-        Some(name) => practicum_core::tree::text_of(name, "name", diagnostics),
+        Some(name) => practicum_core::tree::node_text(name, "name", diagnostics),
         None => None,
     };
     let mut fine = true;
@@ -114,12 +132,12 @@ fn assertion(node: &Node, entries: &mut Entries<'_>, diagnostics: &mut Diagnosti
         }
     }
     let known: Vec<&str> = kind.required.iter().chain(kind.optional).copied().collect();
-    for unknown in entry.rest() {
+    for unknown in entry.unread_entries() {
         fine = false;
         let message = format!("unknown key \"{}\" for \"{}\"", unknown.key, kind.name);
-        let meant = closest(&unknown.key, &known).or_else(|| meant(&unknown.key, &known));
+        let meant = closest_word(&unknown.key, &known).or_else(|| suggest_key(&unknown.key, &known));
         match meant {
-            Some(meant) => diagnostics.error_help(
+            Some(meant) => diagnostics.error_with_help(
                 "unknown-key",
                 unknown.key_span,
                 message,
@@ -136,21 +154,23 @@ fn assertion(node: &Node, entries: &mut Entries<'_>, diagnostics: &mut Diagnosti
         diagnostics.error("missing-key", start, format!("\"{}\" needs \"{key}\"", kind.name));
     }
     for (key, value) in &keys {
-        fine &= right_type(kind, key, value, diagnostics);
+        fine &= has_right_type(kind, key, value, diagnostics);
     }
     if !fine {
         return None;
     }
-    let given = Given { keys };
-    let Built::Rule(rule, _) = rules::build(kind.name, &(kind.native)(&given), node.span, diagnostics) else {
+    let given = AssertionKeys { keys };
+    let BuiltRule::Rule(rule, _) =
+        rules::build_rule(kind.name, &(kind.to_native)(&given), node.span, diagnostics)
+    else {
         return None;
     };
-    Some(entries.check(id?.to_owned(), name, CheckKind::Exact(rule)))
+    Some(entries.build_check(id?.to_owned(), name, CheckKind::Rule(rule)))
 }
 
 /// The key of this type behind a word of another type, of another tool or of the format's past, where
 /// `value` was whatever the type needed.
-fn meant<'k>(unknown: &str, known: &[&'k str]) -> Option<&'k str> {
+fn suggest_key<'k>(unknown: &str, known: &[&'k str]) -> Option<&'k str> {
     let (texts, numbers) = (["needle", "pattern", "format"], ["count", "length"]);
     let wanted: &[&str] = match unknown {
         "value" => return known.first().copied(),
@@ -161,31 +181,36 @@ fn meant<'k>(unknown: &str, known: &[&'k str]) -> Option<&'k str> {
     known.iter().copied().find(|known| wanted.contains(known))
 }
 
-fn kind(entry: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<&'static Kind> {
+fn read_kind(entry: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> Option<&'static AssertionKind> {
     let Some(node) = entry.get("type") else {
-        entry.missing("type", diagnostics);
+        entry.report_missing("type", diagnostics);
         return None;
     };
     let word = node.as_text().unwrap_or_default();
-    let found = KINDS.iter().find(|kind| kind.name == word);
+    let found = ASSERTION_KINDS.iter().find(|kind| kind.name == word);
     if found.is_none() {
-        let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
-        let help = closest(word, &names).map_or_else(
+        let names: Vec<&str> = ASSERTION_KINDS.iter().map(|kind| kind.name).collect();
+        let help = closest_word(word, &names).map_or_else(
             || format!("the types are {}", names.join(", ")),
             |known| format!("did you mean \"{known}\"?"),
         );
-        let shown = node.as_text().map_or_else(|| node.what().to_owned(), |word| format!("\"{word}\""));
-        diagnostics.error_help("unknown-type", node.span, format!("no assertion has the type {shown}"), help);
+        let shown = node.as_text().map_or_else(|| node.kind_name().to_owned(), |word| format!("\"{word}\""));
+        diagnostics.error_with_help(
+            "unknown-type",
+            node.span,
+            format!("no assertion has the type {shown}"),
+            help,
+        );
     }
     found
 }
 
-fn right_type(kind: &Kind, key: &str, value: &Node, diagnostics: &mut Diagnostics) -> bool {
+fn has_right_type(kind: &AssertionKind, key: &str, value: &TreeNode, diagnostics: &mut Diagnostics) -> bool {
     let wants_int = key == "count" || key == "length";
     match &value.data {
-        Data::Int(_) | Data::Float(_) if wants_int && whole(value).is_some() => true,
-        Data::Text(text) if !wants_int => match key {
-            "pattern" => match Pattern::new(text) {
+        NodeData::Int(_) | NodeData::Float(_) if wants_int && whole_number(value).is_some() => true,
+        NodeData::Text(text) if !wants_int => match key {
+            "pattern" => match PythonPattern::new(text) {
                 Ok(_) => true,
                 Err(problem) => {
                     diagnostics.error(
@@ -196,27 +221,27 @@ fn right_type(kind: &Kind, key: &str, value: &Node, diagnostics: &mut Diagnostic
                     false
                 }
             },
-            "format" => known_format(text, value.span, diagnostics),
+            "format" => is_known_format(text, value.span, diagnostics),
             _ => true,
         },
         // Already told as missing.
-        Data::Null if kind.required.contains(&key) => false,
+        NodeData::Null if kind.required.contains(&key) => false,
         _ => {
             let expected = if wants_int { "a whole number" } else { "text" };
-            practicum_core::tree::wrong_type(value, key, expected, diagnostics);
+            practicum_core::tree::report_wrong_type(value, key, expected, diagnostics);
             false
         }
     }
 }
 
-fn known_format(name: &str, span: Span, diagnostics: &mut Diagnostics) -> bool {
-    if Format::named(name).is_some() {
+fn is_known_format(name: &str, span: Span, diagnostics: &mut Diagnostics) -> bool {
+    if NamedFormat::find_format(name).is_some() {
         return true;
     }
-    let help = Format::near_miss(name).map_or_else(
+    let help = NamedFormat::near_miss(name).map_or_else(
         || "for a pattern of your own use an assertion of type regex".to_owned(),
         |known| format!("did you mean \"{known}\"?"),
     );
-    diagnostics.error_help("unknown-format", span, format!("there is no format \"{name}\""), help);
+    diagnostics.error_with_help("unknown-format", span, format!("there is no format \"{name}\""), help);
     false
 }

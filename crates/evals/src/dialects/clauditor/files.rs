@@ -1,21 +1,25 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::keys::list;
-use practicum_core::model::{Access, Diagnostics, Fixture, LooksAt, RelPath, Span};
-use practicum_core::tree::{Node, Object, text_of};
-use practicum_skills::skill::tidy;
+use super::keys::read_list;
+use practicum_core::model::{CheckTarget, Diagnostics, Fixture, FixtureAccess, RelPath, Span};
+use practicum_core::tree::{ObjectReader, TreeNode, node_text};
+use practicum_skills::skill::normalise_path;
 
 /// The declared inputs: files below the spec's folder, each laid flat into the workspace.
-pub fn inputs(spec: &mut Object<'_>, folder: &Path, diagnostics: &mut Diagnostics) -> Vec<Fixture> {
-    let entries = list(spec, "input_files", diagnostics).unwrap_or_default();
+pub fn read_inputs(
+    spec: &mut ObjectReader<'_>,
+    folder: &Path,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Fixture> {
+    let entries = read_list(spec, "input_files", diagnostics).unwrap_or_default();
     let mut seen: HashMap<String, Span> = HashMap::new();
     let mut fixtures = Vec::new();
     for entry in entries {
-        let Some(fixture) = input(entry, folder, diagnostics) else { continue };
-        if seen.insert(fixture.to.as_str().to_owned(), entry.span).is_some() {
-            let message = format!("another input is already staged as \"{}\"", fixture.to);
-            diagnostics.error_help(
+        let Some(fixture) = read_input(entry, folder, diagnostics) else { continue };
+        if seen.insert(fixture.destination.as_str().to_owned(), entry.span).is_some() {
+            let message = format!("another input is already staged as \"{}\"", fixture.destination);
+            diagnostics.error_with_help(
                 "duplicate-input",
                 entry.span,
                 message,
@@ -28,7 +32,7 @@ pub fn inputs(spec: &mut Object<'_>, folder: &Path, diagnostics: &mut Diagnostic
     fixtures
 }
 
-fn input(node: &Node, folder: &Path, diagnostics: &mut Diagnostics) -> Option<Fixture> {
+fn read_input(node: &TreeNode, folder: &Path, diagnostics: &mut Diagnostics) -> Option<Fixture> {
     let mut wrong = |why: String| {
         diagnostics.error("invalid-input-file", node.span, why);
         None
@@ -40,15 +44,15 @@ fn input(node: &Node, folder: &Path, diagnostics: &mut Diagnostics) -> Option<Fi
         return wrong(format!("\"{text}\" is absolute; inputs are relative to the spec's folder"));
     }
     let Ok(resolved) = folder.join(text).canonicalize() else {
-        let declared = tidy(&folder.join(text));
-        if !declared.starts_with(tidy(folder)) {
+        let declared = normalise_path(&folder.join(text));
+        if !declared.starts_with(normalise_path(folder)) {
             return wrong(format!("\"{text}\" leads out of the spec's folder"));
         }
         // Only the case that needs it cannot run; whether skills are activated can still be tested.
         let message = format!("\"{text}\" does not exist below {}", folder.display());
         diagnostics.warning("file-not-found", node.span, message);
         let to = declared.file_name().and_then(|name| name.to_str()).and_then(RelPath::new)?;
-        return Some(Fixture { from: folder.join(text), to, access: Access::Mutable });
+        return Some(Fixture { source: folder.join(text), destination: to, access: FixtureAccess::Mutable });
     };
     let Ok(root) = folder.canonicalize() else {
         return wrong(format!("{} cannot be resolved", folder.display()));
@@ -61,15 +65,19 @@ fn input(node: &Node, folder: &Path, diagnostics: &mut Diagnostics) -> Option<Fi
     }
     let name = resolved.file_name().and_then(|name| name.to_str()).and_then(RelPath::new);
     match name {
-        Some(to) => Some(Fixture { from: resolved, to, access: Access::Mutable }),
+        Some(to) => Some(Fixture { source: resolved, destination: to, access: FixtureAccess::Mutable }),
         None => wrong(format!("\"{text}\" has a name that cannot be staged")),
     }
 }
 
 /// What all checks read: the one file, else the files that match, else what the agent said.
-pub fn looks_at(spec: &mut Object<'_>, inputs: &[Fixture], diagnostics: &mut Diagnostics) -> LooksAt {
-    let one = spec.given("output_file").and_then(|node| {
-        let text = text_of(node, "output_file", diagnostics)?;
+pub fn read_looks_at(
+    spec: &mut ObjectReader<'_>,
+    inputs: &[Fixture],
+    diagnostics: &mut Diagnostics,
+) -> CheckTarget {
+    let one = spec.get_non_null("output_file").and_then(|node| {
+        let text = node_text(node, "output_file", diagnostics)?;
         let path = RelPath::new(text);
         if text.trim().is_empty() {
             diagnostics.error("empty-text", node.span, "\"output_file\" must not be blank");
@@ -80,43 +88,43 @@ pub fn looks_at(spec: &mut Object<'_>, inputs: &[Fixture], diagnostics: &mut Dia
         path
     });
     let mut globs = Vec::new();
-    for node in list(spec, "output_files", diagnostics).unwrap_or_default() {
-        let Some(glob) = text_of(node, "output_files", diagnostics) else { continue };
-        if inputs.iter().any(|input| names(glob, input.to.as_str())) {
-            diagnostics.error_help(
+    for node in read_list(spec, "output_files", diagnostics).unwrap_or_default() {
+        let Some(glob) = node_text(node, "output_files", diagnostics) else { continue };
+        if inputs.iter().any(|input| is_named_like(glob, input.destination.as_str())) {
+            diagnostics.error_with_help(
                 "output-is-input",
                 node.span,
                 format!("the output \"{glob}\" has the name of an input"),
                 "let the skill write to another name",
             );
         }
-        if !stays_inside(glob) {
+        if !stays_in_folder(glob) {
             let message = format!("\"{glob}\" does not stay inside the agent's working folder");
             diagnostics.error("escaping-path", node.span, message);
             continue;
         }
-        globs.push(without_our_own(glob));
+        globs.push(from_python_glob(glob));
     }
     match one {
-        Some(path) => LooksAt::File(path),
-        None if globs.is_empty() => LooksAt::Output,
-        None => LooksAt::Files(globs),
+        Some(path) => CheckTarget::File(path),
+        None if globs.is_empty() => CheckTarget::Output,
+        None => CheckTarget::Files(globs),
     }
 }
 
 /// Whether an output is called like an input. One that is a pattern names no file.
-pub fn names(glob: &str, input: &str) -> bool {
+pub fn is_named_like(glob: &str, input: &str) -> bool {
     let literal = !glob.contains(['*', '?', '[']);
     literal && Path::new(glob).file_name().is_some_and(|name| name == input)
 }
 
 /// A glob of Python's, which knows neither alternatives nor escapes, and for which a `[` that nobody closes
 /// is one like any other character.
-fn without_our_own(glob: &str) -> String {
+fn from_python_glob(glob: &str) -> String {
     let mut out = String::new();
     let mut rest = glob;
     while let Some(next) = rest.chars().next() {
-        let class = (next == '[').then(|| class_length(rest)).flatten();
+        let class = (next == '[').then(|| character_set_length(rest)).flatten();
         let length = class.unwrap_or(next.len_utf8());
         match next {
             '[' | '{' | '}' | '\\' if class.is_none() => out.push_str(&format!("[{next}]")),
@@ -128,7 +136,7 @@ fn without_our_own(glob: &str) -> String {
 }
 
 /// How much of a text is a set of characters like `[!a-z]`. A `]` that stands first in it does not end it.
-fn class_length(text: &str) -> Option<usize> {
+fn character_set_length(text: &str) -> Option<usize> {
     let inside = text.strip_prefix('[')?;
     let inside = inside.strip_prefix('!').unwrap_or(inside);
     let first = inside.chars().next()?.len_utf8();
@@ -136,13 +144,13 @@ fn class_length(text: &str) -> Option<usize> {
     Some(text.len() - inside.len() + first + end + 1)
 }
 
-pub fn stays_inside(glob: &str) -> bool {
+pub fn stays_in_folder(glob: &str) -> bool {
     !glob.is_empty() && !Path::new(glob).is_absolute() && glob.split('/').all(|part| part != "..")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::without_our_own;
+    use super::from_python_glob;
 
     #[test]
     fn globs_of_python_have_no_alternatives_and_no_escapes() {
@@ -156,8 +164,8 @@ mod tests {
             ("[!", "[[]!"),
             ("[é]\\[ü", "[é][\\][[]ü"),
         ] {
-            assert_eq!(without_our_own(pythons), ours);
-            crate::score::Globs::new(&[ours]).map(|_| ()).expect(ours);
+            assert_eq!(from_python_glob(pythons), ours);
+            crate::checks::Globs::new(&[ours]).map(|_| ()).expect(ours);
         }
     }
 }

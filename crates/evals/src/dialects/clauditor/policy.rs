@@ -1,9 +1,11 @@
 use std::time::Duration;
 
-use super::grading::Variance;
-use super::keys::{filled_text, flag, whole, word};
-use practicum_core::model::{Diagnostics, JudgePolicy, LONGEST_TIME, Provider, RunPolicy, Transport};
-use practicum_core::tree::{Object, wrong_type};
+use super::grading::VarianceSettings;
+use super::keys::{read_filled_text, read_flag, read_word, whole_number};
+use practicum_core::model::{
+    Diagnostics, JudgePolicy, JudgeTransportChoice, MAX_DURATION, Provider, RunPolicy,
+};
+use practicum_core::tree::{ObjectReader, report_wrong_type};
 
 /// What "harness" may say.
 pub const HARNESS_WORDS: [&str; 3] = ["claude-code", "codex", "auto"];
@@ -12,41 +14,44 @@ pub const HARNESS_WORDS: [&str; 3] = ["claude-code", "codex", "auto"];
 pub const HARNESSES: [(&str, &str); 2] = [("claude-code", "claude"), ("codex", "codex")];
 
 /// How a spec wants to be run and judged. Saying `auto` is saying nothing.
-pub fn policies(
-    spec: &mut Object<'_>,
-    variance: Option<&Variance>,
+pub fn read_policies(
+    spec: &mut ObjectReader<'_>,
+    variance: Option<&VarianceSettings>,
     diagnostics: &mut Diagnostics,
 ) -> (RunPolicy, JudgePolicy) {
-    let harness = word(spec, "harness", &HARNESS_WORDS, diagnostics);
+    let harness = read_word(spec, "harness", &HARNESS_WORDS, diagnostics);
     let agent = HARNESSES.iter().find(|(name, _)| Some(*name) == harness).map(|(_, agent)| *agent);
     let run = RunPolicy {
         agents: agent.map(str::to_owned).into_iter().collect(),
         repeat: variance.map(|variance| variance.runs),
-        timeout: timeout(spec, diagnostics),
-        sync_tasks: flag(spec, "sync_tasks", diagnostics),
-        detect_questions: flag(spec, "allow_hang_heuristic", diagnostics),
-        system_prompt: filled_text(spec, "system_prompt", diagnostics).map(str::to_owned),
+        timeout: read_timeout(spec, diagnostics),
+        sync_tasks: read_flag(spec, "sync_tasks", diagnostics),
+        detect_questions: read_flag(spec, "allow_hang_heuristic", diagnostics),
+        system_prompt: read_filled_text(spec, "system_prompt", diagnostics).map(str::to_owned),
         ..RunPolicy::default()
     };
-    let provider = match spec.given("grading_provider") {
-        Some(_) => word(spec, "grading_provider", &Provider::NAMES, diagnostics).and_then(Provider::parse),
+    let provider = match spec.get_non_null("grading_provider") {
+        Some(_) => {
+            read_word(spec, "grading_provider", &Provider::NAMES, diagnostics).and_then(Provider::parse)
+        }
         None => None,
     };
-    let transport = word(spec, "transport", &Transport::NAMES, diagnostics).and_then(Transport::parse);
+    let transport = read_word(spec, "transport", &JudgeTransportChoice::NAMES, diagnostics)
+        .and_then(JudgeTransportChoice::parse);
     let judge = JudgePolicy {
-        model: filled_text(spec, "grading_model", diagnostics).map(str::to_owned),
+        model: read_filled_text(spec, "grading_model", diagnostics).map(str::to_owned),
         provider: provider.filter(|provider| *provider != Provider::Auto),
-        transport: transport.filter(|transport| *transport != Transport::Auto),
+        transport: transport.filter(|transport| *transport != JudgeTransportChoice::Auto),
         votes: None,
-        user_prompt: filled_text(spec, "user_prompt", diagnostics).map(str::to_owned),
+        user_prompt: read_filled_text(spec, "user_prompt", diagnostics).map(str::to_owned),
     };
     (run, judge)
 }
 
-fn timeout(spec: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Duration> {
-    let node = spec.given("timeout")?;
-    let Some(seconds) = whole(node) else {
-        wrong_type(node, "timeout", "a whole number of seconds", diagnostics);
+fn read_timeout(spec: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> Option<Duration> {
+    let node = spec.get_non_null("timeout")?;
+    let Some(seconds) = whole_number(node) else {
+        report_wrong_type(node, "timeout", "a whole number of seconds", diagnostics);
         return None;
     };
     let Some(seconds) = u64::try_from(seconds).ok().filter(|seconds| *seconds > 0) else {
@@ -54,9 +59,14 @@ fn timeout(spec: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Durat
         return None;
     };
     let wanted = Duration::from_secs(seconds);
-    if wanted > LONGEST_TIME {
+    if wanted > MAX_DURATION {
         let message = format!("a timeout of {seconds} seconds is cut to a week");
-        diagnostics.warning_help("cut-timeout", node.span, message, "it is in seconds, not milliseconds");
+        diagnostics.warning_with_help(
+            "cut-timeout",
+            node.span,
+            message,
+            "it is in seconds, not milliseconds",
+        );
     }
-    Some(wanted.min(LONGEST_TIME))
+    Some(wanted.min(MAX_DURATION))
 }

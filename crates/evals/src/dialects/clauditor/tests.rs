@@ -7,7 +7,8 @@ use crate::dialects::{testing, to_native};
 use practicum_core::model::Severity;
 
 fn check(text: &str, expected: &[&str]) -> Suite {
-    testing::check(&Clauditor, "s.eval.json", text, expected).unwrap_or_else(|| panic!("{text}: no suite"))
+    testing::check_diagnostics(&Clauditor, "s.eval.json", text, expected)
+        .unwrap_or_else(|| panic!("{text}: no suite"))
 }
 
 /// The one case as its native document.
@@ -94,7 +95,7 @@ fn top_level() {
         ("[]", &["error wrong-type 1:1"]),
         ("null", &["error wrong-type 1:1"]),
     ] {
-        testing::check(&Clauditor, "s.eval.json", text, expected);
+        testing::check_diagnostics(&Clauditor, "s.eval.json", text, expected);
     }
 }
 
@@ -178,8 +179,9 @@ fn an_unknown_key_of_an_assertion_names_the_one_that_was_meant() {
         ("min_count", "patern", "pattern"),
     ] {
         let text = format!(r#"{{"assertions": [{{"id": "a", "type": "{kind}", "{key}": 1}}]}}"#);
-        let source = testing::parse("/nowhere/s.eval.json".into(), &text);
-        let (_, diagnostics) = testing::lower(&Clauditor, &source, &testing::place(Path::new("/nowhere")));
+        let source = testing::parse_source("/nowhere/s.eval.json".into(), &text);
+        let (_, diagnostics) =
+            testing::lower_source(&Clauditor, &source, &testing::location_in(Path::new("/nowhere")));
         let help =
             diagnostics.iter().find(|said| said.code == "unknown-key").and_then(|said| said.help.clone());
         assert_eq!(help, Some(format!("did you mean \"{meant}\"?")), "{text}");
@@ -224,7 +226,7 @@ fn sections() {
         (field(r#""format": 5"#), &["error wrong-type 1:100"]),
         (field(r#""pattern": "x""#), &["error unknown-key 1:101"]),
     ] {
-        testing::check(&Clauditor, "s.eval.json", &text, expected);
+        testing::check_diagnostics(&Clauditor, "s.eval.json", &text, expected);
     }
 }
 
@@ -273,7 +275,7 @@ fn grading() {
         ),
         (r#"{"trigger_tests": ["q"]}"#, &["error wrong-type 1:19"]),
     ] {
-        testing::check(&Clauditor, "s.eval.json", text, expected);
+        testing::check_diagnostics(&Clauditor, "s.eval.json", text, expected);
     }
 }
 
@@ -332,8 +334,8 @@ fn inputs() {
         (r#""", 5, null"#, "", &["invalid-input-file"; 3]),
     ] {
         let text = format!(r#"{{"input_files": [{inputs}], "output_files": [{outputs}]}}"#);
-        let source = testing::parse(folder.join("s.eval.json"), &text);
-        let (_, diagnostics) = testing::lower(&Clauditor, &source, &testing::place(&folder));
+        let source = testing::parse_source(folder.join("s.eval.json"), &text);
+        let (_, diagnostics) = testing::lower_source(&Clauditor, &source, &testing::location_in(&folder));
         let errors = diagnostics.iter().filter(|said| said.severity == Severity::Error);
         assert_eq!(errors.map(|said| said.code).collect::<Vec<_>>(), expected, "{text}");
     }
@@ -349,9 +351,10 @@ fn a_spec_is_named_after_its_file_or_its_folder() {
         (".eval.json", ".eval"),
         ("plain.json", "plain"),
     ] {
-        let suite = testing::check(&Clauditor, file, "{}", &[]).expect("a suite");
+        let suite = testing::check_diagnostics(&Clauditor, file, "{}", &[]).expect("a suite");
         assert_eq!((suite.name.as_str(), suite.cases[0].id.as_str()), (name, name), "{file}");
-        let suite = testing::check(&Clauditor, file, r#"{"skill_name": "x"}"#, &[]).expect("a suite");
+        let suite =
+            testing::check_diagnostics(&Clauditor, file, r#"{"skill_name": "x"}"#, &[]).expect("a suite");
         assert_eq!(suite.skills[0].name, "x", "{file}");
     }
 }
@@ -374,8 +377,8 @@ fn the_skill_is_found_from_its_spec() {
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("create");
             std::fs::write(path, "").expect("write");
         }
-        let source = testing::parse(project.path().join(spec), "{}");
-        let (suite, _) = testing::lower(&Clauditor, &source, &testing::place(project.path()));
+        let source = testing::parse_source(project.path().join(spec), "{}");
+        let (suite, _) = testing::lower_source(&Clauditor, &source, &testing::location_in(project.path()));
         let found = suite.expect("a suite").skills[0].path.clone();
         assert_eq!(found, expected.map(|path| project.path().join(path)), "{spec}");
     }
@@ -398,14 +401,17 @@ fn defaults_gates_and_queries() {
         gates(&format!(r#"{{{judged}, "grade_thresholds": {{"min_mean_score": 0.9}}, "variance": {{}}}}"#)),
         ["stability 0.8", "criteria_pass_rate 0.7", "mean_score 0.9"]
     );
-    assert_eq!(check(r#"{"variance": {"min_stability": 1}}"#, &[]).run.repeat, Some(5));
+    assert_eq!(check(r#"{"variance": {"min_stability": 1}}"#, &[]).run_policy.repeat, Some(5));
     let suite = check("{}", &[]);
-    assert_eq!((suite.run.repeat, suite.run.timeout, suite.defaults.timeout), (None, None, Some(TIMEOUT)));
+    assert_eq!(
+        (suite.run_policy.repeat, suite.run_policy.timeout, suite.format_defaults.timeout),
+        (None, None, Some(DEFAULT_TIMEOUT))
+    );
     let asked = r#"{"skill_name": "trigger-go", "trigger_tests": {"should_trigger": ["Go!"], "should_not_trigger": ["Go"]}}"#;
     let ids = |text: &str| check(text, &[]).cases.into_iter().map(|case| case.id).collect::<Vec<_>>();
     assert_eq!(ids(asked), ["trigger-go", "trigger-go-2"]);
     let both = asked.replacen('{', r#"{"assertions": [{"id": "a", "type": "has_urls"}], "#, 1);
     assert_eq!(ids(&both), ["trigger-go", "trigger-go-2", "trigger-go-3"]);
     let auto = check(r#"{"harness": "auto", "transport": "auto", "grading_provider": "auto"}"#, &[]);
-    assert_eq!((auto.run, auto.judge), (suite.run, suite.judge));
+    assert_eq!((auto.run_policy, auto.judge_policy), (suite.run_policy, suite.judge_policy));
 }

@@ -1,21 +1,25 @@
-use super::super::reading::{Ids, activation, blank_case, slug};
-use super::unused::Unused;
-use practicum_core::model::{Base, Case, Diagnostics, Expect, Room};
-use practicum_core::tree::{Object, text_of};
+use super::super::reading::{UniqueIds, activation_check, blank_case, slug};
+use super::unused_spec_keys::UnusedSpecKeys;
+use practicum_core::model::{ActivationExpectation, Case, Diagnostics, WorkspaceBase, WorkspaceSpec};
+use practicum_core::tree::{ObjectReader, node_text};
 
 /// What a user might say, and whether the skill should then fire.
-pub type Query = (String, Expect);
+pub type TriggerQuery = (String, ActivationExpectation);
 
-pub const LISTS: [(&str, Expect); 2] =
-    [("should_trigger", Expect::Must), ("should_not_trigger", Expect::MustNot)];
+pub const QUERY_LISTS: [(&str, ActivationExpectation); 2] =
+    [("should_trigger", ActivationExpectation::Must), ("should_not_trigger", ActivationExpectation::MustNot)];
 
-pub fn queries(spec: &mut Object<'_>, unused: &mut Unused, diagnostics: &mut Diagnostics) -> Vec<Query> {
-    let Some(node) = spec.given("trigger_tests") else { return Vec::new() };
-    let Some(mut tests) = Object::new(node, "trigger_tests", diagnostics) else { return Vec::new() };
+pub fn read_queries(
+    spec: &mut ObjectReader<'_>,
+    unused: &mut UnusedSpecKeys,
+    diagnostics: &mut Diagnostics,
+) -> Vec<TriggerQuery> {
+    let Some(node) = spec.get_non_null("trigger_tests") else { return Vec::new() };
+    let Some(mut tests) = ObjectReader::new(node, "trigger_tests", diagnostics) else { return Vec::new() };
     let mut queries = Vec::new();
-    for (key, expect) in LISTS {
+    for (key, expect) in QUERY_LISTS {
         for node in tests.list(key, diagnostics).unwrap_or_default() {
-            let Some(query) = text_of(node, key, diagnostics) else { continue };
+            let Some(query) = node_text(node, key, diagnostics) else { continue };
             if query.trim().is_empty() {
                 let message = format!("a query in \"{key}\" must not be blank");
                 diagnostics.error("empty-text", node.span, message);
@@ -24,23 +28,23 @@ pub fn queries(spec: &mut Object<'_>, unused: &mut Unused, diagnostics: &mut Dia
             queries.push((query.to_owned(), expect));
         }
     }
-    unused.rest(&tests, "trigger_tests", &["trigger_tests"], diagnostics);
+    unused.keep_rest(&tests, "trigger_tests", &["trigger_tests"], diagnostics);
     queries
 }
 
-pub fn id(query: &str, ids: &mut Ids) -> String {
-    ids.derive(&format!("trigger-{}", slug(query, "query")))
+pub fn query_id(query: &str, ids: &mut UniqueIds) -> String {
+    ids.make_unique(&format!("trigger-{}", slug(query, "query")))
 }
 
 /// One case a query, run once, as the format asks once.
-pub fn cases(queries: &[Query], skill: &str, ids: &mut Ids) -> Vec<Case> {
+pub fn query_cases(queries: &[TriggerQuery], skill: &str, ids: &mut UniqueIds) -> Vec<Case> {
     queries
         .iter()
         .map(|(query, expect)| Case {
-            room: Room { base: Base::Project, ..Room::default() },
-            checks: vec![activation(vec![skill.to_owned()], *expect)],
+            workspace: WorkspaceSpec { base: WorkspaceBase::Project, ..WorkspaceSpec::default() },
+            checks: vec![activation_check(vec![skill.to_owned()], *expect)],
             repeat: Some(1),
-            ..blank_case(id(query, ids), query.clone())
+            ..blank_case(query_id(query, ids), query.clone())
         })
         .collect()
 }

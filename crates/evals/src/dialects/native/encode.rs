@@ -2,15 +2,15 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{about_skill, checks, policy};
+use super::{about_skill, case_checks, policy};
 use practicum_core::model::{
-    Access, Base, Case, Fixture, Gate, JudgePolicy, PassRule, Room, RunPolicy, SkillName, SkillRef, Stimulus,
-    Suite, format_duration,
+    Case, CasePrompt, Fixture, FixtureAccess, Gate, JudgePolicy, PassRule, RunPolicy, SkillRef,
+    StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec, format_duration,
 };
 
 /// The suite as a native document whose paths start from `folder`. Reading it back from there
 /// gives the same suite, its origin aside.
-pub fn encode(suite: &Suite, folder: &Path) -> Value {
+pub fn encode_suite(suite: &Suite, folder: &Path) -> Value {
     let Suite {
         name,
         origin: _,
@@ -18,11 +18,11 @@ pub fn encode(suite: &Suite, folder: &Path) -> Value {
         skills,
         rivals,
         plugins,
-        about_skill,
+        skill_statements: about_skill,
         cases,
-        run,
-        defaults,
-        judge,
+        run_policy: run,
+        format_defaults: defaults,
+        judge_policy: judge,
         gates,
         meta,
     } = suite;
@@ -45,7 +45,10 @@ pub fn encode(suite: &Suite, folder: &Path) -> Value {
         map.insert("rivals".to_owned(), rivals.iter().map(|skill| skill_value(skill, folder)).collect());
     }
     if !plugins.is_empty() {
-        map.insert("plugins".to_owned(), plugins.iter().map(|path| json!(relative(path, folder))).collect());
+        map.insert(
+            "plugins".to_owned(),
+            plugins.iter().map(|path| json!(relative_path(path, folder))).collect(),
+        );
     }
     if !about_skill.is_empty() {
         map.insert("about_skill".to_owned(), about_skill.iter().map(about_skill::encode).collect());
@@ -77,7 +80,7 @@ fn skill_value(skill: &SkillRef, folder: &Path) -> Value {
     let mut map = Map::new();
     map.insert("name".to_owned(), json!(name));
     if let Some(path) = path {
-        map.insert("path".to_owned(), json!(relative(path, folder)));
+        map.insert("path".to_owned(), json!(relative_path(path, folder)));
     }
     if let Some(plugin) = plugin {
         map.insert("plugin".to_owned(), json!(plugin));
@@ -87,8 +90,20 @@ fn skill_value(skill: &SkillRef, folder: &Path) -> Value {
 
 /// One case as a native file would have it.
 pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
-    let Case { id, group, note, stimulus, room, checks, context, timeout, repeat, pass_when, oracle, meta } =
-        case;
+    let Case {
+        id,
+        group,
+        note,
+        prompt: stimulus,
+        workspace: room,
+        checks,
+        context,
+        timeout,
+        repeat,
+        pass_rule: pass_when,
+        known_good_output: oracle,
+        meta,
+    } = case;
     let mut map = Map::new();
     map.insert("id".to_owned(), json!(id));
     let mut put = |key: &str, value: Option<Value>| {
@@ -99,18 +114,19 @@ pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
     put("group", group.as_ref().map(|group| json!(group)));
     put("note", note.as_ref().map(|note| json!(note)));
     match stimulus {
-        Stimulus::Turns(turns) => {
+        CasePrompt::Turns(turns) => {
             put("prompt", Some(if let [one] = turns.as_slice() { json!(one) } else { json!(turns) }))
         }
-        Stimulus::SkillCommand { args } => put("command", Some(json!(args))),
+        CasePrompt::SkillCommand { args } => put("command", Some(json!(args))),
     }
-    let Room { base, overlays, skill, files, setup, teardown } = room;
-    put("workspace", (*base == Base::Empty).then(|| json!("empty")));
+    let WorkspaceSpec { base, overlays, skill_name: skill, files, setup, teardown } = room;
+    put("workspace", (*base == WorkspaceBase::Empty).then(|| json!("empty")));
     put(
         "overlays",
-        (!overlays.is_empty()).then(|| overlays.iter().map(|path| json!(relative(path, folder))).collect()),
+        (!overlays.is_empty())
+            .then(|| overlays.iter().map(|path| json!(relative_path(path, folder))).collect()),
     );
-    put("skill_name", (*skill == SkillName::Alias).then(|| json!("alias")));
+    put("skill_name", (*skill == StagedSkillName::Alias).then(|| json!("alias")));
     put("files", (!files.is_empty()).then(|| files.iter().map(|file| fixture_value(file, folder)).collect()));
     put("setup", setup.as_ref().map(|script| json!(script)));
     put("teardown", teardown.as_ref().map(|script| json!(script)));
@@ -119,16 +135,16 @@ pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
     put("repeat", repeat.map(|repeat| json!(repeat)));
     match pass_when {
         PassRule::EveryRequiredCheck => {}
-        PassRule::FireRate(None) => put("pass_when", Some(json!("fire_rate"))),
-        PassRule::FireRate(Some(rate)) => put("pass_when", Some(json!({"fire_rate": rate.get()}))),
-        PassRule::Graded { pass_rate, mean_score } => {
+        PassRule::ActivationRate(None) => put("pass_when", Some(json!("fire_rate"))),
+        PassRule::ActivationRate(Some(rate)) => put("pass_when", Some(json!({"fire_rate": rate.get()}))),
+        PassRule::JudgedThresholds { pass_rate, mean_score } => {
             put("pass_when", Some(json!({"pass_rate": pass_rate.get(), "mean_score": mean_score.get()})));
         }
-        PassRule::Tally => put("pass_when", Some(json!("tally"))),
+        PassRule::CountOnly => put("pass_when", Some(json!("tally"))),
     }
-    put("oracle", oracle.as_ref().map(|path| json!(relative(path, folder))));
+    put("oracle", oracle.as_ref().map(|path| json!(relative_path(path, folder))));
     put("meta", (!meta.is_empty()).then(|| json!(meta)));
-    let (activation, list) = checks::encode(checks, skills);
+    let (activation, list) = case_checks::encode_checks(checks, skills);
     let nothing_else = activation.is_none();
     put("activation", activation);
     put("checks", (!list.is_empty() || nothing_else).then_some(Value::Array(list)));
@@ -136,19 +152,19 @@ pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
 }
 
 fn fixture_value(fixture: &Fixture, folder: &Path) -> Value {
-    let Fixture { from, to, access } = fixture;
-    let from = relative(from, folder);
-    if *access == Access::ReadOnly && from == to.as_str() {
+    let Fixture { source: from, destination: to, access } = fixture;
+    let from = relative_path(from, folder);
+    if *access == FixtureAccess::ReadOnly && from == to.as_str() {
         return json!(from);
     }
     match access {
-        Access::ReadOnly => json!({"from": from, "to": to.as_str()}),
-        Access::Mutable => json!({"from": from, "to": to.as_str(), "mutable": true}),
+        FixtureAccess::ReadOnly => json!({"from": from, "to": to.as_str()}),
+        FixtureAccess::Mutable => json!({"from": from, "to": to.as_str(), "mutable": true}),
     }
 }
 
 /// The path from `folder` to `path`, both absolute, by their letters.
-pub fn relative(path: &Path, folder: &Path) -> String {
+pub fn relative_path(path: &Path, folder: &Path) -> String {
     let from: Vec<Component<'_>> = folder.components().collect();
     let to: Vec<Component<'_>> = path.components().collect();
     let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();

@@ -1,7 +1,7 @@
 //! The native format: a `Suite` as a person would write it. It can say all that any dialect can.
 
 mod about_skill;
-mod checks;
+mod case_checks;
 mod decode;
 mod encode;
 mod policy;
@@ -9,15 +9,15 @@ mod policy;
 pub mod round_trip;
 mod schema;
 
-pub use encode::{case_value, encode, relative};
+pub use encode::{case_value, encode_suite, relative_path};
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Dialect, Fit, Place, Raised, RaisedFile, writing};
+use super::{Dialect, EvalFileLocation, ExportedFile, ExportedSuite, FormatFit, writing};
 use practicum_core::model::{Diagnostics, Suite};
-use practicum_core::tree::{Source, Syntax};
+use practicum_core::tree::{SourceFile, SourceSyntax};
 
 pub struct Native;
 
@@ -26,30 +26,35 @@ impl Dialect for Native {
         "native"
     }
 
-    fn recognise(&self, source: &Source) -> Fit {
+    fn recognise(&self, source: &SourceFile) -> FormatFit {
         let name = source.path.file_name().unwrap_or_default().to_string_lossy();
         let is_called_so = name.ends_with(".practicum.yaml") || name.ends_with(".practicum.yml");
         match (source.root.has("practicum"), source.root.has("cases")) {
-            (true, _) => Fit::Sure,
+            (true, _) => FormatFit::Sure,
             // Whoever calls it so and forgets the key wants to hear of the key.
-            (false, true) if is_called_so => Fit::Possible,
-            (false, _) => Fit::No,
+            (false, true) if is_called_so => FormatFit::Possible,
+            (false, _) => FormatFit::No,
         }
     }
 
-    fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
-        decode::suite(source, place, diagnostics)
+    fn lower(
+        &self,
+        source: &SourceFile,
+        place: &EvalFileLocation,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Suite> {
+        decode::decode_suite(source, place, diagnostics)
     }
 
     fn schema(&self) -> Value {
         schema::schema()
     }
 
-    fn raise(&self, suite: &Suite, folder: &Path) -> Raised {
-        let document = encode(suite, folder);
+    fn export_suite(&self, suite: &Suite, folder: &Path) -> ExportedSuite {
+        let document = encode_suite(suite, folder);
         let name = format!("{}.practicum.yaml", writing::file_stem(&suite.name));
-        Raised {
-            files: vec![RaisedFile { name, syntax: Syntax::Yaml, document }],
+        ExportedSuite {
+            files: vec![ExportedFile { name, syntax: SourceSyntax::Yaml, document }],
             losses: Vec::new(),
             lost_cases: Vec::new(),
         }

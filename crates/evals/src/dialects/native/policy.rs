@@ -4,17 +4,18 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::decode::{duration, one_of};
-use super::encode::relative;
+use super::decode::{decode_duration, decode_one_of};
+use super::encode::relative_path;
 use practicum_core::model::{
-    Arm, Base, Diagnostics, JudgePolicy, Mode, Provider, Ratio, RunPolicy, Transport, format_duration,
+    Arm, Diagnostics, JudgePolicy, JudgeTransportChoice, Provider, Ratio, RunPolicy, SkillUseMode,
+    WorkspaceBase, format_duration,
 };
-use practicum_core::tree::{Node, Object};
-use practicum_skills::skill::tidy;
+use practicum_core::tree::{ObjectReader, TreeNode};
+use practicum_skills::skill::normalise_path;
 
 /// The share of runs from which on a skill counts as activated. Every run reaches 0.
 pub fn activation_share(
-    object: &mut Object<'_>,
+    object: &mut ObjectReader<'_>,
     key: &'static str,
     diagnostics: &mut Diagnostics,
 ) -> Option<Ratio> {
@@ -24,7 +25,7 @@ pub fn activation_share(
             "with a \"{key}\" of 0, a case in which a skill must be activated always passes, and one in which it must \
              not be always fails"
         );
-        diagnostics.warning_help("cannot-fail", node.span, message, "write a share above 0, like 0.5");
+        diagnostics.warning_with_help("cannot-fail", node.span, message, "write a share above 0, like 0.5");
     }
     Some(share)
 }
@@ -45,15 +46,16 @@ pub const RUN_KEYS: [&str; 12] = [
     "workspace",
 ];
 
-const WORKSPACES: [(&str, Base); 2] = [("project", Base::Project), ("empty", Base::Empty)];
+const WORKSPACE_BASES: [(&str, WorkspaceBase); 2] =
+    [("project", WorkspaceBase::Project), ("empty", WorkspaceBase::Empty)];
 
-pub fn run(
-    node: Option<&Node>,
+pub fn decode_run_policy(
+    node: Option<&TreeNode>,
     what: &'static str,
     folder: &Path,
     diagnostics: &mut Diagnostics,
 ) -> RunPolicy {
-    let Some(mut object) = node.and_then(|node| Object::new(node, what, diagnostics)) else {
+    let Some(mut object) = node.and_then(|node| ObjectReader::new(node, what, diagnostics)) else {
         return RunPolicy::default();
     };
     let agents = object.texts("agents", diagnostics).unwrap_or_default();
@@ -62,7 +64,7 @@ pub fn run(
     for (text, span) in arm_texts {
         match Arm::parse(text) {
             Some(arm) => arms.push(arm),
-            None => diagnostics.error_help(
+            None => diagnostics.error_with_help(
                 "unknown-value",
                 span,
                 format!("there is no arm \"{text}\""),
@@ -74,25 +76,25 @@ pub fn run(
         agents: agents.into_iter().map(|(agent, _)| agent.to_owned()).collect(),
         model: object.text("model", diagnostics).map(str::to_owned),
         repeat: object.int("repeat", 1, 1000, diagnostics).and_then(|n| u32::try_from(n).ok()),
-        timeout: duration(&mut object, "timeout", diagnostics),
+        timeout: decode_duration(&mut object, "timeout", diagnostics),
         arms,
-        mode: object.text("mode", diagnostics).map(|mode| Mode::from(mode.to_owned())),
-        script: object.text("script", diagnostics).map(|path| tidy(&folder.join(path))),
+        mode: object.text("mode", diagnostics).map(|mode| SkillUseMode::from(mode.to_owned())),
+        script: object.text("script", diagnostics).map(|path| normalise_path(&folder.join(path))),
         trigger_threshold: activation_share(&mut object, "trigger_threshold", diagnostics),
         sync_tasks: object.bool("sync_tasks", diagnostics),
         detect_questions: object.bool("detect_questions", diagnostics),
         system_prompt: object.text("system_prompt", diagnostics).map(str::to_owned),
-        workspace: one_of(&mut object, "workspace", &WORKSPACES, diagnostics),
+        workspace: decode_one_of(&mut object, "workspace", &WORKSPACE_BASES, diagnostics),
     };
-    object.refuse_rest(what, diagnostics);
+    object.reject_unknown_keys(what, diagnostics);
     policy
 }
 
-pub fn judge(node: Option<&Node>, diagnostics: &mut Diagnostics) -> JudgePolicy {
-    let Some(mut object) = node.and_then(|node| Object::new(node, "judge", diagnostics)) else {
+pub fn decode_judge_policy(node: Option<&TreeNode>, diagnostics: &mut Diagnostics) -> JudgePolicy {
+    let Some(mut object) = node.and_then(|node| ObjectReader::new(node, "judge", diagnostics)) else {
         return JudgePolicy::default();
     };
-    let votes_node = object.given("votes");
+    let votes_node = object.get_non_null("votes");
     let votes = object.int("votes", 1, 99, diagnostics).and_then(|n| u32::try_from(n).ok());
     if votes.is_some_and(|votes| votes % 2 == 0) {
         diagnostics.error(
@@ -102,15 +104,15 @@ pub fn judge(node: Option<&Node>, diagnostics: &mut Diagnostics) -> JudgePolicy 
         );
     }
     let providers = Provider::NAMES.map(|name| (name, Provider::parse(name)));
-    let transports = Transport::NAMES.map(|name| (name, Transport::parse(name)));
+    let transports = JudgeTransportChoice::NAMES.map(|name| (name, JudgeTransportChoice::parse(name)));
     let policy = JudgePolicy {
         model: object.text("model", diagnostics).map(str::to_owned),
-        provider: one_of(&mut object, "provider", &providers, diagnostics).flatten(),
-        transport: one_of(&mut object, "transport", &transports, diagnostics).flatten(),
+        provider: decode_one_of(&mut object, "provider", &providers, diagnostics).flatten(),
+        transport: decode_one_of(&mut object, "transport", &transports, diagnostics).flatten(),
         votes,
         user_prompt: object.text("user_prompt", diagnostics).map(str::to_owned),
     };
-    object.refuse_rest("judge", diagnostics);
+    object.reject_unknown_keys("judge", diagnostics);
     policy
 }
 
@@ -142,9 +144,11 @@ pub fn run_value(policy: &RunPolicy, folder: &Path) -> Value {
     put("timeout", timeout.map(|timeout| json!(format_duration(timeout))));
     put("arms", (!arms.is_empty()).then(|| arms.iter().map(|arm| json!(arm.name())).collect()));
     put("mode", mode.as_ref().map(|mode| json!(mode.name())));
-    put("script", script.as_ref().map(|script| json!(relative(script, folder))));
+    put("script", script.as_ref().map(|script| json!(relative_path(script, folder))));
     put("trigger_threshold", trigger_threshold.map(|threshold| json!(threshold.get())));
-    let word = |base: &Base| WORKSPACES.iter().find(|(_, known)| known == base).map(|(word, _)| json!(word));
+    let word = |base: &WorkspaceBase| {
+        WORKSPACE_BASES.iter().find(|(_, known)| known == base).map(|(word, _)| json!(word))
+    };
     put("workspace", workspace.as_ref().and_then(word));
     put("sync_tasks", sync_tasks.map(|sync| json!(sync)));
     put("detect_questions", detect_questions.map(|detect| json!(detect)));
@@ -174,13 +178,13 @@ mod tests {
 
     use super::*;
     use crate::dialects::testing;
-    use practicum_core::tree::asked;
+    use practicum_core::tree::requested_keys;
 
     #[test]
     fn the_keys_of_run_are_those_that_are_read() {
-        let source = testing::parse("/nowhere/a.practicum.yaml".into(), "{}");
-        asked::take();
-        run(Some(&source.root), "run", Path::new("/nowhere"), &mut Diagnostics::default());
-        assert!(asked::take().contains(&BTreeSet::from(RUN_KEYS)));
+        let source = testing::parse_source("/nowhere/a.practicum.yaml".into(), "{}");
+        requested_keys::take();
+        decode_run_policy(Some(&source.root), "run", Path::new("/nowhere"), &mut Diagnostics::default());
+        assert!(requested_keys::take().contains(&BTreeSet::from(RUN_KEYS)));
     }
 }

@@ -4,15 +4,15 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::{Native, encode};
-use crate::dialects::testing::{lower, parse, place, suites};
+use super::{Native, encode_suite};
+use crate::dialects::testing::{location_in, lower_source, parse_source, suites};
 use practicum_core::model::Suite;
 
 /// Written as native and read back from there, its origin aside.
 pub fn through_native(suite: &Suite, folder: &Path) -> Suite {
-    let text = encode(suite, folder).to_string();
-    let source = parse(folder.join("a.practicum.json"), &text);
-    let (read, diagnostics) = lower(&Native, &source, &place(folder));
+    let text = encode_suite(suite, folder).to_string();
+    let source = parse_source(folder.join("a.practicum.json"), &text);
+    let (read, diagnostics) = lower_source(&Native, &source, &location_in(folder));
     assert!(!diagnostics.has_errors(), "{diagnostics:#?}\n{text}");
     Suite { origin: suite.origin.clone(), ..read.expect("a suite") }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::score::RULES;
-use practicum_core::model::{GateName, Provider, Scale, Transport};
-use practicum_core::tree::shape::{self, Mapping, named};
+use crate::checks::RULES;
+use practicum_core::model::{GateName, JudgeTransportChoice, Provider, ScoreScale};
+use practicum_core::tree::json_schema::{self, MappingSchema, reference};
 
 pub fn schema() -> Value {
-    shape::document(
+    json_schema::document(
         "Practicum evals (*.practicum.yaml)",
         "A suite of evals in Practicum's own format. Paths start at the file's folder.",
         suite(),
@@ -22,159 +22,176 @@ pub fn schema() -> Value {
     )
 }
 
-fn suite() -> Mapping {
-    let skills = || shape::either([named("skill"), shape::list(named("skill"))]);
-    Mapping::closed()
-        .must("practicum", "The version of the format.", json!({"const": 1}))
-        .may("name", "What the suite is called; by default as the file, up to its first dot.", shape::text())
-        .may("description", "What the suite asks, for people.", shape::text())
-        .may("skill", "The skill under test, or several that are told apart.", skills())
-        .may(
+fn suite() -> MappingSchema {
+    let skills = || json_schema::any_of([reference("skill"), json_schema::list(reference("skill"))]);
+    MappingSchema::closed()
+        .required("practicum", "The version of the format.", json!({"const": 1}))
+        .optional(
+            "name",
+            "What the suite is called; by default as the file, up to its first dot.",
+            json_schema::text(),
+        )
+        .optional("description", "What the suite asks, for people.", json_schema::text())
+        .optional("skill", "The skill under test, or several that are told apart.", skills())
+        .optional(
             "rivals",
             "Skills staged beside those under test, because the question is which is picked.",
             skills(),
         )
-        .may(
+        .optional(
             "plugins",
             "Folders of plugins that are staged whole for agents that load plugins.",
-            shape::either([shape::filled(), shape::list(shape::filled())]),
+            json_schema::any_of([
+                json_schema::nonempty_text(),
+                json_schema::list(json_schema::nonempty_text()),
+            ]),
         )
-        .may(
+        .optional(
             "about_skill",
             "Statements that a judge decides of the skill's own text. They pass and fail nothing.",
-            shape::list(about_skill()),
+            json_schema::list(about_skill()),
         )
-        .may("workspace", "What every room holds to begin with, unless its case says otherwise.", base())
-        .may("run", "How the cases are run.", named("run"))
-        .may(
+        .optional("workspace", "What every room holds to begin with, unless its case says otherwise.", base())
+        .optional("run", "How the cases are run.", reference("run"))
+        .optional(
             "defaults",
             "How the cases are run where no flag, variable, file or user says otherwise.",
-            named("run"),
+            reference("run"),
         )
-        .may("judge", "Who decides what code cannot.", judge())
-        .may("gates", "What must hold for exit code 0; without this, every case must pass.", gates())
-        .may("meta", "Anything else. It is kept and means nothing.", json!({"type": "object"}))
-        .must("cases", "The questions of the exam.", shape::some(named("case")))
+        .optional("judge", "Who decides what code cannot.", judge())
+        .optional("gates", "What must hold for exit code 0; without this, every case must pass.", gates())
+        .optional("meta", "Anything else. It is kept and means nothing.", json!({"type": "object"}))
+        .required("cases", "The questions of the exam.", json_schema::nonempty_list(reference("case")))
 }
 
-fn about_skill() -> Mapping {
-    Mapping::closed()
-        .must("id", "A name that stays.", shape::filled())
-        .must("statement", "What is to be so.", shape::filled())
-        .may("context", "What the judge needs to know, not scored.", shape::text())
-        .may(
+fn about_skill() -> MappingSchema {
+    MappingSchema::closed()
+        .required("id", "A name that stays.", json_schema::nonempty_text())
+        .required("statement", "What is to be so.", json_schema::nonempty_text())
+        .optional("context", "What the judge needs to know, not scored.", json_schema::text())
+        .optional(
             "scale",
             "How it is judged.",
-            shape::default(shape::words(&Scale::ALL.map(Scale::name)), Scale::PassFail.name()),
+            json_schema::with_default(
+                json_schema::one_of_words(&ScoreScale::ALL.map(ScoreScale::name)),
+                ScoreScale::PassFail.name(),
+            ),
         )
 }
 
 fn base() -> Value {
-    let words = shape::words(&["project", "empty"]);
-    shape::default(words, "project")
+    let words = json_schema::one_of_words(&["project", "empty"]);
+    json_schema::with_default(words, "project")
 }
 
 fn skill() -> Value {
-    let path = || shape::such_as(shape::text(), json!(["..", "../skills/release-notes"]));
-    let mapping = Mapping::closed()
-        .may("name", "The skill's name; by default what the skill calls itself.", shape::text())
-        .may("path", "The skill's folder, its SKILL.md or a command file.", path())
-        .may("plugin", "The plugin that the skill belongs to.", shape::text())
-        .with("anyOf", json!([{"required": ["name"]}, {"required": ["path"]}]));
-    shape::either([path(), mapping.into()])
+    let path = || json_schema::with_examples(json_schema::text(), json!(["..", "../skills/release-notes"]));
+    let mapping = MappingSchema::closed()
+        .optional("name", "The skill's name; by default what the skill calls itself.", json_schema::text())
+        .optional("path", "The skill's folder, its SKILL.md or a command file.", path())
+        .optional("plugin", "The plugin that the skill belongs to.", json_schema::text())
+        .with_keyword("anyOf", json!([{"required": ["name"]}, {"required": ["path"]}]));
+    json_schema::any_of([path(), mapping.into()])
 }
 
 fn run() -> Value {
     let arm = json!({"type": "string", "pattern": "^(with|without|v\\+?[0-9]+)$"});
-    let arms = shape::either([arm.clone(), shape::list(arm)]);
-    let mode = shape::either([shape::words(&["baseline", "smart", "forced"]), shape::text()]);
-    let run = Mapping::closed()
-        .may(
+    let arms = json_schema::any_of([arm.clone(), json_schema::list(arm)]);
+    let mode = json_schema::any_of([
+        json_schema::one_of_words(&["baseline", "smart", "forced"]),
+        json_schema::text(),
+    ]);
+    let run = MappingSchema::closed()
+        .optional(
             "agents",
             "The agents to examine with, by name.",
-            shape::such_as(shape::texts(), json!([["claude"], ["builtin"]])),
+            json_schema::with_examples(json_schema::text_or_texts(), json!([["claude"], ["builtin"]])),
         )
-        .may("model", "The agent's model.", shape::text())
-        .may("repeat", "How often each case is run.", repeat())
-        .may("timeout", "The time limit of a trial.", shape::duration())
-        .may(
+        .optional("model", "The agent's model.", json_schema::text())
+        .optional("repeat", "How often each case is run.", repeat())
+        .optional("timeout", "The time limit of a trial.", json_schema::duration())
+        .optional(
             "arms",
             "With the skill, without it, or both; a version like v2 is an arm too.",
-            shape::such_as(arms, json!([["with", "without"]])),
+            json_schema::with_examples(arms, json!([["with", "without"]])),
         )
-        .may(
+        .optional(
             "mode",
             "How much the agent is pushed to use skills; a name of your own is one of practicum.toml.",
             mode,
         )
-        .may(
+        .optional(
             "script",
             "A gateway script that answers in place of the model. Naming another agent drops it.",
-            shape::text(),
+            json_schema::text(),
         )
-        .may(
+        .optional(
             "trigger_threshold",
             "The share of runs from which on a skill counts as fired.",
-            shape::default(shape::share(), 0.5),
+            json_schema::with_default(json_schema::ratio(), 0.5),
         )
-        .may(
+        .optional(
             "sync_tasks",
             "Whether the agent's background tasks are made to run in the foreground.",
-            shape::yes_or_no(),
+            json_schema::boolean(),
         )
-        .may(
+        .optional(
             "detect_questions",
             "Whether a run that ends by asking a question counts as one that asked, not as finished.",
-            shape::yes_or_no(),
+            json_schema::boolean(),
         )
-        .may(
+        .optional(
             "system_prompt",
             "Text put before the user's message for agents that know no skill command.",
-            shape::text(),
+            json_schema::text(),
         )
-        .may(
+        .optional(
             "workspace",
             "What all workspaces begin as, whatever the cases say; settings may say otherwise.",
-            shape::words(&["project", "empty"]),
+            json_schema::one_of_words(&["project", "empty"]),
         );
     run.into()
 }
 
 fn repeat() -> Value {
-    shape::whole(1, 1000)
+    json_schema::integer_between(1, 1000)
 }
 
-fn judge() -> Mapping {
+fn judge() -> MappingSchema {
     let odd = json!({"type": "integer", "minimum": 1, "maximum": 99, "not": {"multipleOf": 2}});
-    Mapping::closed()
-        .may("model", "The judge's model.", shape::text())
-        .may(
+    MappingSchema::closed()
+        .optional("model", "The judge's model.", json_schema::text())
+        .optional(
             "provider",
             "Whose model it is; auto tells it by the model's name.",
-            shape::words(&Provider::NAMES),
+            json_schema::one_of_words(&Provider::NAMES),
         )
-        .may(
+        .optional(
             "transport",
             "Over the provider's API, or through an agent CLI that is logged in.",
-            shape::words(&Transport::NAMES),
+            json_schema::one_of_words(&JudgeTransportChoice::NAMES),
         )
-        .may(
+        .optional(
             "votes",
             "How often each statement is judged. Odd, so that there is a majority.",
-            shape::default(odd, 1),
+            json_schema::with_default(odd, 1),
         )
-        .may("user_prompt", "The request as a blind comparison shows it to the judge.", shape::text())
+        .optional(
+            "user_prompt",
+            "The request as a blind comparison shows it to the judge.",
+            json_schema::text(),
+        )
 }
 
-fn gates() -> Mapping {
-    GateName::ALL.into_iter().fold(Mapping::closed(), |gates, gate| {
+fn gates() -> MappingSchema {
+    GateName::ALL.into_iter().fold(MappingSchema::closed(), |gates, gate| {
         let shape = match gate {
             GateName::AllCasesPass | GateName::ActivationCasesPass => {
-                shape::either([json!({"const": true}), shape::share()])
+                json_schema::any_of([json!({"const": true}), json_schema::ratio()])
             }
-            _ => shape::share(),
+            _ => json_schema::ratio(),
         };
-        gates.may(gate.name(), gate_doc(gate), shape)
+        gates.optional(gate.name(), gate_doc(gate), shape)
     })
 }
 
@@ -200,104 +217,128 @@ fn gate_doc(gate: GateName) -> &'static str {
 }
 
 fn case() -> Value {
-    let prompt = shape::filled_texts();
-    let file = Mapping::closed()
-        .must("from", "The file or folder, seen from the eval file.", shape::filled())
-        .may("to", "Its place in the workspace; by default the same path.", shape::text())
-        .may(
+    let prompt = json_schema::nonempty_text_or_texts();
+    let file = MappingSchema::closed()
+        .required("from", "The file or folder, seen from the eval file.", json_schema::nonempty_text())
+        .optional("to", "Its place in the workspace; by default the same path.", json_schema::text())
+        .optional(
             "mutable",
             "Whether the agent may change it; if not, a change is reported.",
-            shape::default(shape::yes_or_no(), false),
+            json_schema::with_default(json_schema::boolean(), false),
         );
-    let files = shape::list(shape::either([shape::text(), file.into()]));
+    let files = json_schema::list(json_schema::any_of([json_schema::text(), file.into()]));
     let named_checks = json!({"required": ["checks"]});
-    let case = Mapping::closed()
-        .must(
+    let case = MappingSchema::closed()
+        .required(
             "id",
             "A name that stays: results are compared by it.",
-            shape::either([shape::filled(), json!({"type": "integer"})]),
+            json_schema::any_of([json_schema::nonempty_text(), json!({"type": "integer"})]),
         )
-        .may("group", "What the case belongs to, for reports.", shape::text())
-        .may("note", "Why this case exists, for people.", shape::text())
-        .may("prompt", "What the user says. A list is a conversation, sent turn by turn.", prompt)
-        .may(
+        .optional("group", "What the case belongs to, for reports.", json_schema::text())
+        .optional("note", "Why this case exists, for people.", json_schema::text())
+        .optional("prompt", "What the user says. A list is a conversation, sent turn by turn.", prompt)
+        .optional(
             "command",
             "Arguments with which the skill is invoked by its own command, instead of a prompt.",
-            shape::text(),
+            json_schema::text(),
         )
-        .may("workspace", "What the room holds to begin with: a copy of the project, or nothing.", base())
-        .may("overlays", "Folders laid over the workspace, in order; later ones win.", shape::texts())
-        .may(
+        .optional(
+            "workspace",
+            "What the room holds to begin with: a copy of the project, or nothing.",
+            base(),
+        )
+        .optional(
+            "overlays",
+            "Folders laid over the workspace, in order; later ones win.",
+            json_schema::text_or_texts(),
+        )
+        .optional(
             "skill_name",
             "Whether the skill is staged under its own name or under one that occurs nowhere else.",
-            shape::default(shape::words(&["own", "alias"]), "own"),
+            json_schema::with_default(json_schema::one_of_words(&["own", "alias"]), "own"),
         )
-        .may(
+        .optional(
             "files",
             "Files and folders put into the workspace: a path keeps its place.",
-            shape::such_as(files, json!([["fixtures/query.sql"]])),
+            json_schema::with_examples(files, json!([["fixtures/query.sql"]])),
         )
-        .may("setup", "A shell script run before the agent, in its workspace. Needs --trust.", shape::text())
-        .may("teardown", "A shell script run after the agent. Needs --trust.", shape::text())
-        .may("context", "What the judge may read but does not score.", shape::text())
-        .may("timeout", "The time limit of this case.", shape::duration())
-        .may("repeat", "How often this case is run.", repeat())
-        .may("pass_when", "When the case passes.", pass_when())
-        .may("oracle", "A file with an output known to be good.", shape::text())
-        .may("meta", "Anything else. It is kept and means nothing.", json!({"type": "object"}))
-        .may("activation", "Whether the agent has to take the skill up by itself.", named("activation"))
-        .may("checks", "What must be so afterwards.", shape::list(named("check")))
-        .with("oneOf", json!([{"required": ["prompt"]}, {"required": ["command"]}]))
-        .with("anyOf", json!([{"required": ["activation"]}, named_checks]));
+        .optional(
+            "setup",
+            "A shell script run before the agent, in its workspace. Needs --trust.",
+            json_schema::text(),
+        )
+        .optional("teardown", "A shell script run after the agent. Needs --trust.", json_schema::text())
+        .optional("context", "What the judge may read but does not score.", json_schema::text())
+        .optional("timeout", "The time limit of this case.", json_schema::duration())
+        .optional("repeat", "How often this case is run.", repeat())
+        .optional("pass_when", "When the case passes.", pass_when())
+        .optional("oracle", "A file with an output known to be good.", json_schema::text())
+        .optional("meta", "Anything else. It is kept and means nothing.", json!({"type": "object"}))
+        .optional(
+            "activation",
+            "Whether the agent has to take the skill up by itself.",
+            reference("activation"),
+        )
+        .optional("checks", "What must be so afterwards.", json_schema::list(reference("check")))
+        .with_keyword("oneOf", json!([{"required": ["prompt"]}, {"required": ["command"]}]))
+        .with_keyword("anyOf", json!([{"required": ["activation"]}, named_checks]));
     case.into()
 }
 
 fn pass_when() -> Value {
-    let rates = Mapping::closed()
-        .may(
+    let rates = MappingSchema::closed()
+        .optional(
             "fire_rate",
             "The share of runs in which the skill must fire, or must not reach.",
-            shape::share(),
+            json_schema::ratio(),
         )
-        .may("pass_rate", "The least share of judged checks that pass.", shape::share())
-        .may("mean_score", "Their least mean score, on a scale from 0 to 1.", shape::share())
-        .with("dependentRequired", json!({"pass_rate": ["mean_score"], "mean_score": ["pass_rate"]}))
-        .with("not", json!({"required": ["fire_rate", "pass_rate"]}));
-    let words = shape::words(&["checks", "tally", "fire_rate"]);
-    shape::default(shape::either([words, rates.into()]), "checks")
+        .optional("pass_rate", "The least share of judged checks that pass.", json_schema::ratio())
+        .optional("mean_score", "Their least mean score, on a scale from 0 to 1.", json_schema::ratio())
+        .with_keyword("dependentRequired", json!({"pass_rate": ["mean_score"], "mean_score": ["pass_rate"]}))
+        .with_keyword("not", json!({"required": ["fire_rate", "pass_rate"]}));
+    let words = json_schema::one_of_words(&["checks", "tally", "fire_rate"]);
+    json_schema::with_default(json_schema::any_of([words, rates.into()]), "checks")
 }
 
 fn activation() -> Value {
-    let expect = || shape::words(&["must", "must_not", "either"]);
-    let mapping = Mapping::closed()
-        .may("skills", "The skills it is about; by default those under test.", shape::texts())
-        .must("expect", "Whether one of them fires, none does, or either may happen.", expect())
-        .may(
+    let expect = || json_schema::one_of_words(&["must", "must_not", "either"]);
+    let mapping = MappingSchema::closed()
+        .optional(
+            "skills",
+            "The skills it is about; by default those under test.",
+            json_schema::text_or_texts(),
+        )
+        .required("expect", "Whether one of them fires, none does, or either may happen.", expect())
+        .optional(
             "by",
             "Seen in the run, or guessed by a model.",
-            shape::default(shape::words(&["observed", "predicted"]), "observed"),
+            json_schema::with_default(json_schema::one_of_words(&["observed", "predicted"]), "observed"),
         );
-    shape::either([expect(), mapping.into()])
+    json_schema::any_of([expect(), mapping.into()])
 }
 
 /// One thing to check, and what can be said beside it.
 fn check() -> Value {
-    let check = Mapping::closed()
-        .may("id", "A name that stays; by default made from what the check says.", shape::text())
-        .may("name", "A name for people.", shape::text())
-        .may("required", "Whether the case can pass without it.", shape::default(shape::yes_or_no(), true))
-        .may("on", "The text to look at.", on());
+    let check = MappingSchema::closed()
+        .optional("id", "A name that stays; by default made from what the check says.", json_schema::text())
+        .optional("name", "A name for people.", json_schema::text())
+        .optional(
+            "required",
+            "Whether the case can pass without it.",
+            json_schema::with_default(json_schema::boolean(), true),
+        )
+        .optional("on", "The text to look at.", looks_at());
     let judged = "A statement that a judge decides from the whole run, with quotes as evidence.";
     let sections = "Parts of the text that a model reads into entries, which code then checks.";
     let check = RULES
         .iter()
-        .fold(check, |check, rule| check.may(rule.key, &sentence(rule.doc), (rule.schema)()))
-        .may("judge", judged, judged_shape())
-        .may("sections", sections, shape::list(named("section")))
-        .may("activation", "Whether skills fire.", named("activation"));
+        .fold(check, |check, rule| check.optional(rule.key, &sentence(rule.doc), (rule.schema)()))
+        .optional("judge", judged, judged_shape())
+        .optional("sections", sections, json_schema::list(reference("section")))
+        .optional("activation", "Whether skills fire.", reference("activation"));
     let kinds = RULES.iter().map(|rule| rule.key).chain(["judge", "sections", "activation"]);
     let one: Vec<Value> = kinds.map(|key| json!({"required": [key]})).collect();
-    check.with("oneOf", json!(one)).into()
+    check.with_keyword("oneOf", json!(one)).into()
 }
 
 fn sentence(doc: &str) -> String {
@@ -306,58 +347,68 @@ fn sentence(doc: &str) -> String {
     format!("{first}{}.", letters.as_str().trim_end_matches('.'))
 }
 
-fn on() -> Value {
-    let files = Mapping::closed()
-        .may(
+fn looks_at() -> Value {
+    let files = MappingSchema::closed()
+        .optional(
             "file",
             "One file that the agent was to write. Missing or untouched is a failure.",
-            shape::text(),
+            json_schema::text(),
         )
-        .may(
+        .optional(
             "files",
             "Globs for files that were created or changed; each is a text of its own.",
-            shape::such_as(shape::texts(), json!([["*.md"]])),
+            json_schema::with_examples(json_schema::text_or_texts(), json!([["*.md"]])),
         )
-        .with("minProperties", json!(1))
-        .with("maxProperties", json!(1));
-    let words = shape::words(&["output", "all", "run"]);
-    shape::either([
-        shape::described("The last message, all that was said, or the whole run.", words),
+        .with_keyword("minProperties", json!(1))
+        .with_keyword("maxProperties", json!(1));
+    let words = json_schema::one_of_words(&["output", "all", "run"]);
+    json_schema::any_of([
+        json_schema::with_description("The last message, all that was said, or the whole run.", words),
         files.into(),
     ])
 }
 
 fn judged_shape() -> Value {
-    let scales = Scale::ALL.map(Scale::name);
-    let mapping = Mapping::closed()
-        .must(
+    let scales = ScoreScale::ALL.map(ScoreScale::name);
+    let mapping = MappingSchema::closed()
+        .required(
             "statement",
             "What must be true, so that two readers would agree whether it is.",
-            shape::filled(),
+            json_schema::nonempty_text(),
         )
-        .may("context", "What the judge has to know, not scored.", shape::text())
-        .may("scale", "How it is scored.", shape::default(shape::words(&scales), Scale::PassFail.name()))
-        .may("required", "Whether the case can pass without it.", shape::default(shape::yes_or_no(), true));
-    shape::either([shape::filled(), mapping.into()])
+        .optional("context", "What the judge has to know, not scored.", json_schema::text())
+        .optional(
+            "scale",
+            "How it is scored.",
+            json_schema::with_default(json_schema::one_of_words(&scales), ScoreScale::PassFail.name()),
+        )
+        .optional(
+            "required",
+            "Whether the case can pass without it.",
+            json_schema::with_default(json_schema::boolean(), true),
+        );
+    json_schema::any_of([json_schema::nonempty_text(), mapping.into()])
 }
 
 fn section() -> Value {
-    let count = || shape::whole(0, u32::MAX.into());
-    let field = Mapping::closed()
-        .must("id", "A name that stays.", shape::filled())
-        .must("name", "What the entry calls it.", shape::filled())
-        .may("required", "Whether every entry must have it.", shape::default(shape::yes_or_no(), true))
-        .may("format", "A known format's name, or a pattern for the whole value.", shape::text());
-    let tier = Mapping::closed()
-        .must("label", "What the tier is called.", shape::filled())
-        .may("description", "What belongs to it, for the model that reads.", shape::text())
-        .may("min_entries", "The fewest entries.", shape::default(count(), 0))
-        .may("max_entries", "The most entries.", count())
-        .may("fields", "What each entry has.", shape::list(field));
-    let section = Mapping::closed().must("name", "What the section is called.", shape::filled()).may(
-        "tiers",
-        "The kinds of entries it has.",
-        shape::list(tier),
-    );
+    let count = || json_schema::integer_between(0, u32::MAX.into());
+    let field = MappingSchema::closed()
+        .required("id", "A name that stays.", json_schema::nonempty_text())
+        .required("name", "What the entry calls it.", json_schema::nonempty_text())
+        .optional(
+            "required",
+            "Whether every entry must have it.",
+            json_schema::with_default(json_schema::boolean(), true),
+        )
+        .optional("format", "A known format's name, or a pattern for the whole value.", json_schema::text());
+    let tier = MappingSchema::closed()
+        .required("label", "What the tier is called.", json_schema::nonempty_text())
+        .optional("description", "What belongs to it, for the model that reads.", json_schema::text())
+        .optional("min_entries", "The fewest entries.", json_schema::with_default(count(), 0))
+        .optional("max_entries", "The most entries.", count())
+        .optional("fields", "What each entry has.", json_schema::list(field));
+    let section = MappingSchema::closed()
+        .required("name", "What the section is called.", json_schema::nonempty_text())
+        .optional("tiers", "The kinds of entries it has.", json_schema::list(tier));
     section.into()
 }

@@ -4,22 +4,22 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{activation, is_skill, skill_at};
-use practicum_core::model::{Case, Check, CheckKind, Diagnostics, Expect, SkillRef, Span};
-use practicum_core::tree::shape::{self, Mapping};
-use practicum_core::tree::{Data, Node, Object, wrong_type};
-use practicum_skills::own_files::{ACTIVATED_OR_NOT, ACTIVATED_SKILL, activation_keys};
+use super::{activation_check, is_skill, skill_at};
+use practicum_core::model::{ActivationExpectation, Case, Check, CheckKind, Diagnostics, SkillRef, Span};
+use practicum_core::tree::json_schema::{self, MappingSchema};
+use practicum_core::tree::{NodeData, ObjectReader, TreeNode, report_wrong_type};
+use practicum_skills::own_files::{BOOLEAN_ACTIVATION_KEYS, SKILL_NAME_KEYS, activation_keys};
 
 /// The key that lists skills that must not be activated.
-pub const FORBIDDEN: &str = "must_not_activate";
+pub const FORBIDDEN_SKILLS_KEY: &str = "must_not_activate";
 
 /// The key that says which skill a yes or no is about, where it is not the one under test.
-const TARGET: &str = "target_skill";
+const TARGET_SKILL_KEY: &str = "target_skill";
 
 /// One thing that a case says of activation, and where.
-struct Statement {
+struct ActivationStatement {
     skills: Vec<String>,
-    expect: Expect,
+    expect: ActivationExpectation,
     key: &'static str,
     span: Span,
 }
@@ -29,84 +29,96 @@ struct Statement {
 pub struct ExpectedActivation {
     pub checks: Vec<Check>,
     /// Whether the case has a key that says something of activation, even if it could not be understood.
-    pub given: bool,
+    pub is_given: bool,
 }
 
 /// Reads what a case says of the activation of skills. `tested` are the skills under test: all of them must
 /// stay unused where a case expects no skill, and the first is the one that a yes or no is about.
-pub fn read(case: &mut Object<'_>, tested: &[String], diagnostics: &mut Diagnostics) -> ExpectedActivation {
+pub fn read_expected_activation(
+    case: &mut ObjectReader<'_>,
+    tested: &[String],
+    diagnostics: &mut Diagnostics,
+) -> ExpectedActivation {
     let mut statements = Vec::new();
     let mut given = false;
-    let target = case.text(TARGET, diagnostics).map(str::trim).filter(|name| !name.is_empty());
+    let target = case.text(TARGET_SKILL_KEY, diagnostics).map(str::trim).filter(|name| !name.is_empty());
     let about: Vec<String> = match target {
         Some(name) => vec![name.to_owned()],
         None => tested.iter().take(1).cloned().collect(),
     };
-    for key in ACTIVATED_OR_NOT {
+    for key in BOOLEAN_ACTIVATION_KEYS {
         let Some(node) = case.get(key) else { continue };
         match node.data {
-            Data::Bool(must) => statements.push(Statement::yes_or_no(must, about.clone(), key, node.span)),
-            Data::Null => diagnostics.warning_help(
+            NodeData::Bool(must) => {
+                statements.push(ActivationStatement::yes_or_no(must, about.clone(), key, node.span))
+            }
+            NodeData::Null => diagnostics.warning_with_help(
                 "unclear-activation",
                 node.span,
                 format!("\"{key}\" is null, so nothing checks whether the skill is activated"),
                 "write true or false, or leave the key out",
             ),
-            _ => wrong_type(node, key, "true or false", diagnostics),
+            _ => report_wrong_type(node, key, "true or false", diagnostics),
         }
         given |= !node.is_null();
     }
-    for key in ACTIVATED_SKILL {
+    for key in SKILL_NAME_KEYS {
         let Some(node) = case.get(key) else { continue };
         given = true;
-        statements.extend(named(node, key, &about, tested, diagnostics));
+        statements.extend(read_named_skills(node, key, &about, tested, diagnostics));
     }
-    if let Some(node) = case.given(FORBIDDEN) {
-        let names = case.texts(FORBIDDEN, diagnostics).unwrap_or_default();
+    if let Some(node) = case.get_non_null(FORBIDDEN_SKILLS_KEY) {
+        let names = case.texts(FORBIDDEN_SKILLS_KEY, diagnostics).unwrap_or_default();
         let skills: Vec<String> =
             names.iter().map(|(name, _)| (*name).to_owned()).filter(|name| !name.trim().is_empty()).collect();
         if !skills.is_empty() {
             given = true;
-            statements.push(Statement { skills, expect: Expect::MustNot, key: FORBIDDEN, span: node.span });
+            statements.push(ActivationStatement {
+                skills,
+                expect: ActivationExpectation::MustNot,
+                key: FORBIDDEN_SKILLS_KEY,
+                span: node.span,
+            });
         }
     }
-    ExpectedActivation { checks: checks(statements, diagnostics), given }
+    ExpectedActivation { checks: checks_for_statements(statements, diagnostics), is_given: given }
 }
 
-fn named(
-    node: &Node,
+fn read_named_skills(
+    node: &TreeNode,
     key: &'static str,
     about: &[String],
     tested: &[String],
     diagnostics: &mut Diagnostics,
-) -> Option<Statement> {
+) -> Option<ActivationStatement> {
     match &node.data {
-        Data::Text(name) if !name.trim().is_empty() => {
-            Some(Statement::yes_or_no(true, vec![name.trim().to_owned()], key, node.span))
+        NodeData::Text(name) if !name.trim().is_empty() => {
+            Some(ActivationStatement::yes_or_no(true, vec![name.trim().to_owned()], key, node.span))
         }
-        Data::Text(_) | Data::Null | Data::Bool(false) => {
-            Some(Statement::yes_or_no(false, tested.to_vec(), key, node.span))
+        NodeData::Text(_) | NodeData::Null | NodeData::Bool(false) => {
+            Some(ActivationStatement::yes_or_no(false, tested.to_vec(), key, node.span))
         }
-        Data::Bool(true) => Some(Statement::yes_or_no(true, about.to_vec(), key, node.span)),
-        Data::Int(_) | Data::Float(_) | Data::List(_) | Data::Map(_) => {
-            wrong_type(node, key, "a skill's name, or null for none", diagnostics);
+        NodeData::Bool(true) => Some(ActivationStatement::yes_or_no(true, about.to_vec(), key, node.span)),
+        NodeData::Int(_) | NodeData::Float(_) | NodeData::List(_) | NodeData::Map(_) => {
+            report_wrong_type(node, key, "a skill's name, or null for none", diagnostics);
             None
         }
     }
 }
 
-impl Statement {
+impl ActivationStatement {
     fn yes_or_no(must: bool, skills: Vec<String>, key: &'static str, span: Span) -> Self {
-        let expect = if must { Expect::Must } else { Expect::MustNot };
+        let expect = if must { ActivationExpectation::Must } else { ActivationExpectation::MustNot };
         Self { skills, expect, key, span }
     }
 
     /// Whether this says all that another says, if they do not contradict each other.
     fn covers(&self, other: &Self) -> bool {
         match self.expect {
-            Expect::Must | Expect::Either => self.skills == other.skills,
-            Expect::MustNot => {
-                other.expect == Expect::MustNot && other.skills.iter().all(|name| self.skills.contains(name))
+            ActivationExpectation::Must | ActivationExpectation::Either => self.skills == other.skills,
+            ActivationExpectation::MustNot => {
+                other.expect == ActivationExpectation::MustNot
+                    && other.skills.iter().all(|name| self.skills.contains(name))
             }
         }
     }
@@ -119,11 +131,11 @@ impl Statement {
 }
 
 /// A check for each different statement. Two that contradict each other are an error.
-fn checks(statements: Vec<Statement>, diagnostics: &mut Diagnostics) -> Vec<Check> {
-    let mut kept: Vec<Statement> = Vec::new();
+fn checks_for_statements(statements: Vec<ActivationStatement>, diagnostics: &mut Diagnostics) -> Vec<Check> {
+    let mut kept: Vec<ActivationStatement> = Vec::new();
     for statement in statements {
         if let Some(other) = kept.iter().find(|other| other.contradicts(&statement)) {
-            diagnostics.error_help(
+            diagnostics.error_with_help(
                 "contradiction",
                 statement.span,
                 format!("\"{}\" and \"{}\" contradict each other", other.key, statement.key),
@@ -134,8 +146,8 @@ fn checks(statements: Vec<Statement>, diagnostics: &mut Diagnostics) -> Vec<Chec
             kept.push(statement);
         }
     }
-    let numbered = |(index, Statement { skills, expect, .. }): (usize, Statement)| {
-        let check = activation(skills, expect);
+    let numbered = |(index, ActivationStatement { skills, expect, .. }): (usize, ActivationStatement)| {
+        let check = activation_check(skills, expect);
         match index {
             0 => check,
             _ => Check { id: format!("{}-{}", check.id, index + 1), ..check },
@@ -145,12 +157,12 @@ fn checks(statements: Vec<Statement>, diagnostics: &mut Diagnostics) -> Vec<Chec
 }
 
 /// Whether a case has a key that says something of activation.
-pub fn says_activation(case: &Node) -> bool {
+pub fn has_activation_key(case: &TreeNode) -> bool {
     activation_keys().any(|key| case.has(key))
 }
 
 /// Whether an unknown key seems to say something of activation, so that passing over it would lose a check.
-pub fn seems_meant(key: &str) -> bool {
+pub fn resembles_activation_key(key: &str) -> bool {
     let key = key.to_lowercase();
     ["trigger", "activat"].iter().any(|word| key.contains(word))
         || ["expected_skills", "acceptable_skills", "preferred_skill", "required_skills", "forbidden_skills"]
@@ -160,7 +172,11 @@ pub fn seems_meant(key: &str) -> bool {
 
 /// The skills that cases expect beside those under test, to be staged with them. They are looked for in the
 /// folder beside the skill under test; one that is not there is a warning, because then its check says nothing.
-pub fn expected_beside(cases: &[Case], tested: &SkillRef, diagnostics: &mut Diagnostics) -> Vec<SkillRef> {
+pub fn other_expected_skills(
+    cases: &[Case],
+    tested: &SkillRef,
+    diagnostics: &mut Diagnostics,
+) -> Vec<SkillRef> {
     let mut found: Vec<SkillRef> = Vec::new();
     let mut absent: Vec<&str> = Vec::new();
     let home = tested.path.as_deref().and_then(Path::parent);
@@ -170,7 +186,7 @@ pub fn expected_beside(cases: &[Case], tested: &SkillRef, diagnostics: &mut Diag
             if absent.contains(&name.as_str()) || found.iter().any(|known| known.name == *name) {
                 continue;
             }
-            match home.and_then(|home| skill_in(home, name)) {
+            match home.and_then(|home| find_skill_in(home, name)) {
                 Some(skill) => found.push(skill),
                 None => absent.push(name),
             }
@@ -178,7 +194,7 @@ pub fn expected_beside(cases: &[Case], tested: &SkillRef, diagnostics: &mut Diag
     }
     if !absent.is_empty() {
         let names = absent.join(", ");
-        diagnostics.warning_help(
+        diagnostics.warning_with_help(
             "skill-not-staged",
             None,
             format!(
@@ -193,7 +209,7 @@ pub fn expected_beside(cases: &[Case], tested: &SkillRef, diagnostics: &mut Diag
 }
 
 /// The skill of this name in a folder of skills.
-fn skill_in(home: &Path, name: &str) -> Option<SkillRef> {
+fn find_skill_in(home: &Path, name: &str) -> Option<SkillRef> {
     // A name is a folder's name here, so it must not lead anywhere else.
     let plain = !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0']);
     let folder = Some(home.join(name)).filter(|folder| plain && is_skill(folder))?;
@@ -201,26 +217,33 @@ fn skill_in(home: &Path, name: &str) -> Option<SkillRef> {
 }
 
 /// The keys of a case that say something of activation, for editors.
-pub fn schema(mut mapping: Mapping) -> Mapping {
-    for key in ACTIVATED_OR_NOT {
+pub fn add_schema_keys(mut mapping: MappingSchema) -> MappingSchema {
+    for key in BOOLEAN_ACTIVATION_KEYS {
         let doc = "Whether the agent must activate the skill under test (true) or must not (false).";
-        mapping = mapping.may(key, doc, shape::yes_or_no());
+        mapping = mapping.optional(key, doc, json_schema::boolean());
     }
-    for key in ACTIVATED_SKILL {
+    for key in SKILL_NAME_KEYS {
         let doc =
             "The skill that the agent must activate; null if it must activate none of those under test.";
-        mapping = mapping.may(key, doc, json!({"type": ["string", "null", "boolean"]}));
+        mapping = mapping.optional(key, doc, json!({"type": ["string", "null", "boolean"]}));
     }
-    mapping.may(FORBIDDEN, "Skills that the agent must not activate.", shape::texts()).may(
-        TARGET,
-        "The skill that should_trigger is about, where it is not the one under test.",
-        shape::text(),
-    )
+    mapping
+        .optional(
+            FORBIDDEN_SKILLS_KEY,
+            "Skills that the agent must not activate.",
+            json_schema::text_or_texts(),
+        )
+        .optional(
+            TARGET_SKILL_KEY,
+            "The skill that should_trigger is about, where it is not the one under test.",
+            json_schema::text(),
+        )
 }
 
 /// The conditions of JSON Schema, one of which holds for a case that says something of activation.
 pub fn schema_conditions() -> Vec<Value> {
     let keys = activation_keys().map(|key| json!({"required": [key]}));
     let some = json!({"anyOf": [{"type": "string", "pattern": "\\S"}, {"type": "array", "contains": {"pattern": "\\S"}}]});
-    keys.chain([json!({"required": [FORBIDDEN], "properties": {FORBIDDEN: some}})]).collect()
+    keys.chain([json!({"required": [FORBIDDEN_SKILLS_KEY], "properties": {FORBIDDEN_SKILLS_KEY: some}})])
+        .collect()
 }

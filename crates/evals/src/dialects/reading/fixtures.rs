@@ -1,36 +1,36 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use practicum_core::model::{Access, Diagnostics, Fixture, RelPath};
-use practicum_core::tree::Object;
-use practicum_skills::skill::tidy;
+use practicum_core::model::{Diagnostics, Fixture, FixtureAccess, RelPath};
+use practicum_core::tree::ObjectReader;
+use practicum_skills::skill::normalise_path;
 
 /// Where the files that a case names may lie, in the order they are looked for.
 #[derive(Debug, Default)]
-pub struct Files {
+pub struct FixtureFolders {
     pub roots: Vec<PathBuf>,
     /// A folder whose own path a declared path may begin with: `evals/…/<name>/`.
-    pub below: Option<Below>,
+    pub own_folder: Option<FolderPrefix>,
 }
 
 #[derive(Debug)]
-pub struct Below {
+pub struct FolderPrefix {
     pub folder: PathBuf,
     /// Any of these may be the last part of what the declared path begins with.
     pub names: Vec<String>,
 }
 
-impl Files {
+impl FixtureFolders {
     /// Whether a path leads to where the files of a case may lie, also if it is a link.
-    fn hold(&self, path: &Path) -> bool {
-        let below = self.below.as_ref().map(|below| &below.folder);
-        let target = real(path);
-        self.roots.iter().chain(below).any(|root| target.starts_with(real(root)))
+    fn contains_path(&self, path: &Path) -> bool {
+        let below = self.own_folder.as_ref().map(|below| &below.folder);
+        let target = real_path(path);
+        self.roots.iter().chain(below).any(|root| target.starts_with(real_path(root)))
     }
 
     fn candidates(&self, declared: &RelPath) -> Vec<PathBuf> {
-        let mut candidates: Vec<PathBuf> = self.roots.iter().map(|root| declared.under(root)).collect();
-        if let Some(Below { folder, names }) = &self.below {
+        let mut candidates: Vec<PathBuf> = self.roots.iter().map(|root| declared.join_to(root)).collect();
+        if let Some(FolderPrefix { folder, names }) = &self.own_folder {
             let parts: Vec<&str> = declared.as_str().split('/').collect();
             if parts.first() == Some(&"evals") {
                 let last = parts.iter().rposition(|part| names.iter().any(|name| name == part)).unwrap_or(0);
@@ -41,23 +41,27 @@ impl Files {
             }
         }
         let mut seen = HashSet::new();
-        candidates.iter().map(|path| tidy(path)).filter(|path| seen.insert(path.clone())).collect()
+        candidates.iter().map(|path| normalise_path(path)).filter(|path| seen.insert(path.clone())).collect()
     }
 }
 
 /// A path without links; itself where it cannot be followed.
-fn real(path: &Path) -> PathBuf {
+fn real_path(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Whether a path is a link, or goes through one, that leads out of a project it seems to lie in.
 pub fn leads_out_of(project: &Path, path: &Path) -> bool {
-    (path.is_symlink() || path.starts_with(project)) && !real(path).starts_with(real(project))
+    (path.is_symlink() || path.starts_with(project)) && !real_path(path).starts_with(real_path(project))
 }
 
 /// The files of a case: read-only, at the path that was declared. A missing one is a warning here,
 /// because checking and converting go on without it; running does not.
-pub fn fixtures(object: &mut Object<'_>, files: &Files, diagnostics: &mut Diagnostics) -> Vec<Fixture> {
+pub fn read_fixtures(
+    object: &mut ObjectReader<'_>,
+    files: &FixtureFolders,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Fixture> {
     let mut seen = HashSet::new();
     let mut fixtures = Vec::new();
     for (declared, span) in object.texts("files", diagnostics).unwrap_or_default() {
@@ -66,7 +70,7 @@ pub fn fixtures(object: &mut Object<'_>, files: &Files, diagnostics: &mut Diagno
             continue;
         }
         let Some(to) = RelPath::new(declared) else {
-            diagnostics.error_help(
+            diagnostics.error_with_help(
                 "escaping-path",
                 span,
                 format!("{declared:?} is not a path inside the workspace"),
@@ -82,7 +86,7 @@ pub fn fixtures(object: &mut Object<'_>, files: &Files, diagnostics: &mut Diagno
         let found = candidates.iter().find(|path| path.exists());
         if found.is_none() {
             let looked: Vec<String> = candidates.iter().map(|path| path.display().to_string()).collect();
-            diagnostics.warning_help(
+            diagnostics.warning_with_help(
                 "file-not-found",
                 span,
                 format!("{to} does not exist"),
@@ -95,8 +99,8 @@ pub fn fixtures(object: &mut Object<'_>, files: &Files, diagnostics: &mut Diagno
                 },
             );
         }
-        if found.is_some_and(|found| !files.hold(found)) {
-            diagnostics.error_help(
+        if found.is_some_and(|found| !files.contains_path(found)) {
+            diagnostics.error_with_help(
                 "escaping-path",
                 span,
                 format!("{to} is a link that leads out of the project"),
@@ -105,7 +109,7 @@ pub fn fixtures(object: &mut Object<'_>, files: &Files, diagnostics: &mut Diagno
             continue;
         }
         if let Some(from) = found.or(candidates.first()) {
-            fixtures.push(Fixture { from: from.clone(), to, access: Access::ReadOnly });
+            fixtures.push(Fixture { source: from.clone(), destination: to, access: FixtureAccess::ReadOnly });
         }
     }
     fixtures

@@ -1,26 +1,30 @@
 use std::collections::{HashMap, HashSet};
 
 use practicum_core::model::Diagnostics;
-use practicum_core::tree::{Data, Object};
+use practicum_core::tree::{NodeData, ObjectReader};
 
 /// Ids that are unique within their file, or within their case.
 #[derive(Debug, Default)]
-pub struct Ids {
+pub struct UniqueIds {
     taken: HashSet<String>,
     /// The next number to try for an id that is wanted again.
-    next: HashMap<String, u32>,
+    next_number: HashMap<String, u32>,
 }
 
-impl Ids {
+impl UniqueIds {
     /// The id that a thing gives itself: text, or a whole number, which becomes text.
-    pub fn given(&mut self, object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<String> {
-        let node = object.given("id");
+    pub fn read_id(
+        &mut self,
+        object: &mut ObjectReader<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<String> {
+        let node = object.get_non_null("id");
         let id = match node.map(|node| &node.data) {
-            Some(Data::Int(number)) => number.to_string(),
+            Some(NodeData::Int(number)) => number.to_string(),
             _ => object.required_text("id", diagnostics)?.trim().to_owned(),
         };
         if !self.taken.insert(id.clone()) {
-            diagnostics.error_help(
+            diagnostics.error_with_help(
                 "duplicate-id",
                 node.map(|node| node.span),
                 format!("another one is already called \"{id}\""),
@@ -31,11 +35,11 @@ impl Ids {
     }
 
     /// The id that is wanted, with a number behind it if it is taken.
-    pub fn derive(&mut self, wanted: &str) -> String {
+    pub fn make_unique(&mut self, wanted: &str) -> String {
         if self.taken.insert(wanted.to_owned()) {
             return wanted.to_owned();
         }
-        let next = self.next.entry(wanted.to_owned()).or_insert(2);
+        let next = self.next_number.entry(wanted.to_owned()).or_insert(2);
         loop {
             let id = format!("{wanted}-{next}");
             *next += 1;
@@ -49,13 +53,13 @@ impl Ids {
         self.taken
     }
 
-    pub fn has(&self, id: &str) -> bool {
+    pub fn contains(&self, id: &str) -> bool {
         self.taken.contains(id)
     }
 }
 
 /// How long a derived id may get. Long enough to tell statements apart, short enough for a table.
-const LONGEST: usize = 48;
+const LONGEST_ID: usize = 48;
 
 /// The first words of a text as an id, so that adding a sibling does not rename the others. A text
 /// without letters and digits gives `otherwise`.
@@ -69,10 +73,10 @@ pub fn slug(text: &str, otherwise: &str) -> String {
                 .chars()
                 .scan(0, |bytes, c| {
                     *bytes += c.len_utf8();
-                    (*bytes <= LONGEST).then_some(c)
+                    (*bytes <= LONGEST_ID).then_some(c)
                 })
                 .collect();
-        } else if slug.len() + 1 + word.len() > LONGEST {
+        } else if slug.len() + 1 + word.len() > LONGEST_ID {
             break;
         } else {
             slug.push('-');
@@ -102,14 +106,14 @@ mod tests {
         ] {
             let slug = slug(text, "x");
             assert_eq!(slug, expected);
-            assert!(slug.len() <= LONGEST);
+            assert!(slug.len() <= LONGEST_ID);
         }
     }
 
     #[test]
     fn a_taken_id_gets_a_number() {
-        let mut ids = Ids::default();
-        let derived: Vec<String> = ["a", "a", "a-2", "a", "b"].iter().map(|id| ids.derive(id)).collect();
+        let mut ids = UniqueIds::default();
+        let derived: Vec<String> = ["a", "a", "a-2", "a", "b"].iter().map(|id| ids.make_unique(id)).collect();
         assert_eq!(derived, ["a", "a-2", "a-2-2", "a-3", "b"]);
     }
 }

@@ -3,35 +3,40 @@
 mod expected_activation;
 mod fixtures;
 mod ids;
-mod kept;
 mod skills;
 mod triggers;
+mod unused_keys;
 
 use std::collections::BTreeMap;
 
 pub use expected_activation::{
-    FORBIDDEN, expected_beside, read as expected_activation, says_activation, schema as activation_schema,
-    schema_conditions as activation_conditions,
+    FORBIDDEN_SKILLS_KEY, add_schema_keys as activation_schema, has_activation_key, other_expected_skills,
+    read_expected_activation as expected_activation, schema_conditions as activation_conditions,
 };
-pub use fixtures::{Below, Files, fixtures, leads_out_of};
-pub use ids::{Ids, slug};
-pub use kept::Kept;
-pub use skills::{Hint, at as skill_at, beside as skill_beside, has_skill, is_skill, tell_missing};
+pub use fixtures::{FixtureFolders, FolderPrefix, leads_out_of, read_fixtures};
+pub use ids::{UniqueIds, slug};
+pub use skills::{
+    SkillHint, has_skill, is_skill, report_missing_skill, skill_in_folder as skill_at,
+    skill_of_evals as skill_beside,
+};
 pub use triggers::{
-    RUNS as TRIGGER_RUNS, THRESHOLD as TRIGGER_THRESHOLD, Triggers, are as are_triggers,
-    are_wrapped as are_wrapped_triggers, refuse_mapping as refuse_mapped_triggers, schema as trigger_schema,
+    DEFAULT_RUNS as TRIGGER_RUNS, DEFAULT_THRESHOLD as TRIGGER_THRESHOLD, TriggerReader,
+    is_trigger_list as are_triggers, is_wrapped_list as are_wrapped_triggers,
+    refuse_mapping as refuse_mapped_triggers, schema as trigger_schema,
     sorted_schema as sorted_trigger_schema,
 };
+pub use unused_keys::UnusedKeys;
 
 use practicum_core::model::{
-    Activation, By, Case, Check, CheckKind, Diagnostics, Expect, Gate, JudgePolicy, Judged, LooksAt, Need,
-    Origin, PassRule, Room, RunPolicy, Scale, Stimulus, Suite,
+    ActivationCheck, ActivationExpectation, ActivationSource, Case, CasePrompt, Check, CheckKind, CheckNeed,
+    CheckTarget, Diagnostics, Gate, JudgePolicy, JudgedStatement, Origin, PassRule, RunPolicy, ScoreScale,
+    Suite, WorkspaceSpec,
 };
-use practicum_core::tree::{Object, Source};
+use practicum_core::tree::{ObjectReader, SourceFile};
 
 /// What a file of a skill's evals is called: after the skill, and after itself where several such
 /// files lie side by side.
-pub fn suite_name(skill: &str, source: &Source) -> String {
+pub fn suite_name(skill: &str, source: &SourceFile) -> String {
     match source.path.file_stem().map(|stem| stem.to_string_lossy()) {
         Some(stem) if stem != "evals" => format!("{skill}-{stem}"),
         Some(_) | None => skill.to_owned(),
@@ -39,7 +44,7 @@ pub fn suite_name(skill: &str, source: &Source) -> String {
 }
 
 /// A suite about which nothing is known but where it came from.
-pub fn blank_suite(dialect: &str, source: &Source, name: String) -> Suite {
+pub fn blank_suite(dialect: &str, source: &SourceFile, name: String) -> Suite {
     Suite {
         name,
         origin: Origin { dialect: dialect.to_owned(), path: source.path.clone(), digest: source.digest() },
@@ -47,11 +52,11 @@ pub fn blank_suite(dialect: &str, source: &Source, name: String) -> Suite {
         skills: Vec::new(),
         rivals: Vec::new(),
         plugins: Vec::new(),
-        about_skill: Vec::new(),
+        skill_statements: Vec::new(),
         cases: Vec::new(),
-        run: RunPolicy::default(),
-        defaults: RunPolicy::default(),
-        judge: JudgePolicy::default(),
+        run_policy: RunPolicy::default(),
+        format_defaults: RunPolicy::default(),
+        judge_policy: JudgePolicy::default(),
         gates: Vec::new(),
         meta: BTreeMap::new(),
     }
@@ -63,14 +68,14 @@ pub fn blank_case(id: String, prompt: String) -> Case {
         id,
         group: None,
         note: None,
-        stimulus: Stimulus::Turns(vec![prompt]),
-        room: Room::default(),
+        prompt: CasePrompt::Turns(vec![prompt]),
+        workspace: WorkspaceSpec::default(),
         checks: Vec::new(),
         context: None,
         timeout: None,
         repeat: None,
-        pass_when: PassRule::EveryRequiredCheck,
-        oracle: None,
+        pass_rule: PassRule::EveryRequiredCheck,
+        known_good_output: None,
         meta: BTreeMap::new(),
     }
 }
@@ -80,51 +85,51 @@ pub fn all_cases_pass() -> Vec<Gate> {
 }
 
 /// A statement that the judge decides over everything the agent said and did.
-pub fn judged(id: String, statement: &str) -> Check {
+pub fn judged_check(id: String, statement: &str) -> Check {
     Check {
         id,
         name: None,
-        need: Need::Required,
-        looks_at: LooksAt::WholeRun,
-        kind: CheckKind::Judged(Judged {
+        need: CheckNeed::Required,
+        target: CheckTarget::WholeRun,
+        kind: CheckKind::Judged(JudgedStatement {
             statement: statement.trim().to_owned(),
             context: None,
-            scale: Scale::PassFail,
+            scale: ScoreScale::PassFail,
         }),
     }
 }
 
 /// Whether skills fire, as seen in the run. Its id is the one the native `activation` key makes.
-pub fn activation(skills: Vec<String>, expect: Expect) -> Check {
+pub fn activation_check(skills: Vec<String>, expect: ActivationExpectation) -> Check {
     Check {
         id: "activation".to_owned(),
         name: None,
-        need: Need::Required,
-        looks_at: LooksAt::WholeRun,
-        kind: CheckKind::Activation(Activation { skills, expect, by: By::Observed }),
+        need: CheckNeed::Required,
+        target: CheckTarget::WholeRun,
+        kind: CheckKind::Activation(ActivationCheck { skills, expect, source: ActivationSource::Observed }),
     }
 }
 
 /// A text under one of two keys, the first being the documented one.
 pub fn either_text<'n>(
-    object: &mut Object<'n>,
+    object: &mut ObjectReader<'n>,
     [key, other]: [&'static str; 2],
     diagnostics: &mut Diagnostics,
 ) -> Option<&'n str> {
-    let key = one_key(object, [key, other], diagnostics);
+    let key = pick_key(object, [key, other], diagnostics);
     object.required_text(key, diagnostics)
 }
 
 /// Which of two keys is meant; both at once is a contradiction, none is the first one missing.
-pub fn one_key(
-    object: &mut Object<'_>,
+pub fn pick_key(
+    object: &mut ObjectReader<'_>,
     [key, other]: [&'static str; 2],
     diagnostics: &mut Diagnostics,
 ) -> &'static str {
-    match (object.given(key), object.given(other)) {
+    match (object.get_non_null(key), object.get_non_null(other)) {
         (None, Some(_)) => other,
         (Some(_), Some(node)) => {
-            diagnostics.error_help(
+            diagnostics.error_with_help(
                 "contradiction",
                 node.span,
                 format!("\"{key}\" and \"{other}\" say the same thing, and both are here"),

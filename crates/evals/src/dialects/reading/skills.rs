@@ -3,22 +3,22 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::super::Place;
+use super::super::EvalFileLocation;
 use practicum_core::model::{Diagnostics, SkillRef, Span};
-use practicum_skills::skill::{SKILL_FILE, Skill, SkillError, tidy};
+use practicum_skills::skill::{SKILL_FILE, Skill, SkillError, normalise_path};
 
 /// What a file calls its skill.
 #[derive(Debug, Clone, Copy)]
-pub struct Hint<'h> {
+pub struct SkillHint<'h> {
     pub name: &'h str,
     pub span: Span,
     /// Whether it counts before the folder's own name, or is only words.
-    pub decides: bool,
+    pub is_decisive: bool,
 }
 
-impl Hint<'_> {
+impl SkillHint<'_> {
     /// That the file names another skill than the one it is about.
-    fn complain(self, skill: &SkillRef, place: &Path, diagnostics: &mut Diagnostics) {
+    fn report_mismatch(self, skill: &SkillRef, place: &Path, diagnostics: &mut Diagnostics) {
         if self.name != skill.name && self.name != folder_name(place) {
             let message =
                 format!("the file says \"{}\", but it lies with the skill \"{}\"", self.name, skill.name);
@@ -32,20 +32,20 @@ pub fn is_skill(folder: &Path) -> bool {
 }
 
 /// The skill in a folder that has been found to be one.
-pub fn at(folder: &Path, diagnostics: &mut Diagnostics) -> SkillRef {
+pub fn skill_in_folder(folder: &Path, diagnostics: &mut Diagnostics) -> SkillRef {
     let name = match Skill::read(folder) {
         Ok(skill) => skill.name,
         Err(problem) => {
-            tell_missing(&problem, None, diagnostics);
+            report_missing_skill(&problem, None, diagnostics);
             folder_name(folder)
         }
     };
-    SkillRef { name, path: Some(tidy(folder)), plugin: None }
+    SkillRef { name, path: Some(normalise_path(folder)), plugin: None }
 }
 
 /// That there is no skill where a file names one: another may still be named with `--skill`. One that
 /// cannot be read is told by those who stage it.
-pub fn tell_missing(problem: &SkillError, span: Option<Span>, diagnostics: &mut Diagnostics) {
+pub fn report_missing_skill(problem: &SkillError, span: Option<Span>, diagnostics: &mut Diagnostics) {
     match problem {
         SkillError::Missing(_) => diagnostics.warning("skill-not-found", span, problem.to_string()),
         SkillError::Frontmatter(..) | SkillError::Unreadable(..) => {}
@@ -53,50 +53,52 @@ pub fn tell_missing(problem: &SkillError, span: Option<Span>, diagnostics: &mut 
 }
 
 fn folder_name(folder: &Path) -> String {
-    tidy(folder).file_name().map_or_else(|| "skill".to_owned(), |name| name.to_string_lossy().into_owned())
+    normalise_path(folder)
+        .file_name()
+        .map_or_else(|| "skill".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// The skill that the evals in `folder` are about: the one that the user names, else the one they lie
 /// in, else one of the name that the folder or the file gives, wherever in the project such evals may
 /// lie. Not finding it is a warning, because `--skill` can still name it.
-pub fn beside(
+pub fn skill_of_evals(
     folder: &Path,
-    place: &Place,
-    hint: Option<Hint<'_>>,
+    place: &EvalFileLocation,
+    hint: Option<SkillHint<'_>>,
     diagnostics: &mut Diagnostics,
 ) -> SkillRef {
     let project = place.project.as_path();
     if let Some(named) = &place.skill {
-        return at(named, diagnostics);
+        return skill_in_folder(named, diagnostics);
     }
     let around = [Some(folder), folder.parent()];
     if let Some(found) = around.into_iter().flatten().find(|folder| is_skill(folder)) {
-        let skill = at(found, diagnostics);
+        let skill = skill_in_folder(found, diagnostics);
         if let Some(hint) = hint {
-            hint.complain(&skill, found, diagnostics);
+            hint.report_mismatch(&skill, found, diagnostics);
         }
         return skill;
     }
     let own = folder_name(folder);
     let by_place = if own == "evals" { folder.parent().map(folder_name) } else { Some(own) };
     let by_hint = hint.map(|hint| hint.name.to_owned());
-    let words = hint.filter(|hint| !hint.decides);
+    let words = hint.filter(|hint| !hint.is_decisive);
     let names = if words.is_some() { [by_place, by_hint] } else { [by_hint, by_place] };
     let names: Vec<String> = names.into_iter().flatten().collect();
     for name in &names {
-        let found = of_name(name, folder, project);
+        let found = skills_named(name, folder, project);
         match found.as_slice() {
             [] => {}
             [one] => {
-                let skill = at(one, diagnostics);
+                let skill = skill_in_folder(one, diagnostics);
                 if let Some(words) = words {
-                    words.complain(&skill, one, diagnostics);
+                    words.report_mismatch(&skill, one, diagnostics);
                 }
                 return skill;
             }
             several => {
                 let list: Vec<String> = several.iter().map(|path| path.display().to_string()).collect();
-                diagnostics.warning_help(
+                diagnostics.warning_with_help(
                     "several-skills",
                     hint.map(|hint| hint.span),
                     format!("there are several skills \"{name}\": {}", list.join(", ")),
@@ -107,7 +109,7 @@ pub fn beside(
         }
     }
     let name = names.into_iter().next().unwrap_or_else(|| "skill".to_owned());
-    diagnostics.warning_help(
+    diagnostics.warning_with_help(
         "skill-not-found",
         hint.map(|hint| hint.span),
         format!("no skill \"{name}\" was found around {} or in {}", folder.display(), project.display()),
@@ -117,59 +119,64 @@ pub fn beside(
 }
 
 /// Where projects keep their skills, likeliest first.
-const HOMES: [&str; 4] = [".claude/skills", "skills", ".agents/skills", ".codex/skills"];
+const SKILL_FOLDERS: [&str; 4] = [".claude/skills", "skills", ".agents/skills", ".codex/skills"];
 
 /// Whether the project has a skill of this name that the evals in `folder` may be about.
 pub fn has_skill(name: &str, folder: &Path, project: &Path) -> bool {
-    !of_name(name, folder, project).is_empty()
+    !skills_named(name, folder, project).is_empty()
 }
 
-fn of_name(name: &str, folder: &Path, project: &Path) -> Vec<PathBuf> {
+fn skills_named(name: &str, folder: &Path, project: &Path) -> Vec<PathBuf> {
     // A name is a folder's name here, so it must not lead anywhere else.
     if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\\', '\0']) {
         return Vec::new();
     }
     // Evals in `X/evals/<name>/` belong to the skill in `X/<anything>/<name>/`.
     let above = folder.parent().and_then(Path::parent);
-    let siblings = above.map(|above| children(above, name)).unwrap_or_default();
+    let siblings = above.map(|above| children_named(above, name)).unwrap_or_default();
     if !siblings.is_empty() {
         return siblings;
     }
-    if let Some(home) = HOMES.iter().map(|home| project.join(home).join(name)).find(|path| is_skill(path)) {
+    if let Some(home) =
+        SKILL_FOLDERS.iter().map(|home| project.join(home).join(name)).find(|path| is_skill(path))
+    {
         return vec![home];
     }
-    anywhere(name, project)
+    search_project(name, project)
 }
 
-fn children(above: &Path, name: &str) -> Vec<PathBuf> {
+fn children_named(above: &Path, name: &str) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(above) else { return Vec::new() };
     let found = entries.flatten().take(MOST_ENTRIES).map(|entry| entry.path().join(name));
-    distinct(found.filter(|path| is_skill(path)))
+    distinct_paths(found.filter(|path| is_skill(path)))
 }
 
 /// The search gives up here: a project that large names its skill.
 const MOST_ENTRIES: usize = 20_000;
-const DEEPEST: usize = 8;
+const DEEPEST_FOLDER: usize = 8;
 
 /// Folders in which a skill's copy is not the skill.
-const NOT_HERE: [&str; 7] = [".git", "node_modules", "target", ".practicum", "evals", ".venv", "dist"];
+const FOLDERS_WITHOUT_SKILLS: [&str; 7] =
+    [".git", "node_modules", "target", ".practicum", "evals", ".venv", "dist"];
 
-fn anywhere(name: &str, project: &Path) -> Vec<PathBuf> {
+fn search_project(name: &str, project: &Path) -> Vec<PathBuf> {
     let walk = ignore::WalkBuilder::new(project)
         .hidden(false)
-        .max_depth(Some(DEEPEST))
-        .filter_entry(|entry| entry.file_name().to_str().is_none_or(|name| !NOT_HERE.contains(&name)))
+        .max_depth(Some(DEEPEST_FOLDER))
+        .filter_entry(|entry| {
+            entry.file_name().to_str().is_none_or(|name| !FOLDERS_WITHOUT_SKILLS.contains(&name))
+        })
         .build();
     let folders = walk
         .take(MOST_ENTRIES)
         .flatten()
         .filter(|entry| entry.file_name().to_str() == Some(name))
         .map(ignore::DirEntry::into_path);
-    distinct(folders.filter(|path| is_skill(path)))
+    distinct_paths(folders.filter(|path| is_skill(path)))
 }
 
 /// In order, and a folder reached by two ways only once.
-fn distinct(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+fn distinct_paths(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let sorted: BTreeSet<PathBuf> = paths.collect();
     let mut real = BTreeSet::new();
     sorted
@@ -198,9 +205,11 @@ mod tests {
         }
         std::fs::create_dir_all(root.join(evals)).expect("create");
         let mut diagnostics = Diagnostics::default();
-        let hint = hint.map(|(name, decides)| Hint { name, span: Span::default(), decides });
-        let place = Place { root: root.to_owned(), project: root.to_owned(), plugins: None, skill: None };
-        let found = beside(&root.join(evals), &place, hint, &mut diagnostics);
+        let hint =
+            hint.map(|(name, decides)| SkillHint { name, span: Span::default(), is_decisive: decides });
+        let place =
+            EvalFileLocation { root: root.to_owned(), project: root.to_owned(), plugins: None, skill: None };
+        let found = skill_of_evals(&root.join(evals), &place, hint, &mut diagnostics);
         let path = found.path.as_deref().and_then(|path| path.strip_prefix(root).ok()).and_then(Path::to_str);
         assert_eq!((found.name.as_str(), path), expected, "{skills:?} {evals}");
         let codes: Vec<&str> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();

@@ -5,51 +5,55 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::super::reading::{self, Ids, Kept, slug};
+use super::super::reading::{self, UniqueIds, UnusedKeys, slug};
 use super::super::rules;
-use super::super::writing::in_words;
-use crate::score::rule_kind;
-use practicum_core::model::{Check, CheckKind, Diagnostics, LooksAt, Need, Rule, Span};
-use practicum_core::tree::{Data, Node, Object, closest, text_of, wrong_type};
+use super::super::writing::describe_check;
+use crate::checks::rule_kind;
+use practicum_core::model::{Check, CheckKind, CheckNeed, CheckTarget, Diagnostics, Rule, Span};
+use practicum_core::tree::{NodeData, ObjectReader, TreeNode, closest_word, node_text, report_wrong_type};
 
 /// The checks of one eval, as they are read.
 #[derive(Default)]
-pub struct Checks<'n> {
-    pub list: Vec<Check>,
+pub struct AssertionReader<'n> {
+    pub checks: Vec<Check>,
     /// Whether something here was wrong, so that an empty list is not the author's intention.
-    pub refused: bool,
-    ids: Ids,
+    pub has_errors: bool,
+    ids: UniqueIds,
     /// What assertions say that no check does, by check.
-    rest: Vec<(String, Object<'n>)>,
+    unused: Vec<(String, ObjectReader<'n>)>,
 }
 
-impl<'n> Checks<'n> {
+impl<'n> AssertionReader<'n> {
     /// Takes in one that stands under a key.
-    pub fn add(&mut self, node: &'n Node, key: &str, diagnostics: &mut Diagnostics) {
+    pub fn add_assertion(&mut self, node: &'n TreeNode, key: &str, diagnostics: &mut Diagnostics) {
         let added = match &node.data {
-            Data::Text(text) if text.trim().is_empty() => {
+            NodeData::Text(text) if text.trim().is_empty() => {
                 diagnostics.error("empty-text", node.span, "an assertion must not be blank");
                 None
             }
-            Data::Text(text) => {
-                let check = reading::judged(self.ids.derive(&slug(text, "assertion")), text);
-                self.list.push(check);
+            NodeData::Text(text) => {
+                let check = reading::judged_check(self.ids.make_unique(&slug(text, "assertion")), text);
+                self.checks.push(check);
                 Some(())
             }
-            Data::Map(_) => self.object(node, diagnostics),
-            Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::List(_) => {
-                wrong_type(node, key, "texts or mappings", diagnostics);
+            NodeData::Map(_) => self.add_object(node, diagnostics),
+            NodeData::Null
+            | NodeData::Bool(_)
+            | NodeData::Int(_)
+            | NodeData::Float(_)
+            | NodeData::List(_) => {
+                report_wrong_type(node, key, "texts or mappings", diagnostics);
                 None
             }
         };
-        self.refused |= added.is_none();
+        self.has_errors |= added.is_none();
     }
 
     /// The keys nobody asked for, kept by check.
-    pub fn more(&self, kept: &mut Kept, diagnostics: &mut Diagnostics) -> Option<Value> {
+    pub fn collect_unused(&self, kept: &mut UnusedKeys, diagnostics: &mut Diagnostics) -> Option<Value> {
         let mut all = BTreeMap::new();
-        for (id, object) in &self.rest {
-            let rest = kept.rest(object, "an assertion", diagnostics);
+        for (id, object) in &self.unused {
+            let rest = kept.collect_unused(object, "an assertion", diagnostics);
             if !rest.is_empty() {
                 all.insert(id.clone(), json!(rest));
             }
@@ -57,23 +61,23 @@ impl<'n> Checks<'n> {
         (!all.is_empty()).then(|| json!(all))
     }
 
-    fn object(&mut self, node: &'n Node, diagnostics: &mut Diagnostics) -> Option<()> {
-        let mut object = Object::new(node, "an assertion", diagnostics)?;
+    fn add_object(&mut self, node: &'n TreeNode, diagnostics: &mut Diagnostics) -> Option<()> {
+        let mut object = ObjectReader::new(node, "an assertion", diagnostics)?;
         let kind = object.text("type", diagnostics);
         let id = object.text("id", diagnostics).filter(|id| !id.trim().is_empty());
         let name = object.text("name", diagnostics).filter(|name| !name.trim().is_empty());
         let need = match object.bool("required", diagnostics) {
-            Some(false) => Need::Advisory,
-            Some(true) | None => Need::Required,
+            Some(false) => CheckNeed::Advisory,
+            Some(true) | None => CheckNeed::Required,
         };
-        let made: Vec<(CheckKind, LooksAt)> = match exact(kind, &mut object, diagnostics) {
-            Exact::Rules(rules) => {
-                rules.into_iter().map(|(rule, looks_at)| (CheckKind::Exact(rule), looks_at)).collect()
+        let made: Vec<(CheckKind, CheckTarget)> = match exact_check(kind, &mut object, diagnostics) {
+            ExactCheck::Rules(rules) => {
+                rules.into_iter().map(|(rule, looks_at)| (CheckKind::Rule(rule), looks_at)).collect()
             }
-            Exact::Wrong => return None,
-            Exact::No { notice, words, named } => {
+            ExactCheck::Invalid => return None,
+            ExactCheck::NotExact { notice, words, named } => {
                 let Some(statement) = statement(&mut object, words, named) else {
-                    diagnostics.error_help(
+                    diagnostics.error_with_help(
                         "unknown-assertion",
                         node.span,
                         match (notice, kind) {
@@ -92,52 +96,52 @@ impl<'n> Checks<'n> {
                         format!("{notice}, so a judge decides it by its words"),
                     );
                 }
-                let check = reading::judged(String::new(), &statement);
-                vec![(check.kind, check.looks_at)]
+                let check = reading::judged_check(String::new(), &statement);
+                vec![(check.kind, check.target)]
             }
         };
         // A rule speaks for itself, so what is said beside it can only be its name.
         let title = match (made.first(), id) {
-            (Some((CheckKind::Exact(_), _)), None) => object.text("description", diagnostics).or(name),
+            (Some((CheckKind::Rule(_), _)), None) => object.text("description", diagnostics).or(name),
             (Some(_) | None, _) => name,
         };
         for (kind, looks_at) in made {
             let wanted = match (id.or(name), &kind) {
                 (Some(given), _) => given.to_owned(),
                 (None, CheckKind::Judged(judged)) => slug(&judged.statement, "assertion"),
-                (None, CheckKind::Exact(rule)) => {
-                    slug(&format!("{} {}", rule.key(), words(&rule.value())), "assertion")
+                (None, CheckKind::Rule(rule)) => {
+                    slug(&format!("{} {}", rule.key(), rule_texts(&rule.value())), "assertion")
                 }
                 (None, CheckKind::Sections(_) | CheckKind::Activation(_)) => "assertion".to_owned(),
             };
-            let id = self.ids.derive(&wanted);
-            self.rest.push((id.clone(), object.clone()));
+            let id = self.ids.make_unique(&wanted);
+            self.unused.push((id.clone(), object.clone()));
             let name = title.filter(|title| *title != id).map(str::to_owned);
-            self.list.push(Check { id, name, need, looks_at, kind });
+            self.checks.push(Check { id, name, need, target: looks_at, kind });
         }
         Some(())
     }
 }
 
 /// The texts of a rule's value, for an id.
-fn words(value: &Value) -> String {
+fn rule_texts(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(words).collect::<Vec<_>>().join(" "),
-        Value::Object(map) => map.values().map(words).collect::<Vec<_>>().join(" "),
+        Value::Array(items) => items.iter().map(rule_texts).collect::<Vec<_>>().join(" "),
+        Value::Object(map) => map.values().map(rule_texts).collect::<Vec<_>>().join(" "),
         Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
     }
 }
 
-enum Exact {
+enum ExactCheck {
     /// Usually one; a list of texts to find is one for each.
-    Rules(Vec<(Arc<dyn Rule>, LooksAt)>),
+    Rules(Vec<(Arc<dyn Rule>, CheckTarget)>),
     /// Said, and reported as wrong.
-    Wrong,
+    Invalid,
     /// Not something that code decides. `notice` says why, where that is a surprise; `words` say
     /// the same thing to a judge, where the assertion itself does not; `named` is whether its name may,
     /// where nothing else does.
-    No { notice: Option<String>, words: Option<String>, named: bool },
+    NotExact { notice: Option<String>, words: Option<String>, named: bool },
 }
 
 /// Types that code decides, for those who misspell one.
@@ -158,159 +162,178 @@ const JUDGED_TYPES: [&str; 8] =
     ["semantic", "llm", "llm_judge", "llm-judge", "judge", "manual", "qualitative", "rubric"];
 
 /// The rule that an assertion's type and keys stand for.
-fn exact(kind: Option<&str>, object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Exact {
-    let Some(kind) = kind else { return Exact::No { notice: None, words: None, named: true } };
+fn exact_check(
+    kind: Option<&str>,
+    object: &mut ObjectReader<'_>,
+    diagnostics: &mut Diagnostics,
+) -> ExactCheck {
+    let Some(kind) = kind else { return ExactCheck::NotExact { notice: None, words: None, named: true } };
     let normal = kind.trim().to_lowercase().replace('-', "_");
     let wanted = match normal.as_str() {
-        "contains" => needles("contains", object, diagnostics),
-        "not_contains" => needles("not_contains", object, diagnostics),
-        "starts_with" => needles("starts_with", object, diagnostics),
-        "ends_with" => needles("ends_with", object, diagnostics),
-        "regex" | "matches" | "regex_match" => regex(object, diagnostics),
-        "transcript_regex" => transcript(object, diagnostics),
-        "file_exists" => file_exists(object, diagnostics),
-        "file_contains" => file_contains(object, diagnostics),
-        "script" | "command" => command(object, diagnostics),
+        "contains" => text_rules("contains", object, diagnostics),
+        "not_contains" => text_rules("not_contains", object, diagnostics),
+        "starts_with" => text_rules("starts_with", object, diagnostics),
+        "ends_with" => text_rules("ends_with", object, diagnostics),
+        "regex" | "matches" | "regex_match" => regex_rule(object, diagnostics),
+        "transcript_regex" => transcript_rule(object, diagnostics),
+        "file_exists" => file_exists_rule(object, diagnostics),
+        "file_contains" => file_contains_rule(object, diagnostics),
+        "script" | "command" => command_rule(object, diagnostics),
         // Any other check of the native format, said with its own key.
-        key => match (rule_kind(key), object.given("value")) {
+        key => match (rule_kind(key), object.get_non_null("value")) {
             (Some(kind), Some(value)) => Ok(vec![(kind.key, value.to_value(), value.span)]),
-            (Some(_), None) => Err(Unsaid::Part("value")),
+            (Some(_), None) => Err(IncompleteAssertion::MissingKey("value")),
             (None, _) if JUDGED_TYPES.contains(&normal.as_str()) => {
-                return Exact::No { notice: None, words: None, named: true };
+                return ExactCheck::NotExact { notice: None, words: None, named: true };
             }
             (None, _) => {
                 let perhaps =
-                    closest(&normal, &EXACT_TYPES).map(|known| format!(" (did you mean \"{known}\"?)"));
+                    closest_word(&normal, &EXACT_TYPES).map(|known| format!(" (did you mean \"{known}\"?)"));
                 let notice =
                     Some(format!("the type \"{kind}\" is not known here{}", perhaps.unwrap_or_default()));
-                return Exact::No { notice, words: mechanical(kind, object), named: true };
+                return ExactCheck::NotExact {
+                    notice,
+                    words: describe_unsupported(kind, object),
+                    named: true,
+                };
             }
         },
     };
     let wanted = match wanted {
         Ok(wanted) => wanted,
-        Err(Unsaid::Wrong) => return Exact::Wrong,
-        Err(Unsaid::Part(key)) => {
+        Err(IncompleteAssertion::Invalid) => return ExactCheck::Invalid,
+        Err(IncompleteAssertion::MissingKey(key)) => {
             let notice = Some(format!("there is no \"{key}\", which \"{kind}\" needs"));
             // The name of a search says nothing about what is searched for; files and scripts are
             // seen with a name alone, which then says what must be there.
             let named = ["file_exists", "script", "command"].contains(&normal.as_str());
-            return Exact::No { notice, words: None, named };
+            return ExactCheck::NotExact { notice, words: None, named };
         }
     };
     let mut made = Vec::new();
     for (key, value, span) in wanted {
-        match rules::build(key, &value, span, diagnostics) {
-            rules::Built::Rule(rule, looks_at) => made.push((rule, looks_at)),
-            rules::Built::Wrong => return Exact::Wrong,
-            rules::Built::NoSuchKind => {
-                return Exact::No {
+        match rules::build_rule(key, &value, span, diagnostics) {
+            rules::BuiltRule::Rule(rule, looks_at) => made.push((rule, looks_at)),
+            rules::BuiltRule::Invalid => return ExactCheck::Invalid,
+            rules::BuiltRule::NoSuchKind => {
+                return ExactCheck::NotExact {
                     notice: Some(format!("this version knows no check \"{key}\"")),
-                    words: Some(in_words(key, &value, &LooksAt::Output)),
+                    words: Some(describe_check(key, &value, &CheckTarget::Output)),
                     named: true,
                 };
             }
         }
     }
-    Exact::Rules(made)
+    ExactCheck::Rules(made)
 }
 
 /// Rules by key and value, and where they stand.
-type Wanted = Result<Vec<(&'static str, Value, Span)>, Unsaid>;
+type RequestedRules = Result<Vec<(&'static str, Value, Span)>, IncompleteAssertion>;
 
-enum Unsaid {
+enum IncompleteAssertion {
     /// A part is missing without which it is no check: its key.
-    Part(&'static str),
+    MissingKey(&'static str),
     /// A part makes no sense, which has been told.
-    Wrong,
+    Invalid,
 }
 
 /// The text under the first of these keys that is there. The first is what it is called here.
 fn text_under<'n>(
-    object: &mut Object<'n>,
+    object: &mut ObjectReader<'n>,
     keys: &[&'static str],
     diagnostics: &mut Diagnostics,
-) -> Result<&'n Node, Unsaid> {
-    let found = keys.iter().find_map(|key| Some((*key, object.given(key)?)));
-    let (key, node) = found.ok_or(Unsaid::Part(keys[0]))?;
-    text_of(node, key, diagnostics).map(|_| node).ok_or(Unsaid::Wrong)
+) -> Result<&'n TreeNode, IncompleteAssertion> {
+    let found = keys.iter().find_map(|key| Some((*key, object.get_non_null(key)?)));
+    let (key, node) = found.ok_or(IncompleteAssertion::MissingKey(keys[0]))?;
+    node_text(node, key, diagnostics).map(|_| node).ok_or(IncompleteAssertion::Invalid)
 }
 
 /// One rule for each text.
-fn needles(key: &'static str, object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
-    let value = ["value", "values", "needle"].into_iter().find_map(|key| object.given(key));
-    let value = value.ok_or(Unsaid::Part("value"))?;
+fn text_rules(
+    key: &'static str,
+    object: &mut ObjectReader<'_>,
+    diagnostics: &mut Diagnostics,
+) -> RequestedRules {
+    let value = ["value", "values", "needle"].into_iter().find_map(|key| object.get_non_null(key));
+    let value = value.ok_or(IncompleteAssertion::MissingKey("value"))?;
     let ignore =
         object.bool("ignore_case", diagnostics).or_else(|| object.bool("case_insensitive", diagnostics));
     let sensitive = object.bool("case_sensitive", diagnostics);
     let ignore = ignore.unwrap_or(sensitive == Some(false));
     let nodes = match &value.data {
-        Data::List(items) => items.as_slice(),
+        NodeData::List(items) => items.as_slice(),
         _ => std::slice::from_ref(value),
     };
-    let one = |node: &Node| {
+    let one = |node: &TreeNode| {
         let text = node.to_value();
         let value = if ignore { json!({"text": text, "ignore_case": true}) } else { text };
         (key, value, node.span)
     };
-    if nodes.is_empty() { Err(Unsaid::Part("value")) } else { Ok(nodes.iter().map(one).collect()) }
+    if nodes.is_empty() {
+        Err(IncompleteAssertion::MissingKey("value"))
+    } else {
+        Ok(nodes.iter().map(one).collect())
+    }
 }
 
-fn regex(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
+fn regex_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> RequestedRules {
     let node = text_under(object, &["pattern", "value"], diagnostics)?;
     Ok(vec![("regex", node.to_value(), node.span)])
 }
 
 /// Whether a thing must be there. Not saying so means yes.
-fn expected(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Result<bool, Unsaid> {
-    let Some(node) = object.given("expect") else { return Ok(true) };
+fn is_expected(
+    object: &mut ObjectReader<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Result<bool, IncompleteAssertion> {
+    let Some(node) = object.get_non_null("expect") else { return Ok(true) };
     match &node.data {
-        Data::Bool(expected) => Ok(*expected),
-        Data::Text(text) if ["present", "exists"].contains(&text.as_str()) => Ok(true),
-        Data::Text(text) if ["absent", "not_exists", "missing"].contains(&text.as_str()) => Ok(false),
+        NodeData::Bool(expected) => Ok(*expected),
+        NodeData::Text(text) if ["present", "exists"].contains(&text.as_str()) => Ok(true),
+        NodeData::Text(text) if ["absent", "not_exists", "missing"].contains(&text.as_str()) => Ok(false),
         _ => {
-            diagnostics.error_help(
+            diagnostics.error_with_help(
                 "unknown-value",
                 node.span,
                 format!("\"expect\" cannot be {}", node.to_value()),
                 "it may be present or absent",
             );
-            Err(Unsaid::Wrong)
+            Err(IncompleteAssertion::Invalid)
         }
     }
 }
 
-fn transcript(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
-    let expect = if expected(object, diagnostics)? { "present" } else { "absent" };
+fn transcript_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> RequestedRules {
+    let expect = if is_expected(object, diagnostics)? { "present" } else { "absent" };
     let node = text_under(object, &["pattern", "value"], diagnostics)?;
     Ok(vec![("transcript", json!({"pattern": node.to_value(), "expect": expect}), node.span)])
 }
 
-fn file_exists(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
-    let exists = expected(object, diagnostics)?;
+fn file_exists_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> RequestedRules {
+    let exists = is_expected(object, diagnostics)?;
     let node = text_under(object, &["path", "value", "file"], diagnostics)?;
     let value = if exists { node.to_value() } else { json!({"path": node.to_value(), "exists": false}) };
     Ok(vec![("file", value, node.span)])
 }
 
-fn file_contains(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
+fn file_contains_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> RequestedRules {
     let node = text_under(object, &["path", "file"], diagnostics)?;
-    let needle = object.given("value").ok_or(Unsaid::Part("value"))?;
+    let needle = object.get_non_null("value").ok_or(IncompleteAssertion::MissingKey("value"))?;
     Ok(vec![("file", json!({"path": node.to_value(), "contains": needle.to_value()}), node.span)])
 }
 
-fn command(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
-    let node = ["command", "script", "value"].into_iter().find_map(|key| object.given(key));
-    let node = node.ok_or(Unsaid::Part("command"))?;
+fn command_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> RequestedRules {
+    let node = ["command", "script", "value"].into_iter().find_map(|key| object.get_non_null(key));
+    let node = node.ok_or(IncompleteAssertion::MissingKey("command"))?;
     let command = match &node.data {
-        Data::Text(text) => text.clone(),
-        Data::List(words) => {
-            let texts = words.iter().map(|word| text_of(word, "command", diagnostics).map(quoted));
-            texts.collect::<Option<Vec<String>>>().ok_or(Unsaid::Wrong)?.join(" ")
+        NodeData::Text(text) => text.clone(),
+        NodeData::List(words) => {
+            let texts = words.iter().map(|word| node_text(word, "command", diagnostics).map(shell_quoted));
+            texts.collect::<Option<Vec<String>>>().ok_or(IncompleteAssertion::Invalid)?.join(" ")
         }
-        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Map(_) => {
-            wrong_type(node, "command", "text or a list of texts", diagnostics);
-            return Err(Unsaid::Wrong);
+        NodeData::Null | NodeData::Bool(_) | NodeData::Int(_) | NodeData::Float(_) | NodeData::Map(_) => {
+            report_wrong_type(node, "command", "text or a list of texts", diagnostics);
+            return Err(IncompleteAssertion::Invalid);
         }
     };
     let code = object.int("expect_exit_code", 0, 255, diagnostics).unwrap_or(0);
@@ -320,7 +343,7 @@ fn command(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
 }
 
 /// A word as the shell reads it back.
-fn quoted(word: &str) -> String {
+fn shell_quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
@@ -329,10 +352,12 @@ fn quoted(word: &str) -> String {
 }
 
 /// What an assertion says in words, the most explicit key first; its name only where that may do.
-fn statement(object: &mut Object<'_>, words: Option<String>, named: bool) -> Option<String> {
-    let text = |object: &mut Object<'_>, keys: &[&'static str]| {
+fn statement(object: &mut ObjectReader<'_>, words: Option<String>, named: bool) -> Option<String> {
+    let text = |object: &mut ObjectReader<'_>, keys: &[&'static str]| {
         keys.iter()
-            .find_map(|key| object.given(key)?.as_text().map(str::trim).filter(|text| !text.is_empty()))
+            .find_map(|key| {
+                object.get_non_null(key)?.as_text().map(str::trim).filter(|text| !text.is_empty())
+            })
             .map(str::to_owned)
     };
     let said = text(object, &["text", "statement", "assertion", "criterion", "description"]);
@@ -347,10 +372,10 @@ fn statement(object: &mut Object<'_>, words: Option<String>, named: bool) -> Opt
 }
 
 /// A mechanism that this program has no rule for, put into words.
-fn mechanical(kind: &str, object: &mut Object<'_>) -> Option<String> {
+fn describe_unsupported(kind: &str, object: &mut ObjectReader<'_>) -> Option<String> {
     let parts: Vec<String> = ["pattern", "value", "path", "command", "expect"]
         .into_iter()
-        .filter_map(|key| Some(format!("{key} {}", object.given(key)?.to_value())))
+        .filter_map(|key| Some(format!("{key} {}", object.get_non_null(key)?.to_value())))
         .collect();
     (!parts.is_empty()).then(|| format!("An assertion of type {kind} with {} holds.", parts.join(", ")))
 }

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::Place;
+use super::super::EvalFileLocation;
 use super::super::reading::{self, is_skill};
 use practicum_core::model::{Diagnostics, SkillRef, Span};
-use practicum_core::tree::{Node, Source};
-use practicum_skills::skill::{Plugin, PluginError, Skill, plugins_in, tidy};
+use practicum_core::tree::{SourceFile, TreeNode};
+use practicum_skills::skill::{Plugin, PluginError, Skill, normalise_path, plugins_in};
 
-pub struct Found {
+pub struct FoundSkills {
     pub skills: Vec<SkillRef>,
     /// Listed skills that are not staged, because another one of their name is.
     pub left_out: Vec<SkillRef>,
@@ -20,41 +20,48 @@ pub struct Found {
 
 /// The skills in one place, and the plugins that hold them, if it holds plugins.
 #[derive(Default)]
-struct Shelf {
-    skills: Vec<Shelved>,
+struct SkillCollection {
+    skills: Vec<CollectedSkill>,
     plugins: Vec<PathBuf>,
     /// Plugins that cannot be loaded, in words.
-    broken: Vec<String>,
+    broken_plugins: Vec<String>,
 }
 
 /// A skill by all names that a suite may give it and its plugin.
-struct Shelved {
+struct CollectedSkill {
     skill: SkillRef,
     names: Vec<String>,
     plugins: Vec<String>,
 }
 
-impl Shelved {
-    fn is(&self, wanted: &SkillRef) -> bool {
+impl CollectedSkill {
+    fn is_named_by(&self, wanted: &SkillRef) -> bool {
         self.names.contains(&wanted.name)
             && wanted.plugin.as_ref().is_none_or(|plugin| self.plugins.contains(plugin))
     }
 }
 
 /// More folders than this in one place are not plugins.
-const MOST: usize = 1000;
+const MOST_FOLDERS: usize = 1000;
 
-pub fn find(wanted: Vec<SkillRef>, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Found {
-    let Shelf { skills: here, plugins, broken } = shelf(source.folder(), place);
+pub fn find_skills(
+    wanted: Vec<SkillRef>,
+    source: &SourceFile,
+    place: &EvalFileLocation,
+    diagnostics: &mut Diagnostics,
+) -> FoundSkills {
+    let SkillCollection { skills: here, plugins, broken_plugins: broken } =
+        collect_skills(source.folder(), place);
     for told in broken {
         diagnostics.warning("broken-plugin", None, told);
     }
     let mut skills = Vec::new();
     for skill in wanted {
-        let fits = |on_shelf: &&Shelved| on_shelf.is(&skill);
+        let fits = |on_shelf: &&CollectedSkill| on_shelf.is_named_by(&skill);
         // A skills folder has no plugins to tell apart, so the name alone decides there.
-        let by_name =
-            |on_shelf: &&Shelved| on_shelf.names.contains(&skill.name) && on_shelf.skill.plugin.is_none();
+        let by_name = |on_shelf: &&CollectedSkill| {
+            on_shelf.names.contains(&skill.name) && on_shelf.skill.plugin.is_none()
+        };
         if let Some(path) = named_by_user(&skill.name, place) {
             skills.push(SkillRef { path: Some(path), ..skill });
             continue;
@@ -77,7 +84,12 @@ pub fn find(wanted: Vec<SkillRef>, source: &Source, place: &Place, diagnostics: 
                     }
                 };
                 let message = format!("the skill \"{}\"{of} was not found", skill.name);
-                diagnostics.warning_help("skill-not-found", said(&source.root, &skill.name), message, help);
+                diagnostics.warning_with_help(
+                    "skill-not-found",
+                    first_mention(&source.root, &skill.name),
+                    message,
+                    help,
+                );
                 skills.push(skill);
             }
         }
@@ -91,21 +103,29 @@ pub fn find(wanted: Vec<SkillRef>, source: &Source, place: &Place, diagnostics: 
     }
     // Those that are listed were told of already.
     namesakes.retain(|rival| left_out.iter().all(|skill| skill.path != rival.path));
-    tell_namesakes(&namesakes, &source.root, diagnostics);
-    Found { skills, left_out, rivals, plugins }
+    report_namesakes(&namesakes, &source.root, diagnostics);
+    FoundSkills { skills, left_out, rivals, plugins }
 }
 
 /// A skill by its name, or by its plugin's and its own as in `plugin:skill`, where suites look for theirs:
 /// with the others there. Where not exactly one is called so, those that are, each with its plugin.
-pub fn find_named(name: &str, folder: &Path, place: &Place) -> Result<Found, Vec<String>> {
-    let Shelf { skills: here, plugins, .. } = shelf(folder, place);
+pub fn find_skill_by_name(
+    name: &str,
+    folder: &Path,
+    place: &EvalFileLocation,
+) -> Result<FoundSkills, Vec<String>> {
+    let SkillCollection { skills: here, plugins, .. } = collect_skills(folder, place);
     let (plugin, bare) = match name.split_once(':') {
         Some((plugin, bare)) => (Some(plugin.to_owned()), bare),
         None => (None, name),
     };
     let wanted = SkillRef { name: bare.to_owned(), path: None, plugin };
-    let found: Vec<usize> =
-        here.iter().enumerate().filter(|(_, on_shelf)| on_shelf.is(&wanted)).map(|(at, _)| at).collect();
+    let found: Vec<usize> = here
+        .iter()
+        .enumerate()
+        .filter(|(_, on_shelf)| on_shelf.is_named_by(&wanted))
+        .map(|(at, _)| at)
+        .collect();
     let [at] = found.as_slice() else {
         let full_name = |at: &usize| match &here[*at].skill {
             SkillRef { plugin: Some(plugin), .. } => format!("{plugin}:{bare}"),
@@ -122,14 +142,14 @@ pub fn find_named(name: &str, folder: &Path, place: &Place) -> Result<Found, Vec
         names.push(rival.name.clone());
         is_new
     });
-    Ok(Found { skills: vec![skill], left_out: Vec::new(), rivals: here, plugins })
+    Ok(FoundSkills { skills: vec![skill], left_out: Vec::new(), rivals: here, plugins })
 }
 
 /// Leaves out listed skills of which an earlier one has the name, because a room has place for one skill of a name,
 /// and says which one is staged. Gives those that are no copies of it: what their cases ask cannot be answered.
 fn leave_out_namesakes(
     skills: &mut Vec<SkillRef>,
-    root: &Node,
+    root: &TreeNode,
     diagnostics: &mut Diagnostics,
 ) -> Vec<SkillRef> {
     let read = |skill: &SkillRef| Skill::read(skill.path.as_deref()?).ok();
@@ -141,7 +161,7 @@ fn leave_out_namesakes(
             continue;
         };
         let both = format!("two skills are called \"{}\"", skill.name);
-        let said = said(root, &skill.name);
+        let said = first_mention(root, &skill.name);
         if read(earlier).zip(read(&skill)).is_some_and(|(one, other)| one.is_copy_of(&other)) {
             let staged = earlier.path.as_deref().unwrap_or(Path::new("")).display();
             diagnostics.warning(
@@ -151,7 +171,7 @@ fn leave_out_namesakes(
             );
             continue;
         }
-        diagnostics.warning_help(
+        diagnostics.warning_with_help(
             "same-name-skills",
             said,
             format!(
@@ -172,23 +192,23 @@ fn plugin_of(skill: &SkillRef) -> String {
 }
 
 /// Says which skills are not staged because of their name.
-fn tell_namesakes(namesakes: &[SkillRef], root: &Node, diagnostics: &mut Diagnostics) {
+fn report_namesakes(namesakes: &[SkillRef], root: &TreeNode, diagnostics: &mut Diagnostics) {
     for rival in namesakes {
         let message =
             format!("there is another skill \"{}\", of {}; it is not staged", rival.name, plugin_of(rival));
-        diagnostics.notice("same-name-rival", said(root, &rival.name), message);
+        diagnostics.notice("same-name-rival", first_mention(root, &rival.name), message);
     }
 }
 
 /// The skill that the user says the evals are of, if a suite means that one.
-fn named_by_user(name: &str, place: &Place) -> Option<PathBuf> {
+fn named_by_user(name: &str, place: &EvalFileLocation) -> Option<PathBuf> {
     let path = place.skill.as_deref()?;
-    Skill::read(path).is_ok_and(|skill| skill.name == name).then(|| tidy(path))
+    Skill::read(path).is_ok_and(|skill| skill.name == name).then(|| normalise_path(path))
 }
 
 /// Where a suite first names a skill, in any of its shapes.
-fn said(root: &Node, name: &str) -> Option<Span> {
-    let below = |key: &str| root.get(key).and_then(Node::as_list).unwrap_or_default().iter();
+fn first_mention(root: &TreeNode, name: &str) -> Option<Span> {
+    let below = |key: &str| root.get(key).and_then(TreeNode::as_list).unwrap_or_default().iter();
     let nested = below("skills").filter_map(|skill| skill.get("name"));
     let cases = below("cases").chain(root.as_list().unwrap_or_default());
     let flat = cases.filter_map(|case| case.get("expected_skill").or_else(|| case.get("skill")));
@@ -199,30 +219,32 @@ fn said(root: &Node, name: &str) -> Option<Span> {
 /// All skills where the user says that the plugins are, seen from the suite's folder or the current one; else
 /// in the first place that has any: beside either of them, beside or in the project, a marketplace that the
 /// project is, a skills folder.
-fn shelf(folder: &Path, place: &Place) -> Shelf {
-    let filled = |shelf: &Shelf| !shelf.skills.is_empty();
+fn collect_skills(folder: &Path, place: &EvalFileLocation) -> SkillCollection {
+    let filled = |shelf: &SkillCollection| !shelf.skills.is_empty();
     if let Some(named) = &place.plugins {
-        let mut places = [folder.join(named), named.clone()].map(|root| in_plugins(&tidy(&root))).into_iter();
+        let mut places = [folder.join(named), named.clone()]
+            .map(|root| collect_from_plugins(&normalise_path(&root)))
+            .into_iter();
         return places.find(filled).unwrap_or_default();
     }
     let here = std::path::absolute("../plugins").ok();
     let beside = [folder.join("../plugins")].into_iter().chain(here);
     let of_project = [place.project.join("../plugins"), place.project.join("plugins")];
-    let plugins = beside.chain(of_project).map(|root| in_plugins(&tidy(&root)));
+    let plugins = beside.chain(of_project).map(|root| collect_from_plugins(&normalise_path(&root)));
     let marketplace = place.project.join(".claude-plugin/marketplace.json").is_file();
-    let plugins = plugins.chain(marketplace.then(|| in_plugins(&tidy(&place.project))));
+    let plugins = plugins.chain(marketplace.then(|| collect_from_plugins(&normalise_path(&place.project))));
     let homes = [
         folder.join("skills"),
         folder.join("../skills"),
         place.project.join("skills"),
         place.project.join(".claude/skills"),
     ];
-    let skills = homes.iter().map(|home| in_skills(&tidy(home)));
+    let skills = homes.iter().map(|home| collect_from_skills(&normalise_path(home)));
     plugins.chain(skills).find(filled).unwrap_or_default()
 }
 
-fn in_plugins(root: &Path) -> Shelf {
-    let mut shelf = Shelf::default();
+fn collect_from_plugins(root: &Path) -> SkillCollection {
+    let mut shelf = SkillCollection::default();
     for (name, path) in plugins_in(root) {
         let folder = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let mut plugins = vec![folder, name];
@@ -231,42 +253,44 @@ fn in_plugins(root: &Path) -> Shelf {
                 plugins.insert(0, plugin.name.clone());
                 let linked = plugin.linked_skills().into_iter().map(|folder| (folder, None));
                 shelf.plugins.push(plugin.root);
-                let own = plugin.skills.into_iter().map(|skill| (skill.folder, Some(skill.listed)));
+                let own = plugin.skills.into_iter().map(|skill| (skill.folder, Some(skill.listed_name)));
                 own.chain(linked).collect()
             }
             Err(PluginError::Missing(_)) => continue,
             Err(error) => {
-                shelf.broken.push(error.to_string());
-                folders(&path.join("skills")).into_iter().map(|folder| (folder, None)).collect()
+                shelf.broken_plugins.push(error.to_string());
+                subfolders(&path.join("skills")).into_iter().map(|folder| (folder, None)).collect()
             }
         };
         for (path, listed) in found.into_iter().filter(|(path, _)| is_skill(path)) {
             let skill = skill_ref(&path, plugins.first().cloned());
             let names = std::iter::once(skill.name.clone()).chain(listed).collect();
-            shelf.skills.push(Shelved { skill, names, plugins: plugins.clone() });
+            shelf.skills.push(CollectedSkill { skill, names, plugins: plugins.clone() });
         }
     }
     shelf
 }
 
-fn in_skills(home: &Path) -> Shelf {
-    let skills = folders(home).into_iter().filter(|path| is_skill(path)).map(|path| skill_ref(&path, None));
-    let shelved = |skill: SkillRef| Shelved { names: vec![skill.name.clone()], skill, plugins: Vec::new() };
-    Shelf { skills: skills.map(shelved).collect(), ..Shelf::default() }
+fn collect_from_skills(home: &Path) -> SkillCollection {
+    let skills =
+        subfolders(home).into_iter().filter(|path| is_skill(path)).map(|path| skill_ref(&path, None));
+    let shelved =
+        |skill: SkillRef| CollectedSkill { names: vec![skill.name.clone()], skill, plugins: Vec::new() };
+    SkillCollection { skills: skills.map(shelved).collect(), ..SkillCollection::default() }
 }
 
 /// A rival that cannot be read is still a rival, under the name of its folder.
 fn skill_ref(path: &Path, plugin: Option<String>) -> SkillRef {
     match Skill::read(path) {
-        Ok(skill) => SkillRef { name: skill.name, path: Some(tidy(path)), plugin },
+        Ok(skill) => SkillRef { name: skill.name, path: Some(normalise_path(path)), plugin },
         Err(_) => SkillRef { plugin, ..reading::skill_at(path, &mut Diagnostics::default()) },
     }
 }
 
-fn folders(root: &Path) -> Vec<PathBuf> {
+fn subfolders(root: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(root) else { return Vec::new() };
     let mut folders: Vec<PathBuf> =
-        entries.flatten().take(MOST).map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+        entries.flatten().take(MOST_FOLDERS).map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
     folders.sort();
     folders
 }

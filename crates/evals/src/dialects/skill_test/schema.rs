@@ -3,100 +3,111 @@
 use serde_json::{Value, json};
 
 use super::super::reading;
-use super::{BEHAVIOUR, LABELS, MOST_RUNS, NEGATIVE_LABELS, RUNS, TRUTH};
-use practicum_core::model::Expect;
-use practicum_core::tree::shape::{self, Mapping, named};
+use super::{BEHAVIOUR_KEY, DEFAULT_RUNS, LABELS, MOST_RUNS, NEGATIVE_LABELS, TRUTH_KEY};
+use practicum_core::model::ActivationExpectation;
+use practicum_core::tree::json_schema::{self, MappingSchema, reference};
 
 pub fn schema() -> Value {
-    shape::document(
+    json_schema::document(
         "skill-test suite (JSON)",
         "Prompts that must, may or must not activate skills, for precision and recall.",
-        shape::either([named("suite"), named("flat"), named("list")]),
+        json_schema::any_of([reference("suite"), reference("flat"), reference("list")]),
         [("suite", suite().into()), ("flat", flat().into()), ("list", list())],
     )
 }
 
-fn suite() -> Mapping {
-    let skill = Mapping::open()
-        .must("name", "The skill's name, as the agent lists it.", shape::filled())
-        .must("plugin", "The plugin that the skill is in.", shape::filled())
-        .must("test_cases", "Prompts about this skill.", shape::list(case(&LABELS)))
-        .may(
+fn suite() -> MappingSchema {
+    let skill = MappingSchema::open()
+        .required("name", "The skill's name, as the agent lists it.", json_schema::nonempty_text())
+        .required("plugin", "The plugin that the skill is in.", json_schema::nonempty_text())
+        .required("test_cases", "Prompts about this skill.", json_schema::list(case(&LABELS)))
+        .optional(
             "negative_cases",
             "Prompts for which the agent must not activate this skill.",
-            shape::list(case(NEGATIVE_LABELS)),
+            json_schema::list(case(NEGATIVE_LABELS)),
         );
-    about()
-        .must("name", "What the suite is called.", shape::filled())
-        .must("skills", "The skills under test, with their cases.", shape::some(skill))
-        .may(
+    shared_keys()
+        .required("name", "What the suite is called.", json_schema::nonempty_text())
+        .required("skills", "The skills under test, with their cases.", json_schema::nonempty_list(skill))
+        .optional(
             "negative_cases",
             "Prompts that none of the skills may answer.",
-            shape::list(case(NEGATIVE_LABELS)),
+            json_schema::list(case(NEGATIVE_LABELS)),
         )
 }
 
-fn flat() -> Mapping {
-    about()
-        .may("name", "What the suite is called; by default as the file.", shape::text())
-        .may("skill", "The skill under test.", shape::filled())
-        .may("skill_name", "The skill under test, by another key.", shape::filled())
-        .may("plugin", "The plugin that the skill is in.", shape::text())
-        .must("cases", "Prompts about the skill.", shape::some(case(&LABELS)))
-        .with("not", json!({"required": ["skill", "skill_name"]}))
+fn flat() -> MappingSchema {
+    shared_keys()
+        .optional("name", "What the suite is called; by default as the file.", json_schema::text())
+        .optional("skill", "The skill under test.", json_schema::nonempty_text())
+        .optional("skill_name", "The skill under test, by another key.", json_schema::nonempty_text())
+        .optional("plugin", "The plugin that the skill is in.", json_schema::text())
+        .required("cases", "Prompts about the skill.", json_schema::nonempty_list(case(&LABELS)))
+        .with_keyword("not", json!({"required": ["skill", "skill_name"]}))
 }
 
 /// What both mappings say about the suite.
-fn about() -> Mapping {
-    Mapping::open().may("description", "What the suite asks, for people.", shape::text()).may(
-        "runs_per_case",
-        "How often each case is run.",
-        shape::default(shape::whole(1, MOST_RUNS.into()), RUNS),
-    )
+fn shared_keys() -> MappingSchema {
+    MappingSchema::open()
+        .optional("description", "What the suite asks, for people.", json_schema::text())
+        .optional(
+            "runs_per_case",
+            "How often each case is run.",
+            json_schema::with_default(json_schema::integer_between(1, MOST_RUNS.into()), DEFAULT_RUNS),
+        )
 }
 
-fn case(labels: &[(&str, Expect)]) -> Mapping {
+fn case(labels: &[(&str, ActivationExpectation)]) -> MappingSchema {
     let words: Vec<&str> = labels.iter().map(|(label, _)| *label).collect();
-    let case = Mapping::open()
-        .may("id", "A name that stays; by default made from the prompt.", id())
-        .may("prompt", "What the user says.", shape::filled())
-        .may("input", "What the user says, by another key.", shape::filled())
-        .may(
+    let case = MappingSchema::open()
+        .optional("id", "A name that stays; by default made from the prompt.", id())
+        .optional("prompt", "What the user says.", json_schema::nonempty_text())
+        .optional("input", "What the user says, by another key.", json_schema::nonempty_text())
+        .optional(
             "expectation",
             "Whether the skill must fire or must not; acceptable counts neither way.",
-            shape::words(&words),
+            json_schema::one_of_words(&words),
         )
-        .with("oneOf", one_of(&["prompt", "input"]));
+        .with_keyword("oneOf", one_of(&["prompt", "input"]));
     let expected = [vec![json!({"required": ["expectation"]})], reading::activation_conditions()].concat();
-    reading::activation_schema(beside_activation(case)).with("anyOf", json!(expected))
+    reading::activation_schema(beside_activation(case)).with_keyword("anyOf", json!(expected))
 }
 
 /// What a case of any shape may say beside its prompt and what it expects of activation.
-fn beside_activation(case: Mapping) -> Mapping {
-    case.may(BEHAVIOUR, "What else must be true afterwards, for a judge.", shape::texts())
-        .may(TRUTH, "What should come out. The judge reads it and does not score it.", shape::text())
-        .may("rationale", "Why, for people.", shape::text())
+fn beside_activation(case: MappingSchema) -> MappingSchema {
+    case.optional(
+        BEHAVIOUR_KEY,
+        "What else must be true afterwards, for a judge.",
+        json_schema::text_or_texts(),
+    )
+    .optional(
+        TRUTH_KEY,
+        "What should come out. The judge reads it and does not score it.",
+        json_schema::text(),
+    )
+    .optional("rationale", "Why, for people.", json_schema::text())
 }
 
 fn list() -> Value {
-    let item = Mapping::open()
-        .may("id", "A name that stays; by default made from the prompt.", id())
-        .may("input", "What the user says.", shape::filled())
-        .may("query", "What the user says, by another key.", shape::filled())
-        .may("question", "What the user says, by another key.", shape::filled())
-        .may("prompt", "What the user says, by another key.", shape::filled());
+    let item = MappingSchema::open()
+        .optional("id", "A name that stays; by default made from the prompt.", id())
+        .optional("input", "What the user says.", json_schema::nonempty_text())
+        .optional("query", "What the user says, by another key.", json_schema::nonempty_text())
+        .optional("question", "What the user says, by another key.", json_schema::nonempty_text())
+        .optional("prompt", "What the user says, by another key.", json_schema::nonempty_text());
     let said = json!([
         {"anyOf": one_of(&["input", "query", "question", "prompt"])},
         {"anyOf": reading::activation_conditions()},
     ]);
-    let mut list = shape::list(reading::activation_schema(beside_activation(item)).with("allOf", said));
+    let mut list =
+        json_schema::list(reading::activation_schema(beside_activation(item)).with_keyword("allOf", said));
     // At least one names a skill, else there is nothing that could fire.
-    list["contains"] = json!({"properties": {"expected_skill": shape::filled()}});
+    list["contains"] = json!({"properties": {"expected_skill": json_schema::nonempty_text()}});
     list
 }
 
 fn id() -> Value {
-    shape::either([shape::filled(), json!({"type": "integer"})])
+    json_schema::any_of([json_schema::nonempty_text(), json!({"type": "integer"})])
 }
 
 fn one_of(keys: &[&str]) -> Value {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::schemas;
-use crate::dialects::{Loaded, Place, dialect, load};
+use crate::dialects::{EvalFileLocation, LoadedFile, find_dialect, load_eval_file};
 use practicum_core::model::{Diagnostic, Diagnostics, Severity};
-use practicum_core::tree::{Source, Syntax};
+use practicum_core::tree::{SourceFile, SourceSyntax};
 
 #[test]
 fn every_file_is_recognised_and_has_no_error() {
@@ -18,7 +18,7 @@ fn every_file_is_recognised_and_has_no_error() {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for entry in std::fs::read_dir(&corpus).expect("a folder").flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if dialect(&name).is_none() {
+        if find_dialect(&name).is_none() {
             println!("no dialect is called {name}");
             continue;
         }
@@ -30,8 +30,8 @@ fn every_file_is_recognised_and_has_no_error() {
                 continue;
             }
             *seen.entry(name.clone()).or_default() += 1;
-            let loaded = load(path, &place(path, &entry.path()), None);
-            wrong.extend(not_as_published(&loaded).map(|problem| format!("{}: {problem}", path.display())));
+            let loaded = load_eval_file(path, &location_of(path, &entry.path()), None);
+            wrong.extend(schema_mismatch(&loaded).map(|problem| format!("{}: {problem}", path.display())));
             let count = loaded.lowered.suite.as_ref().map_or(0, |suite| suite.cases.len());
             println!("{} {:?} {count} cases", path.display(), loaded.dialect);
             for Diagnostic { severity, code, message, .. } in loaded.lowered.diagnostics.iter() {
@@ -51,17 +51,17 @@ fn every_file_is_recognised_and_has_no_error() {
 }
 
 /// What a schema has against a file that its reader takes.
-fn not_as_published(loaded: &Loaded) -> Option<String> {
+fn schema_mismatch(loaded: &LoadedFile) -> Option<String> {
     let dialect = loaded.dialect.filter(|_| loaded.lowered.suite.is_some())?;
-    let syntax = Syntax::of(&loaded.path, &loaded.text);
-    let source = Source::parse(&loaded.path, loaded.text.clone(), syntax, &mut Diagnostics::default())?;
+    let syntax = SourceSyntax::detect(&loaded.path, &loaded.text);
+    let source = SourceFile::parse(&loaded.path, loaded.text.clone(), syntax, &mut Diagnostics::default())?;
     let document = source.root.to_value();
-    let problems = schemas::wrong(schemas::schema_of(dialect, &document), &document);
+    let problems = schemas::schema_errors(schemas::schema_of(dialect, &document), &document);
     (!problems.is_empty()).then(|| problems.join("; "))
 }
 
-fn place(path: &Path, project: &Path) -> Place {
-    Place {
+fn location_of(path: &Path, project: &Path) -> EvalFileLocation {
+    EvalFileLocation {
         root: path.parent().expect("a folder").to_owned(),
         project: project.to_owned(),
         plugins: None,

@@ -4,31 +4,40 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::said;
-use crate::dialects::{self, Place, load};
+use super::describe_diagnostics;
+use crate::dialects::{self, EvalFileLocation, load_eval_file};
 use practicum_core::model::Severity;
-use practicum_core::tree::{Source, Syntax};
+use practicum_core::tree::{SourceFile, SourceSyntax};
 
-pub fn folder() -> PathBuf {
+pub fn fixtures_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").canonicalize().expect("the fixtures")
 }
 
 /// Loads a file as a user's project would, and shows the suite it became and what was said.
-fn read(project: &str, file: &str) -> (Option<&'static str>, Value) {
-    let project = folder().join(project);
+fn load_fixture(project: &str, file: &str) -> (Option<&'static str>, Value) {
+    let project = fixtures_folder().join(project);
     let path = project.join(file);
     let root = path.parent().expect("a folder").to_owned();
-    let loaded = load(&path, &Place { root: root.clone(), project, plugins: None, skill: None }, None);
+    let loaded = load_eval_file(
+        &path,
+        &EvalFileLocation { root: root.clone(), project, plugins: None, skill: None },
+        None,
+    );
     let mut diagnostics = practicum_core::model::Diagnostics::default();
-    let source = Source::parse(&path, loaded.text.clone(), Syntax::of(&path, &loaded.text), &mut diagnostics);
+    let source = SourceFile::parse(
+        &path,
+        loaded.text.clone(),
+        SourceSyntax::detect(&path, &loaded.text),
+        &mut diagnostics,
+    );
     let source = source.expect("a tree");
-    let codes = said(&loaded.lowered.diagnostics, &source, Severity::Notice);
+    let codes = describe_diagnostics(&loaded.lowered.diagnostics, &source, Severity::Notice);
     let messages = loaded.lowered.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str());
     let said: Vec<String> =
         codes.iter().zip(messages).map(|(code, text)| format!("{code}: {text}")).collect();
     let suite = loaded.lowered.suite.as_ref().map(|suite| dialects::to_native(suite, &root));
     let shown = json!({"said": said, "suite": suite}).to_string();
-    let here = folder().to_string_lossy().into_owned();
+    let here = fixtures_folder().to_string_lossy().into_owned();
     (loaded.dialect, serde_json::from_str(&shown.replace(&here, "")).expect("the same JSON"))
 }
 
@@ -48,7 +57,7 @@ fn lowered() {
         ("skill-test", "skill-test", "suites/flat.json"),
         ("skill-test", "skill-test", "suites/routing.json"),
     ] {
-        let (found, shown) = read(project, file);
+        let (found, shown) = load_fixture(project, file);
         assert_eq!(found, Some(dialect), "{project}/{file}");
         let name = format!("{dialect}-{}", Path::new(file).file_stem().expect("a name").to_string_lossy());
         insta::assert_yaml_snapshot!(name, shown);
@@ -58,12 +67,12 @@ fn lowered() {
 /// One suite that says everything, in every format: what the format writes, and what it cannot say.
 #[test]
 fn raised() {
-    let path = folder().join("native/everything.json");
-    let root = folder().join("native");
-    let place = Place { root: root.clone(), project: root.clone(), plugins: None, skill: None };
-    let suite = load(&path, &place, None).lowered.suite.expect("a suite");
+    let path = fixtures_folder().join("native/everything.json");
+    let root = fixtures_folder().join("native");
+    let place = EvalFileLocation { root: root.clone(), project: root.clone(), plugins: None, skill: None };
+    let suite = load_eval_file(&path, &place, None).lowered.suite.expect("a suite");
     for dialect in dialects::DIALECTS {
-        let raised = dialect.raise(&suite, &root);
+        let raised = dialect.export_suite(&suite, &root);
         let files: Vec<Value> =
             raised.files.iter().map(|file| json!({"name": file.name, "document": file.document})).collect();
         insta::assert_yaml_snapshot!(

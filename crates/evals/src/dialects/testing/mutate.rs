@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// What is done to one value of a document.
 #[derive(Debug, Clone)]
-pub enum Change {
+pub enum DocumentChange {
     Delete,
     Replace(Value),
     Duplicate,
@@ -14,12 +14,12 @@ pub enum Change {
 }
 
 /// A few changes, each at a place counted through the document.
-pub fn changes() -> impl Strategy<Value = Vec<(prop::sample::Index, Change)>> {
+pub fn changes() -> impl Strategy<Value = Vec<(prop::sample::Index, DocumentChange)>> {
     let change = prop_oneof![
-        Just(Change::Delete),
-        any_json().prop_map(Change::Replace),
-        Just(Change::Duplicate),
-        "[a-z_]{1,12}".prop_map(Change::Rename),
+        Just(DocumentChange::Delete),
+        any_json().prop_map(DocumentChange::Replace),
+        Just(DocumentChange::Duplicate),
+        "[a-z_]{1,12}".prop_map(DocumentChange::Rename),
     ];
     vec((any::<prop::sample::Index>(), change), 1..4)
 }
@@ -42,34 +42,36 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-pub fn apply(document: &mut Value, changes: &[(prop::sample::Index, Change)]) {
+pub fn apply(document: &mut Value, changes: &[(prop::sample::Index, DocumentChange)]) {
     for (index, change) in changes {
-        let mut left = index.index(count(document).max(1));
+        let mut left = index.index(count_values(document).max(1));
         change_at(document, &mut left, change);
     }
 }
 
 /// How many values there are below this one.
-fn count(value: &Value) -> usize {
+fn count_values(value: &Value) -> usize {
     match value {
-        Value::Array(items) => items.iter().map(|item| 1 + count(item)).sum(),
-        Value::Object(map) => map.values().map(|item| 1 + count(item)).sum(),
+        Value::Array(items) => items.iter().map(|item| 1 + count_values(item)).sum(),
+        Value::Object(map) => map.values().map(|item| 1 + count_values(item)).sum(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }
 
 /// Walks to the `left`-th value and changes it there; whether it was found.
-fn change_at(value: &mut Value, left: &mut usize, change: &Change) -> bool {
+fn change_at(value: &mut Value, left: &mut usize, change: &DocumentChange) -> bool {
     match value {
         Value::Array(items) => {
             for at in 0..items.len() {
                 if *left == 0 {
                     match change {
-                        Change::Delete => {
+                        DocumentChange::Delete => {
                             items.remove(at);
                         }
-                        Change::Replace(new) => items[at] = new.clone(),
-                        Change::Duplicate | Change::Rename(_) => items.insert(at, items[at].clone()),
+                        DocumentChange::Replace(new) => items[at] = new.clone(),
+                        DocumentChange::Duplicate | DocumentChange::Rename(_) => {
+                            items.insert(at, items[at].clone())
+                        }
                     }
                     return true;
                 }
@@ -85,17 +87,17 @@ fn change_at(value: &mut Value, left: &mut usize, change: &Change) -> bool {
             for key in keys {
                 if *left == 0 {
                     match change {
-                        Change::Delete => {
+                        DocumentChange::Delete => {
                             map.shift_remove(&key);
                         }
-                        Change::Replace(new) => {
+                        DocumentChange::Replace(new) => {
                             map.insert(key, new.clone());
                         }
-                        Change::Duplicate => {
+                        DocumentChange::Duplicate => {
                             let copy = map[&key].clone();
                             map.insert(format!("{key}_2"), copy);
                         }
-                        Change::Rename(name) => {
+                        DocumentChange::Rename(name) => {
                             if let Some(value) = map.shift_remove(&key) {
                                 map.insert(name.clone(), value);
                             }

@@ -6,22 +6,23 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::mutate::{apply, changes};
-use super::{fixtures, lower, parse, suites};
+use super::{fixtures, lower_source, parse_source, suites};
 use crate::dialects::native::round_trip::through_native;
-use crate::dialects::{DIALECTS, Dialect, Fit, Place, Raised, dialect};
+use crate::dialects::{DIALECTS, Dialect, EvalFileLocation, ExportedSuite, FormatFit, find_dialect};
 use practicum_core::model::{Diagnostics, RelPath, Suite};
-use practicum_core::tree::{Source, Syntax};
+use practicum_core::tree::{SourceFile, SourceSyntax};
 
 /// What a dialect wrote is its own, and it reads it without complaint.
-fn read_back(dialect: &dyn Dialect, raised: &Raised, place: &Place) -> Vec<Suite> {
+fn read_exported(dialect: &dyn Dialect, raised: &ExportedSuite, place: &EvalFileLocation) -> Vec<Suite> {
     let mut suites = Vec::new();
     for file in &raised.files {
         assert!(RelPath::new(&file.name).is_some(), "{}", file.name);
         let path = place.root.join(&file.name);
         let text = file.document.to_string();
-        let source = Source::parse(&path, text, Syntax::Json, &mut Diagnostics::default()).expect("a tree");
-        assert_eq!(dialect.recognise(&source), Fit::Sure, "{} {}", dialect.name(), source.text);
-        let (suite, diagnostics) = lower(dialect, &source, place);
+        let source =
+            SourceFile::parse(&path, text, SourceSyntax::Json, &mut Diagnostics::default()).expect("a tree");
+        assert_eq!(dialect.recognise(&source), FormatFit::Sure, "{} {}", dialect.name(), source.text);
+        let (suite, diagnostics) = lower_source(dialect, &source, place);
         assert!(!diagnostics.has_errors(), "{} {diagnostics:#?}\n{}", dialect.name(), source.text);
         let suite = suite.expect("a suite");
         assert!(!suite.cases.is_empty(), "{}", source.text);
@@ -54,14 +55,14 @@ pub fn examples_of(name: &str) -> Vec<&'static str> {
 }
 
 pub fn document(name: &str, path: &str) -> Value {
-    let text = std::fs::read_to_string(fixtures::folder().join(name).join(path)).expect("a fixture");
+    let text = std::fs::read_to_string(fixtures::fixtures_folder().join(name).join(path)).expect("a fixture");
     serde_json::from_str(&text).expect("JSON")
 }
 
-pub fn source(name: &str, path: &str, document: &Value) -> (Source, Place) {
-    let project = fixtures::folder().join(name);
-    let source = parse(project.join(path), &document.to_string());
-    let place = Place { root: source.folder().to_owned(), project, plugins: None, skill: None };
+pub fn source(name: &str, path: &str, document: &Value) -> (SourceFile, EvalFileLocation) {
+    let project = fixtures::fixtures_folder().join(name);
+    let source = parse_source(project.join(path), &document.to_string());
+    let place = EvalFileLocation { root: source.folder().to_owned(), project, plugins: None, skill: None };
     (source, place)
 }
 
@@ -71,13 +72,13 @@ fn survives(name: &str, path: &str, document: &Value) {
     let (source, place) = source(name, path, document);
     for dialect in DIALECTS {
         dialect.recognise(&source);
-        let (suite, diagnostics) = lower(*dialect, &source, &place);
+        let (suite, diagnostics) = lower_source(*dialect, &source, &place);
         if let Some(suite) = suite.filter(|_| dialect.name() == name && !diagnostics.has_errors()) {
             assert_eq!(through_native(&suite, &place.root), suite);
             for other in DIALECTS {
-                let raised = other.raise(&suite, &place.root);
-                let again = read_back(*other, &raised, &place);
-                if other.name() == name && FAITHFUL.contains(&name) {
+                let raised = other.export_suite(&suite, &place.root);
+                let again = read_exported(*other, &raised, &place);
+                if other.name() == name && ROUND_TRIP_FORMATS.contains(&name) {
                     assert_eq!(raised.losses, [""; 0], "{name} {path}");
                     let again =
                         again.into_iter().map(|again| Suite { origin: suite.origin.clone(), ..again });
@@ -89,7 +90,7 @@ fn survives(name: &str, path: &str, document: &Value) {
 }
 
 /// The formats whose own files come back as they were, however odd they are.
-const FAITHFUL: [&str; 1] = ["clauditor"];
+const ROUND_TRIP_FORMATS: [&str; 1] = ["clauditor"];
 
 #[test]
 fn a_suite_in_its_own_format_stays_what_it_is() {
@@ -97,16 +98,24 @@ fn a_suite_in_its_own_format_stays_what_it_is() {
         let document = document(name, path);
         survives(name, path, &document);
         let (source, place) = source(name, path, &document);
-        let dialect = dialect(name).expect("a dialect");
-        let suite = lower(dialect, &source, &place).0.expect("a suite");
-        let raised = dialect.raise(&suite, &place.root);
-        let again = read_back(dialect, &raised, &place);
+        let dialect = find_dialect(name).expect("a dialect");
+        let suite = lower_source(dialect, &source, &place).0.expect("a suite");
+        let raised = dialect.export_suite(&suite, &place.root);
+        let again = read_exported(dialect, &raised, &place);
         let [again] = again.as_slice() else { panic!("{name} {path}: {} suites", again.len()) };
         assert_eq!(again.cases, suite.cases, "{name} {path}");
-        assert_eq!((&again.run, &again.defaults), (&suite.run, &suite.defaults), "{name} {path}");
+        assert_eq!(
+            (&again.run_policy, &again.format_defaults),
+            (&suite.run_policy, &suite.format_defaults),
+            "{name} {path}"
+        );
         assert_eq!((&again.meta, &again.gates), (&suite.meta, &suite.gates), "{name} {path}");
-        assert_eq!(again.about_skill, suite.about_skill, "{name} {path}");
-        assert_eq!((&again.judge, &again.description), (&suite.judge, &suite.description), "{name} {path}");
+        assert_eq!(again.skill_statements, suite.skill_statements, "{name} {path}");
+        assert_eq!(
+            (&again.judge_policy, &again.description),
+            (&suite.judge_policy, &suite.description),
+            "{name} {path}"
+        );
         // Suites without plugins get them, because the format asks for them.
         if !raised.losses.iter().any(|loss| loss.contains("in no plugin")) {
             assert_eq!(raised.losses, Vec::<String>::new(), "{name} {path}");
@@ -145,9 +154,9 @@ proptest! {
     #[test]
     fn what_a_dialect_writes_it_can_read(suite in suites::suite()) {
         let folder = PathBuf::from(suites::FOLDER);
-        let place = Place { root: folder.clone(), project: folder, plugins: None, skill: None };
+        let place = EvalFileLocation { root: folder.clone(), project: folder, plugins: None, skill: None };
         for dialect in DIALECTS {
-            read_back(*dialect, &dialect.raise(&suite, Path::new(suites::FOLDER)), &place);
+            read_exported(*dialect, &dialect.export_suite(&suite, Path::new(suites::FOLDER)), &place);
         }
     }
 }

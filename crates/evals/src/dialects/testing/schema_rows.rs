@@ -1,7 +1,7 @@
 //! Documents of every format, right and wrong, by schema and reader alike.
 
 /// Documents that say all that a format knows, beside what the fixtures say.
-pub const GOOD: &[(&str, &str)] = &[
+pub const VALID_DOCUMENTS: &[(&str, &str)] = &[
     (
         "native",
         r#"{"practicum": 1, "about_skill": [{"id": "a", "statement": "s"}, {"id": "b", "statement": "s", "context": "c",
@@ -142,7 +142,7 @@ pub const GOOD: &[(&str, &str)] = &[
 ];
 
 /// Wrong by the schema, and by the reader.
-pub const BAD: &[(&str, &str)] = &[
+pub const INVALID_DOCUMENTS: &[(&str, &str)] = &[
     ("native", r#"{"practicum": 2, "cases": [{"id": "a", "prompt": "p", "activation": "must"}]}"#),
     ("native", r#"{"practicum": 1, "cases": []}"#),
     (

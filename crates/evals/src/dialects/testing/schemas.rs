@@ -10,27 +10,27 @@ use serde_json::Value;
 
 use super::mutate::{apply, changes};
 use super::properties::{EXAMPLES, document, examples_of, source};
-use super::schema_rows::{BAD, GOOD};
-use super::{fixtures, lower, parse, place, suites};
-use crate::dialects::{DIALECTS, Place, dialect, names, trigger_schema};
-use crate::score::RULES;
+use super::schema_rows::{INVALID_DOCUMENTS, VALID_DOCUMENTS};
+use super::{fixtures, location_in, lower_source, parse_source, suites};
+use crate::checks::RULES;
+use crate::dialects::{DIALECTS, EvalFileLocation, dialect_names, find_dialect, trigger_schema};
 use practicum_core::model::{Diagnostic, Diagnostics, GateName, Severity};
-use practicum_core::tree::asked;
+use practicum_core::tree::requested_keys;
 
 static VALIDATORS: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
     let build = |name: &'static str| {
         let validator = jsonschema::draft202012::new(&schema(name));
         (name, validator.unwrap_or_else(|error| panic!("{name}: {error}")))
     };
-    names().into_iter().chain(["triggers"]).map(build).collect()
+    dialect_names().into_iter().chain(["triggers"]).map(build).collect()
 });
 
 fn schema(name: &str) -> Value {
-    if name == "triggers" { trigger_schema() } else { dialect(name).expect("a dialect").schema() }
+    if name == "triggers" { trigger_schema() } else { find_dialect(name).expect("a dialect").schema() }
 }
 
 /// What is wrong with a document, by the schema of this name.
-pub fn wrong(name: &str, document: &Value) -> Vec<String> {
+pub fn schema_errors(name: &str, document: &Value) -> Vec<String> {
     let errors = VALIDATORS[name].iter_errors(document);
     errors.map(|error| format!("{} at {}", error, error.instance_path())).collect()
 }
@@ -46,25 +46,33 @@ pub fn schema_of(dialect: &'static str, document: &Value) -> &'static str {
 fn every_fixture_is_valid() {
     for (name, path) in EXAMPLES {
         let document = document(name, path);
-        assert_eq!(wrong(schema_of(name, &document), &document), Vec::<String>::new(), "{name} {path}");
+        assert_eq!(
+            schema_errors(schema_of(name, &document), &document),
+            Vec::<String>::new(),
+            "{name} {path}"
+        );
     }
 }
 
-fn reader_of(name: &str) -> &'static str {
-    if name == "triggers" { "bmad" } else { dialect(name).expect("a dialect").name() }
+fn dialect_of_schema(name: &str) -> &'static str {
+    if name == "triggers" { "bmad" } else { find_dialect(name).expect("a dialect").name() }
 }
 
-fn good(name: &str) -> Vec<Value> {
-    let rows = GOOD.iter().filter(|(of, _)| *of == name).map(|(_, text)| *text);
+fn valid_documents(name: &str) -> Vec<Value> {
+    let rows = VALID_DOCUMENTS.iter().filter(|(of, _)| *of == name).map(|(_, text)| *text);
     rows.map(|text| serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))).collect()
 }
 
 /// Reads a document, and gives what is said about it beyond its surroundings.
-fn said(name: &str, document: &Value) -> Vec<Diagnostic> {
+fn read_diagnostics(name: &str, document: &Value) -> Vec<Diagnostic> {
     let folder = Path::new("/nowhere/evals");
     let file = if name == "triggers" { "triggers.json" } else { "evals.json" };
-    let source = parse(folder.join(file), &document.to_string());
-    let (_, diagnostics) = lower(dialect(reader_of(name)).expect("a dialect"), &source, &place(folder));
+    let source = parse_source(folder.join(file), &document.to_string());
+    let (_, diagnostics) = lower_source(
+        find_dialect(dialect_of_schema(name)).expect("a dialect"),
+        &source,
+        &location_in(folder),
+    );
     diagnostics.iter().cloned().collect()
 }
 
@@ -72,23 +80,24 @@ fn said(name: &str, document: &Value) -> Vec<Diagnostic> {
 fn every_key_that_is_published_is_read_and_the_other_way_round() {
     for name in ["skillet", "skill-test", "bmad", "triggers", "clauditor", "writing-skills", "skill-creator"]
     {
-        asked::take();
+        requested_keys::take();
         let mut used = BTreeSet::new();
-        for document in good(name) {
-            assert_eq!(wrong(name, &document), Vec::<String>::new(), "{name} {document}");
-            let refused: Vec<Diagnostic> = said(name, &document)
+        for document in valid_documents(name) {
+            assert_eq!(schema_errors(name, &document), Vec::<String>::new(), "{name} {document}");
+            let refused: Vec<Diagnostic> = read_diagnostics(name, &document)
                 .into_iter()
                 .filter(|said| said.severity == Severity::Error || said.code == "unknown-key")
                 .collect();
             assert_eq!(refused, [], "{name} {document}");
             keys_in(&document, &mut used);
         }
-        let published: BTreeSet<String> = published(name).into_iter().flat_map(|(keys, _)| keys).collect();
+        let published: BTreeSet<String> =
+            published_keys(name).into_iter().flat_map(|(keys, _)| keys).collect();
         // Checks that a format builds are read as native ones.
         let native: BTreeSet<BTreeSet<String>> =
-            self::published("native").into_iter().map(|(keys, _)| keys).collect();
+            self::published_keys("native").into_iter().map(|(keys, _)| keys).collect();
         let asked: BTreeSet<String> =
-            asked_for().into_iter().filter(|keys| !native.contains(keys)).flatten().collect();
+            keys_read().into_iter().filter(|keys| !native.contains(keys)).flatten().collect();
         let unknown: Vec<&String> = asked.difference(&published).collect();
         assert_eq!(unknown, Vec::<&String>::new(), "{name}: read, and not published");
         let unused: Vec<&String> = published.difference(&used).collect();
@@ -99,17 +108,22 @@ fn every_key_that_is_published_is_read_and_the_other_way_round() {
 /// The native format refuses what it does not know, so that each mapping can be held against its own.
 #[test]
 fn each_native_mapping_reads_the_keys_that_are_published_for_it() {
-    let path = fixtures::folder().join("native/every-key.practicum.yaml");
-    let source = parse(path.clone(), &std::fs::read_to_string(&path).expect("a fixture"));
+    let path = fixtures::fixtures_folder().join("native/every-key.practicum.yaml");
+    let source = parse_source(path.clone(), &std::fs::read_to_string(&path).expect("a fixture"));
     let document = source.root.to_value();
-    assert_eq!(wrong("native", &document), Vec::<String>::new());
-    asked::take();
-    let place = Place { root: fixtures::folder(), project: fixtures::folder(), plugins: None, skill: None };
-    let (_, diagnostics) = lower(dialect("native").expect("a dialect"), &source, &place);
+    assert_eq!(schema_errors("native", &document), Vec::<String>::new());
+    requested_keys::take();
+    let place = EvalFileLocation {
+        root: fixtures::fixtures_folder(),
+        project: fixtures::fixtures_folder(),
+        plugins: None,
+        skill: None,
+    };
+    let (_, diagnostics) = lower_source(find_dialect("native").expect("a dialect"), &source, &place);
     assert_eq!(diagnostics.iter().collect::<Vec<_>>(), Vec::<&Diagnostic>::new());
     let of_skills = BTreeSet::from(["name", "description"].map(str::to_owned));
     let asked: BTreeSet<BTreeSet<String>> =
-        asked_for().into_iter().filter(|keys| *keys != of_skills).collect();
+        keys_read().into_iter().filter(|keys| *keys != of_skills).collect();
 
     // A check has one key more, for what it checks; gates are read as a whole.
     let kinds: BTreeSet<String> = RULES
@@ -119,7 +133,7 @@ fn each_native_mapping_reads_the_keys_that_are_published_for_it() {
         .map(str::to_owned)
         .collect();
     let gates: BTreeSet<String> = GateName::ALL.map(|gate| gate.name().to_owned()).into();
-    let published: BTreeSet<BTreeSet<String>> = published("native")
+    let published: BTreeSet<BTreeSet<String>> = published_keys("native")
         .into_iter()
         .filter(|(_, closed)| *closed)
         .map(|(keys, _)| if keys.is_superset(&kinds) { &keys - &kinds } else { keys })
@@ -133,13 +147,13 @@ fn each_native_mapping_reads_the_keys_that_are_published_for_it() {
 }
 
 /// The keys of each mapping read since last asked.
-fn asked_for() -> BTreeSet<BTreeSet<String>> {
+fn keys_read() -> BTreeSet<BTreeSet<String>> {
     let owned = |keys: BTreeSet<&str>| keys.into_iter().map(str::to_owned).collect();
-    asked::take().into_iter().map(owned).collect()
+    requested_keys::take().into_iter().map(owned).collect()
 }
 
 /// The keys of each mapping in a schema, and whether other keys are refused there.
-fn published(name: &str) -> BTreeSet<(BTreeSet<String>, bool)> {
+fn published_keys(name: &str) -> BTreeSet<(BTreeSet<String>, bool)> {
     let mut found = BTreeSet::new();
     each_mapping(&schema(name), &mut |mapping| {
         let keys = mapping["properties"].as_object().expect("keys").keys().cloned().collect();
@@ -176,16 +190,17 @@ fn keys_in(value: &Value, keys: &mut BTreeSet<String>) {
 
 #[test]
 fn what_is_wrong_is_wrong_by_both() {
-    for (name, text) in BAD {
+    for (name, text) in INVALID_DOCUMENTS {
         let document: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
-        assert_ne!(wrong(name, &document), Vec::<String>::new(), "the schema of {name} takes {text}");
-        let errors = said(name, &document).iter().filter(|said| said.severity == Severity::Error).count();
+        assert_ne!(schema_errors(name, &document), Vec::<String>::new(), "the schema of {name} takes {text}");
+        let errors =
+            read_diagnostics(name, &document).iter().filter(|said| said.severity == Severity::Error).count();
         assert_ne!(errors, 0, "the reader of {name} takes {text}");
     }
 }
 
 /// Where null says something.
-const MEANT: [&str; 7] = [
+const KEYS_WITH_NULL: [&str; 7] = [
     "expected_skill",
     "expect_skill",
     "expected_activation",
@@ -199,7 +214,8 @@ const MEANT: [&str; 7] = [
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
-            let kept = map.iter().filter(|(key, value)| !value.is_null() || MEANT.contains(&key.as_str()));
+            let kept =
+                map.iter().filter(|(key, value)| !value.is_null() || KEYS_WITH_NULL.contains(&key.as_str()));
             kept.map(|(key, value)| (key.clone(), without_nulls(value))).collect()
         }
         Value::Array(items) => items.iter().map(without_nulls).collect(),
@@ -210,20 +226,20 @@ fn without_nulls(value: &Value) -> Value {
 /// What a reader takes, the schema does not forbid.
 fn no_false_alarm(name: &'static str, path: &str, document: &Value) {
     let (source, place) = source(name, path, document);
-    let (_, diagnostics) = lower(dialect(name).expect("a dialect"), &source, &place);
+    let (_, diagnostics) = lower_source(find_dialect(name).expect("a dialect"), &source, &place);
     if !diagnostics.has_errors() {
         not_forbidden(schema_of(name, document), document);
     }
 }
 
 fn not_forbidden(schema: &str, document: &Value) {
-    let problems = wrong(schema, document);
-    let said_nothing = wrong(schema, &without_nulls(document));
+    let problems = schema_errors(schema, document);
+    let said_nothing = schema_errors(schema, &without_nulls(document));
     assert!(problems.is_empty() || said_nothing.is_empty(), "{schema}: {problems:#?}\n{document:#}");
 }
 
 /// Problems that a schema can see.
-const VISIBLE: [&str; 12] = [
+const SCHEMA_VISIBLE_PROBLEMS: [&str; 12] = [
     "missing-key",
     "unknown-key",
     "unknown-check",
@@ -240,9 +256,9 @@ const VISIBLE: [&str; 12] = [
 
 fn no_silence(diagnostics: &Diagnostics, document: &Value) {
     let mut errors = diagnostics.iter().filter(|said| said.severity == Severity::Error);
-    let visible = errors.find(|said| VISIBLE.contains(&said.code));
+    let visible = errors.find(|said| SCHEMA_VISIBLE_PROBLEMS.contains(&said.code));
     if let Some(visible) = visible.filter(|_| !has_round_float(document)) {
-        assert_ne!(wrong("native", document), Vec::<String>::new(), "{visible:?}\n{document:#}");
+        assert_ne!(schema_errors("native", document), Vec::<String>::new(), "{visible:?}\n{document:#}");
     }
 }
 
@@ -282,12 +298,12 @@ agreeing! {
 
 proptest! {
     #[test]
-    fn the_schema_takes_what_readers_take((name, text) in prop::sample::select(GOOD.to_vec()), changes in changes()) {
+    fn the_schema_takes_what_readers_take((name, text) in prop::sample::select(VALID_DOCUMENTS.to_vec()), changes in changes()) {
         let mut document: Value = serde_json::from_str(text).expect("JSON");
         apply(&mut document, &changes);
         // A list may turn into another kind of list.
         let name = if name == "bmad" { schema_of("bmad", &document) } else { name };
-        if said(name, &document).iter().all(|said| said.severity != Severity::Error) {
+        if read_diagnostics(name, &document).iter().all(|said| said.severity != Severity::Error) {
             not_forbidden(name, &document);
         }
     }
@@ -297,15 +313,15 @@ proptest! {
         let mut document = document("native", "everything.json");
         apply(&mut document, &changes);
         let (source, place) = source("native", "everything.json", &document);
-        let (_, diagnostics) = lower(dialect("native").expect("a dialect"), &source, &place);
+        let (_, diagnostics) = lower_source(find_dialect("native").expect("a dialect"), &source, &place);
         no_silence(&diagnostics, &document);
     }
 
     #[test]
     fn what_a_dialect_writes_fits_its_schema(suite in suites::suite()) {
         for dialect in DIALECTS {
-            for file in dialect.raise(&suite, Path::new(suites::FOLDER)).files {
-                let problems = wrong(schema_of(dialect.name(), &file.document), &file.document);
+            for file in dialect.export_suite(&suite, Path::new(suites::FOLDER)).files {
+                let problems = schema_errors(schema_of(dialect.name(), &file.document), &file.document);
                 prop_assert!(problems.is_empty(), "{}: {problems:#?}\n{:#}", dialect.name(), file.document);
             }
         }

@@ -11,13 +11,14 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 
+use crate::checks::RULES;
 use crate::dialects::rules;
-use crate::score::RULES;
 use practicum_core::model::{
-    Access, Activation, Arm, Base, By, Case, Check, CheckKind, Diagnostics, Digest, Expect, Field, Fixture,
-    Gate, GateName, JudgePolicy, Judged, LooksAt, Mode, Need, Origin, PassRule, Provider, Ratio, RelPath,
-    Room, Rule, RunPolicy, Scale, Section, SkillName, SkillRef, SkillStatement, Span, Stimulus, Suite, Tier,
-    Transport,
+    ActivationCheck, ActivationExpectation, ActivationSource, Arm, Case, CasePrompt, Check, CheckKind,
+    CheckNeed, CheckTarget, Diagnostics, Digest, Fixture, FixtureAccess, Gate, GateName, JudgePolicy,
+    JudgeTransportChoice, JudgedStatement, Origin, OutputSection, PassRule, Provider, Ratio, RelPath, Rule,
+    RunPolicy, ScoreScale, SectionField, SectionTier, SkillRef, SkillStatement, SkillUseMode, Span,
+    StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec,
 };
 
 /// The folder that all paths of these suites are near.
@@ -41,17 +42,17 @@ pub fn suite() -> impl Strategy<Value = Suite> {
                 origin: Origin {
                     dialect: "native".to_owned(),
                     path: PathBuf::from(FOLDER).join("a.practicum.json"),
-                    digest: Digest::of(b""),
+                    digest: Digest::of_bytes(b""),
                 },
                 description,
                 skills,
                 rivals,
                 plugins,
-                about_skill,
+                skill_statements: about_skill,
                 cases,
-                run,
-                defaults,
-                judge,
+                run_policy: run,
+                format_defaults: defaults,
+                judge_policy: judge,
                 gates,
                 meta,
             }
@@ -115,10 +116,10 @@ fn skill() -> impl Strategy<Value = SkillRef> {
 fn policy() -> impl Strategy<Value = RunPolicy> {
     let arm = prop_oneof![Just(Arm::WithSkill), Just(Arm::WithoutSkill), (0u32..9).prop_map(Arm::Version)];
     let mode = prop_oneof![
-        Just(Mode::Baseline),
-        Just(Mode::Smart),
-        Just(Mode::Forced),
-        "own-[a-z]{1,4}".prop_map(Mode::Named)
+        Just(SkillUseMode::Baseline),
+        Just(SkillUseMode::Smart),
+        Just(SkillUseMode::Forced),
+        "own-[a-z]{1,4}".prop_map(SkillUseMode::Named)
     ];
     let first = (vec(words(), 0..2), of(words()), of(1u32..=1000), of(duration()), vec(arm, 0..3), of(mode));
     let second = (of(path()), of(ratio()), of(any::<bool>()), of(any::<bool>()), of(words()));
@@ -146,7 +147,8 @@ fn policy() -> impl Strategy<Value = RunPolicy> {
 
 fn judge() -> impl Strategy<Value = JudgePolicy> {
     let provider = select(vec![Provider::Auto, Provider::Anthropic, Provider::Openai]);
-    let transport = select(vec![Transport::Auto, Transport::Api, Transport::Cli]);
+    let transport =
+        select(vec![JudgeTransportChoice::Auto, JudgeTransportChoice::Api, JudgeTransportChoice::Cli]);
     (of(words()), of(provider), of(transport), of((0u32..49).prop_map(|n| 2 * n + 1)), of(words())).prop_map(
         |(model, provider, transport, votes, user_prompt)| JudgePolicy {
             model,
@@ -179,16 +181,17 @@ fn gates() -> impl Strategy<Value = Vec<Gate>> {
 
 fn case() -> impl Strategy<Value = Case> {
     let stimulus = prop_oneof![
-        vec(words(), 1..3).prop_map(Stimulus::Turns),
-        words().prop_map(|args| Stimulus::SkillCommand { args })
+        vec(words(), 1..3).prop_map(CasePrompt::Turns),
+        words().prop_map(|args| CasePrompt::SkillCommand { args })
     ];
     let rule = prop_oneof![
         Just(PassRule::EveryRequiredCheck),
-        of(ratio()).prop_map(PassRule::FireRate),
-        (ratio(), ratio()).prop_map(|(pass_rate, mean_score)| PassRule::Graded { pass_rate, mean_score }),
-        Just(PassRule::Tally)
+        of(ratio()).prop_map(PassRule::ActivationRate),
+        (ratio(), ratio())
+            .prop_map(|(pass_rate, mean_score)| PassRule::JudgedThresholds { pass_rate, mean_score }),
+        Just(PassRule::CountOnly)
     ];
-    let first = (words(), of(words()), of(words()), stimulus, room(), checks());
+    let first = (words(), of(words()), of(words()), stimulus, workspace(), checks());
     let second = (of(words()), of(duration()), of(1u32..=1000), rule, of(path()), meta());
     (first, second).prop_map(
         |((id, group, note, stimulus, room, checks), (context, timeout, repeat, pass_when, oracle, meta))| {
@@ -196,35 +199,39 @@ fn case() -> impl Strategy<Value = Case> {
                 id,
                 group,
                 note,
-                stimulus,
-                room,
+                prompt: stimulus,
+                workspace: room,
                 checks,
                 context,
                 timeout,
                 repeat,
-                pass_when,
-                oracle,
+                pass_rule: pass_when,
+                known_good_output: oracle,
                 meta,
             }
         },
     )
 }
 
-fn room() -> impl Strategy<Value = Room> {
-    let access = select(vec![Access::ReadOnly, Access::Mutable]);
-    let fixture = (path(), rel_path(), access).prop_map(|(from, to, access)| Fixture { from, to, access });
+fn workspace() -> impl Strategy<Value = WorkspaceSpec> {
+    let access = select(vec![FixtureAccess::ReadOnly, FixtureAccess::Mutable]);
+    let fixture = (path(), rel_path(), access).prop_map(|(from, to, access)| Fixture {
+        source: from,
+        destination: to,
+        access,
+    });
     (
-        select(vec![Base::Project, Base::Empty]),
+        select(vec![WorkspaceBase::Project, WorkspaceBase::Empty]),
         vec(path(), 0..2),
-        select(vec![SkillName::Own, SkillName::Alias]),
+        select(vec![StagedSkillName::Own, StagedSkillName::Alias]),
         vec(fixture, 0..3),
         of(words()),
         of(words()),
     )
-        .prop_map(|(base, overlays, skill, files, setup, teardown)| Room {
+        .prop_map(|(base, overlays, skill, files, setup, teardown)| WorkspaceSpec {
             base,
             overlays,
-            skill,
+            skill_name: skill,
             files,
             setup,
             teardown,
@@ -245,23 +252,20 @@ fn checks() -> impl Strategy<Value = Vec<Check>> {
 
 fn check() -> impl Strategy<Value = Check> {
     let looks_at = prop_oneof![
-        Just(LooksAt::Output),
-        Just(LooksAt::AllText),
-        Just(LooksAt::WholeRun),
-        rel_path().prop_map(LooksAt::File),
-        vec("[a-z*]{1,5}", 1..3).prop_map(LooksAt::Files),
+        Just(CheckTarget::Output),
+        Just(CheckTarget::AllText),
+        Just(CheckTarget::WholeRun),
+        rel_path().prop_map(CheckTarget::File),
+        vec("[a-z*]{1,5}", 1..3).prop_map(CheckTarget::Files),
     ];
     let id = prop_oneof![words(), Just("activation".to_owned())];
-    (id, of(words()), select(vec![Need::Required, Need::Advisory]), looks_at, kind())
-        .prop_map(|(id, name, need, looks_at, kind)| Check { id, name, need, looks_at, kind })
+    (id, of(words()), select(vec![CheckNeed::Required, CheckNeed::Advisory]), looks_at, kind())
+        .prop_map(|(id, name, need, looks_at, kind)| Check { id, name, need, target: looks_at, kind })
 }
 
-fn judged() -> impl Strategy<Value = Judged> {
-    (words(), of(words()), select(Scale::ALL.to_vec())).prop_map(|(statement, context, scale)| Judged {
-        statement,
-        context,
-        scale,
-    })
+fn judged() -> impl Strategy<Value = JudgedStatement> {
+    (words(), of(words()), select(ScoreScale::ALL.to_vec()))
+        .prop_map(|(statement, context, scale)| JudgedStatement { statement, context, scale })
 }
 
 fn about_skill() -> impl Strategy<Value = SkillStatement> {
@@ -272,14 +276,20 @@ fn kind() -> impl Strategy<Value = CheckKind> {
     let judged = judged().prop_map(CheckKind::Judged);
     let activation = (
         vec(words(), 0..3),
-        select(vec![Expect::Must, Expect::MustNot, Expect::Either]),
-        select(vec![By::Observed, By::Predicted]),
+        select(vec![
+            ActivationExpectation::Must,
+            ActivationExpectation::MustNot,
+            ActivationExpectation::Either,
+        ]),
+        select(vec![ActivationSource::Observed, ActivationSource::Predicted]),
     )
-        .prop_map(|(skills, expect, by)| CheckKind::Activation(Activation { skills, expect, by }));
+        .prop_map(|(skills, expect, by)| {
+            CheckKind::Activation(ActivationCheck { skills, expect, source: by })
+        });
     let field = (words(), words(), any::<bool>(), of(words()))
-        .prop_map(|(id, name, required, format)| Field { id, name, required, format });
+        .prop_map(|(id, name, required, format)| SectionField { id, name, required, format });
     let tier = (words(), of(words()), any::<u32>(), of(any::<u32>()), vec(field, 0..3)).prop_map(
-        |(label, description, min_entries, max_entries, fields)| Tier {
+        |(label, description, min_entries, max_entries, fields)| SectionTier {
             label,
             description,
             min_entries,
@@ -288,12 +298,12 @@ fn kind() -> impl Strategy<Value = CheckKind> {
             fields,
         },
     );
-    let section = (words(), vec(tier, 0..2)).prop_map(|(name, tiers)| Section { name, tiers });
+    let section = (words(), vec(tier, 0..2)).prop_map(|(name, tiers)| OutputSection { name, tiers });
     prop_oneof![
         3 => judged,
         2 => activation,
         1 => vec(section, 0..2).prop_map(CheckKind::Sections),
-        4 => select(exact_rules().to_vec()).prop_map(CheckKind::Exact),
+        4 => select(exact_rules().to_vec()).prop_map(CheckKind::Rule),
     ]
 }
 
@@ -328,17 +338,17 @@ fn sample_values() -> Vec<Value> {
 
 /// Every rule that some sample makes.
 fn exact_rules() -> &'static [Arc<dyn Rule>] {
-    static MADE: OnceLock<Vec<Arc<dyn Rule>>> = OnceLock::new();
-    MADE.get_or_init(|| RULES.iter().flat_map(|kind| rules_of(kind.key)).collect())
+    static SAMPLE_RULES: OnceLock<Vec<Arc<dyn Rule>>> = OnceLock::new();
+    SAMPLE_RULES.get_or_init(|| RULES.iter().flat_map(|kind| rules_of(kind.key)).collect())
 }
 
 fn rules_of(key: &str) -> Vec<Arc<dyn Rule>> {
     let values = sample_values();
     let made = values.iter().filter_map(|value| {
         let mut diagnostics = Diagnostics::default();
-        match rules::build(key, value, Span::default(), &mut diagnostics) {
-            rules::Built::Rule(rule, _) if !diagnostics.has_errors() => Some(rule),
-            rules::Built::Rule(..) | rules::Built::Wrong | rules::Built::NoSuchKind => None,
+        match rules::build_rule(key, value, Span::default(), &mut diagnostics) {
+            rules::BuiltRule::Rule(rule, _) if !diagnostics.has_errors() => Some(rule),
+            rules::BuiltRule::Rule(..) | rules::BuiltRule::Invalid | rules::BuiltRule::NoSuchKind => None,
         }
     });
     made.collect()

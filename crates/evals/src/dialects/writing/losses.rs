@@ -1,13 +1,13 @@
 use std::collections::HashMap;
 
 use practicum_core::model::{
-    Access, Base, Case, Fixture, Gate, JudgePolicy, Need, PassRule, Room, RunPolicy, SkillName, Stimulus,
-    Suite,
+    Case, CasePrompt, CheckNeed, Fixture, FixtureAccess, Gate, JudgePolicy, PassRule, RunPolicy,
+    StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec,
 };
 
 /// What a format can say beyond prompts and checks, which each format writes in its own way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Says {
+pub enum FormatFeature {
     Description,
     Skill,
     SeveralSkills,
@@ -27,18 +27,18 @@ pub enum Says {
     Files,
     Scripts,
     Alias,
-    FireRate,
+    ActivationRate,
     Advisory,
 }
 
 /// What is lost where a format does not have the skill's text judged, or has other things judged of it.
-pub const ABOUT_SKILL: &str = "what a judge is to decide of the skill's own text";
+pub const ABOUT_SKILL_LOSS: &str = "what a judge is to decide of the skill's own text";
 
 /// A format as far as losses go.
-pub struct Said<'f> {
-    pub says: &'f [Says],
+pub struct FormatCapabilities<'f> {
+    pub features: &'f [FormatFeature],
     /// Where its cases begin.
-    pub base: Base,
+    pub base: WorkspaceBase,
     /// What it does when its file is silent.
     pub defaults: RunPolicy,
     pub gates: Vec<Gate>,
@@ -47,70 +47,74 @@ pub struct Said<'f> {
 /// What a suite says and a format does not, a sentence each; cases that lose the same thing share one.
 #[derive(Debug, Default)]
 pub struct Losses {
-    suite: Vec<String>,
-    cases: Vec<(String, Vec<String>)>,
+    suite_losses: Vec<String>,
+    case_losses: Vec<(String, Vec<String>)>,
     /// The cases of which nothing is written.
-    whole_cases: Vec<String>,
+    lost_cases: Vec<String>,
     /// Where in `cases` a loss stands.
     index: HashMap<String, usize>,
 }
 
 impl Losses {
-    pub fn suite(&mut self, what: impl Into<String>) {
+    pub fn add_for_suite(&mut self, what: impl Into<String>) {
         let what = what.into();
-        if !self.suite.contains(&what) {
-            self.suite.push(what);
+        if !self.suite_losses.contains(&what) {
+            self.suite_losses.push(what);
         }
     }
 
-    pub fn case(&mut self, case: &str, what: impl Into<String>) {
+    pub fn add_for_case(&mut self, case: &str, what: impl Into<String>) {
         let what = what.into();
-        let at = *self.index.entry(what.clone()).or_insert(self.cases.len());
-        match self.cases.get_mut(at) {
+        let at = *self.index.entry(what.clone()).or_insert(self.case_losses.len());
+        match self.case_losses.get_mut(at) {
             // Several checks of one case may lose the same thing.
             Some((_, cases)) if cases.last().is_some_and(|last| last == case) => {}
             Some((_, cases)) => cases.push(case.to_owned()),
-            None => self.cases.push((what, vec![case.to_owned()])),
+            None => self.case_losses.push((what, vec![case.to_owned()])),
         }
     }
 
     /// Notes that nothing of a case is written.
-    pub fn whole_case(&mut self, case: &str, why: &str) {
-        self.case(case, format!("the whole case, because {why}"));
-        self.whole_cases.push(case.to_owned());
+    pub fn add_whole_case(&mut self, case: &str, why: &str) {
+        self.add_for_case(case, format!("the whole case, because {why}"));
+        self.lost_cases.push(case.to_owned());
     }
 
     /// The ids of the cases of which nothing is written.
     pub fn lost_cases(&self) -> Vec<String> {
-        self.whole_cases.clone()
+        self.lost_cases.clone()
     }
 
     pub fn extend(&mut self, other: Self) {
-        self.whole_cases.extend(other.whole_cases);
-        for what in other.suite {
-            self.suite(what);
+        self.lost_cases.extend(other.lost_cases);
+        for what in other.suite_losses {
+            self.add_for_suite(what);
         }
-        for (what, cases) in other.cases {
+        for (what, cases) in other.case_losses {
             for case in cases {
-                self.case(&case, what.clone());
+                self.add_for_case(&case, what.clone());
             }
         }
     }
 
     pub fn into_sentences(self) -> Vec<String> {
-        const SHOWN: usize = 5;
-        let cases = self.cases.into_iter().map(|(what, cases)| match cases.as_slice() {
+        const MOST_SHOWN: usize = 5;
+        let cases = self.case_losses.into_iter().map(|(what, cases)| match cases.as_slice() {
             [one] => format!("case {one}: {what}"),
-            several if several.len() <= SHOWN => format!("cases {}: {what}", several.join(", ")),
+            several if several.len() <= MOST_SHOWN => format!("cases {}: {what}", several.join(", ")),
             several => {
-                format!("cases {} and {} more: {what}", several[..SHOWN].join(", "), several.len() - SHOWN)
+                format!(
+                    "cases {} and {} more: {what}",
+                    several[..MOST_SHOWN].join(", "),
+                    several.len() - MOST_SHOWN
+                )
             }
         });
-        self.suite.into_iter().chain(cases).collect()
+        self.suite_losses.into_iter().chain(cases).collect()
     }
 
     /// Everything of a suite that the format has no word for, except prompts and checks.
-    pub fn of(suite: &Suite, format: &Said<'_>) -> Self {
+    pub fn from_suite(suite: &Suite, format: &FormatCapabilities<'_>) -> Self {
         let mut losses = Self::default();
         // Without `..`, a new field makes the compiler point here.
         let Suite {
@@ -120,107 +124,122 @@ impl Losses {
             skills,
             rivals,
             plugins,
-            about_skill,
+            skill_statements: about_skill,
             cases,
-            run,
-            defaults,
-            judge,
+            run_policy: run,
+            format_defaults: defaults,
+            judge_policy: judge,
             gates,
             meta,
         } = suite;
-        let says = |what| format.says.contains(&what);
+        let says = |what| format.features.contains(&what);
         let mut lose = |lost: bool, what: &str| {
             if lost {
-                losses.suite(what);
+                losses.add_for_suite(what);
             }
         };
-        lose(description.is_some() && !says(Says::Description), "the description");
-        lose(!skills.is_empty() && !says(Says::Skill), "the skill, which is named on the command line");
+        lose(description.is_some() && !says(FormatFeature::Description), "the description");
         lose(
-            skills.len() > 1 && says(Says::Skill) && !says(Says::SeveralSkills),
+            !skills.is_empty() && !says(FormatFeature::Skill),
+            "the skill, which is named on the command line",
+        );
+        lose(
+            skills.len() > 1 && says(FormatFeature::Skill) && !says(FormatFeature::SeveralSkills),
             "every skill but the first",
         );
-        lose(!rivals.is_empty() && !says(Says::Rivals), "the skills staged as rivals");
-        lose(!plugins.is_empty() && !says(Says::Rivals), "the plugins");
-        lose(!about_skill.is_empty() && !says(Says::AboutSkill), ABOUT_SKILL);
+        lose(!rivals.is_empty() && !says(FormatFeature::Rivals), "the skills staged as rivals");
+        lose(!plugins.is_empty() && !says(FormatFeature::Rivals), "the plugins");
+        lose(!about_skill.is_empty() && !says(FormatFeature::AboutSkill), ABOUT_SKILL_LOSS);
         lose(*judge != JudgePolicy::default(), "the judge's settings");
         lose(*gates != format.gates, "the gates");
-        lose(!meta.is_empty() && !says(Says::SuiteMeta), "the extra keys of the file");
+        lose(!meta.is_empty() && !says(FormatFeature::SuiteMeta), "the extra keys of the file");
         for setting in changed_settings(run, defaults, format) {
-            losses.suite(format!("the setting \"{setting}\""));
+            losses.add_for_suite(format!("the setting \"{setting}\""));
         }
         for case in cases {
-            losses.of_case(case, format);
+            losses.add_losses_of_case(case, format);
         }
         losses
     }
 
-    fn of_case(&mut self, case: &Case, format: &Said<'_>) {
+    fn add_losses_of_case(&mut self, case: &Case, format: &FormatCapabilities<'_>) {
         let Case {
             id,
             group,
             note,
-            stimulus,
-            room,
+            prompt: stimulus,
+            workspace: room,
             checks,
             context,
             timeout,
             repeat,
-            pass_when,
-            oracle,
+            pass_rule: pass_when,
+            known_good_output: oracle,
             meta,
         } = case;
-        let Room { base, overlays, skill, files, setup, teardown } = room;
-        let says = |what| format.says.contains(&what);
-        let mutable = files.iter().any(|Fixture { access, .. }| *access == Access::Mutable);
+        let WorkspaceSpec { base, overlays, skill_name: skill, files, setup, teardown } = room;
+        let says = |what| format.features.contains(&what);
+        let mutable = files.iter().any(|Fixture { access, .. }| *access == FixtureAccess::Mutable);
         let starts_in = match base {
-            Base::Project => "it starts in the project, and here cases start in an empty folder",
-            Base::Empty => "it starts in an empty folder, and here cases start in the project",
+            WorkspaceBase::Project => "it starts in the project, and here cases start in an empty folder",
+            WorkspaceBase::Empty => "it starts in an empty folder, and here cases start in the project",
         };
         let (turns, command) = match stimulus {
-            Stimulus::Turns(turns) => (turns.len() > 1, false),
-            Stimulus::SkillCommand { .. } => (false, true),
+            CasePrompt::Turns(turns) => (turns.len() > 1, false),
+            CasePrompt::SkillCommand { .. } => (false, true),
         };
         let rate = match pass_when {
             PassRule::EveryRequiredCheck => None,
-            PassRule::FireRate(None) if says(Says::FireRate) => None,
-            PassRule::FireRate(Some(_)) if says(Says::FireRate) => Some("the rate of its own to pass by"),
-            PassRule::FireRate(_) => Some("that it passes by the rate at which the skill fires"),
-            PassRule::Graded { .. } => Some("the share and the mean score its judged checks must reach"),
-            PassRule::Tally => Some("that it only counts towards rates"),
+            PassRule::ActivationRate(None) if says(FormatFeature::ActivationRate) => None,
+            PassRule::ActivationRate(Some(_)) if says(FormatFeature::ActivationRate) => {
+                Some("the rate of its own to pass by")
+            }
+            PassRule::ActivationRate(_) => Some("that it passes by the rate at which the skill fires"),
+            PassRule::JudgedThresholds { .. } => {
+                Some("the share and the mean score its judged checks must reach")
+            }
+            PassRule::CountOnly => Some("that it only counts towards rates"),
         };
         for (lost, what) in [
-            (group.is_some() && !says(Says::Group), "the group"),
-            (note.is_some() && !says(Says::Note), "the note"),
-            (context.is_some() && !says(Says::Context), "what the judge should know"),
-            (turns && !says(Says::Turns), "its turns became one message"),
+            (group.is_some() && !says(FormatFeature::Group), "the group"),
+            (note.is_some() && !says(FormatFeature::Note), "the note"),
+            (context.is_some() && !says(FormatFeature::Context), "what the judge should know"),
+            (turns && !says(FormatFeature::Turns), "its turns became one message"),
             (command, "its skill command became a message"),
             (*base != format.base, starts_in),
-            (!overlays.is_empty() && !says(Says::Overlays), "its overlays"),
-            (*skill == SkillName::Alias && !says(Says::Alias), "that the skill has another name"),
-            (!files.is_empty() && !says(Says::Files), "its files"),
-            (mutable && says(Says::Files), "that its files may be changed"),
-            ((setup.is_some() || teardown.is_some()) && !says(Says::Scripts), "its scripts"),
-            (timeout.is_some() && !says(Says::CaseTimeout), "its time limit"),
+            (!overlays.is_empty() && !says(FormatFeature::Overlays), "its overlays"),
+            (
+                *skill == StagedSkillName::Alias && !says(FormatFeature::Alias),
+                "that the skill has another name",
+            ),
+            (!files.is_empty() && !says(FormatFeature::Files), "its files"),
+            (mutable && says(FormatFeature::Files), "that its files may be changed"),
+            ((setup.is_some() || teardown.is_some()) && !says(FormatFeature::Scripts), "its scripts"),
+            (timeout.is_some() && !says(FormatFeature::CaseTimeout), "its time limit"),
             (repeat.is_some(), "how often it runs"),
             (rate.is_some(), rate.unwrap_or_default()),
             (oracle.is_some(), "the output known to be good"),
-            (!meta.is_empty() && !says(Says::CaseMeta), "its extra keys"),
+            (!meta.is_empty() && !says(FormatFeature::CaseMeta), "its extra keys"),
             (
-                checks.iter().any(|check| check.need == Need::Advisory) && !says(Says::Advisory),
+                checks.iter().any(|check| check.need == CheckNeed::Advisory)
+                    && !says(FormatFeature::Advisory),
                 "that some checks are only advice",
             ),
         ] {
             if lost {
-                self.case(id, what);
+                self.add_for_case(id, what);
             }
         }
     }
 }
 
 /// The settings that are said here, and would be others when the format's own defaults take over.
-fn changed_settings(run: &RunPolicy, defaults: &RunPolicy, format: &Said<'_>) -> Vec<&'static str> {
-    fn differs<T: PartialEq>(file: &Option<T>, format: &Option<T>, theirs: &Option<T>) -> bool {
+fn changed_settings(
+    run: &RunPolicy,
+    defaults: &RunPolicy,
+    format: &FormatCapabilities<'_>,
+) -> Vec<&'static str> {
+    fn setting_differs<T: PartialEq>(file: &Option<T>, format: &Option<T>, theirs: &Option<T>) -> bool {
         let said = file.as_ref().or(format.as_ref());
         said.is_some() && said != theirs.as_ref()
     }
@@ -240,26 +259,32 @@ fn changed_settings(run: &RunPolicy, defaults: &RunPolicy, format: &Said<'_>) ->
         workspace: _,
     } = run;
     let theirs = &format.defaults;
-    let says = |what| format.says.contains(&what);
+    let says = |what| format.features.contains(&what);
     // Silence means the arm with the skill alone, so it differs from a format that runs both.
     let arms = if arms.is_empty() { &defaults.arms } else { arms };
     let agents = if agents.is_empty() { &defaults.agents } else { agents };
     [
         // Any installed agent is what is meant where nothing is said.
         ("agents", *agents != theirs.agents && *agents != ["auto"]),
-        ("model", differs(model, &defaults.model, &theirs.model)),
-        ("repeat", !says(Says::Repeat) && differs(repeat, &defaults.repeat, &theirs.repeat)),
-        ("timeout", !says(Says::CaseTimeout) && differs(timeout, &defaults.timeout, &theirs.timeout)),
+        ("model", setting_differs(model, &defaults.model, &theirs.model)),
+        ("repeat", !says(FormatFeature::Repeat) && setting_differs(repeat, &defaults.repeat, &theirs.repeat)),
+        (
+            "timeout",
+            !says(FormatFeature::CaseTimeout) && setting_differs(timeout, &defaults.timeout, &theirs.timeout),
+        ),
         ("arms", *arms != theirs.arms),
-        ("mode", differs(mode, &defaults.mode, &theirs.mode)),
-        ("script", differs(script, &defaults.script, &theirs.script)),
+        ("mode", setting_differs(mode, &defaults.mode, &theirs.mode)),
+        ("script", setting_differs(script, &defaults.script, &theirs.script)),
         (
             "trigger_threshold",
-            differs(trigger_threshold, &defaults.trigger_threshold, &theirs.trigger_threshold),
+            setting_differs(trigger_threshold, &defaults.trigger_threshold, &theirs.trigger_threshold),
         ),
-        ("sync_tasks", differs(sync_tasks, &defaults.sync_tasks, &theirs.sync_tasks)),
-        ("detect_questions", differs(detect_questions, &defaults.detect_questions, &theirs.detect_questions)),
-        ("system_prompt", differs(system_prompt, &defaults.system_prompt, &theirs.system_prompt)),
+        ("sync_tasks", setting_differs(sync_tasks, &defaults.sync_tasks, &theirs.sync_tasks)),
+        (
+            "detect_questions",
+            setting_differs(detect_questions, &defaults.detect_questions, &theirs.detect_questions),
+        ),
+        ("system_prompt", setting_differs(system_prompt, &defaults.system_prompt, &theirs.system_prompt)),
     ]
     .into_iter()
     .filter(|(_, changed)| *changed)

@@ -1,27 +1,28 @@
 //! What several formats write alike: the sentences a judge can read, and the list of what was lost.
 
+mod check_sentences;
 mod losses;
-mod words;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-pub use losses::{ABOUT_SKILL, Losses, Said, Says};
-pub use words::in_words;
+pub use check_sentences::describe_check;
+pub use losses::{ABOUT_SKILL_LOSS, FormatCapabilities, FormatFeature, Losses};
 
-use super::native::relative;
+use super::native::relative_path;
 use super::reading::{self, slug};
 use practicum_core::model::{
-    By, Case, Check, CheckKind, Expect, Fixture, Judged, PassRule, RelPath, Scale, SkillRef, Stimulus, Suite,
+    ActivationExpectation, ActivationSource, Case, CasePrompt, Check, CheckKind, Fixture, JudgedStatement,
+    PassRule, RelPath, ScoreScale, SkillRef, Suite,
 };
 
 /// The messages of a case as one text, for formats that know no conversation and no command.
-pub fn one_prompt(case: &Case, suite: &Suite) -> String {
-    match &case.stimulus {
-        Stimulus::Turns(turns) => turns.join("\n\n"),
-        Stimulus::SkillCommand { args } => {
+pub fn join_prompts(case: &Case, suite: &Suite) -> String {
+    match &case.prompt {
+        CasePrompt::Turns(turns) => turns.join("\n\n"),
+        CasePrompt::SkillCommand { args } => {
             let skill = suite.skills.first().map_or("", |skill| skill.name.as_str());
             format!("/{skill} {args}").trim_end().to_owned()
         }
@@ -37,28 +38,29 @@ pub fn id_value(id: &str) -> Value {
 }
 
 /// What a check says to a judge: its statement, or its rule in words. `None` if no words would do.
-pub fn statement(check: &Check, losses: &mut Losses, case: &str, scale: Scale) -> Option<String> {
+pub fn judge_statement(check: &Check, losses: &mut Losses, case: &str, scale: ScoreScale) -> Option<String> {
     match &check.kind {
-        CheckKind::Judged(Judged { statement, context, scale: own }) => {
+        CheckKind::Judged(JudgedStatement { statement, context, scale: own }) => {
             if context.is_some() {
-                losses.case(case, "what the judge should know for single checks");
+                losses.add_for_case(case, "what the judge should know for single checks");
             }
             if *own != scale {
-                losses.case(case, format!("the scale {} of its checks", own.name()));
+                losses.add_for_case(case, format!("the scale {} of its checks", own.name()));
             }
             Some(statement.clone())
         }
-        CheckKind::Exact(rule) => {
+        CheckKind::Rule(rule) => {
             let key = rule.key();
-            losses.case(case, format!("that \"{key}\" is decided by code; the judge gets it in words"));
-            Some(in_words(key, &rule.value(), &check.looks_at))
+            losses
+                .add_for_case(case, format!("that \"{key}\" is decided by code; the judge gets it in words"));
+            Some(describe_check(key, &rule.value(), &check.target))
         }
         CheckKind::Sections(_) => {
-            losses.case(case, "its sections");
+            losses.add_for_case(case, "its sections");
             None
         }
         CheckKind::Activation(_) => {
-            losses.case(case, "its activation");
+            losses.add_for_case(case, "its activation");
             None
         }
     }
@@ -72,30 +74,30 @@ pub fn split_activation<'c>(case: &'c Case, suite: &Suite) -> (Option<bool>, &'c
     };
     let CheckKind::Activation(activation) = &first.kind else { return (None, &case.checks) };
     let must = match activation.expect {
-        Expect::Must => true,
-        Expect::MustNot => false,
-        Expect::Either => return (None, &case.checks),
+        ActivationExpectation::Must => true,
+        ActivationExpectation::MustNot => false,
+        ActivationExpectation::Either => return (None, &case.checks),
     };
-    let plain = *first == reading::activation(vec![skill.name.clone()], activation.expect);
+    let plain = *first == reading::activation_check(vec![skill.name.clone()], activation.expect);
     if plain { (Some(must), others) } else { (None, &case.checks) }
 }
 
 /// Whether a case is one line of a trigger set: a message, and whether the one skill should fire.
-pub fn trigger(case: &Case, suite: &Suite) -> Option<Map<String, Value>> {
-    let ([check], [skill], Stimulus::Turns(turns)) =
-        (case.checks.as_slice(), suite.skills.as_slice(), &case.stimulus)
+pub fn trigger_query(case: &Case, suite: &Suite) -> Option<Map<String, Value>> {
+    let ([check], [skill], CasePrompt::Turns(turns)) =
+        (case.checks.as_slice(), suite.skills.as_slice(), &case.prompt)
     else {
         return None;
     };
     let (CheckKind::Activation(activation), [query]) = (&check.kind, turns.as_slice()) else { return None };
     let should = match activation.expect {
-        Expect::Must => true,
-        Expect::MustNot => false,
-        Expect::Either => return None,
+        ActivationExpectation::Must => true,
+        ActivationExpectation::MustNot => false,
+        ActivationExpectation::Either => return None,
     };
-    let fits = activation.by == By::Observed
+    let fits = activation.source == ActivationSource::Observed
         && activation.skills == [skill.name.clone()]
-        && matches!(case.pass_when, PassRule::FireRate(_) | PassRule::EveryRequiredCheck);
+        && matches!(case.pass_rule, PassRule::ActivationRate(_) | PassRule::EveryRequiredCheck);
     fits.then(|| {
         let mut map = Map::new();
         // An id that the query itself would give need not be written.
@@ -111,13 +113,13 @@ pub fn trigger(case: &Case, suite: &Suite) -> Option<Map<String, Value>> {
 /// The declared paths of a case's files. One that does not lie where the format will look for it
 /// has to be put there by hand, which is told.
 pub fn declared_files(case: &Case, folder: &Path, losses: &mut Losses) -> Vec<Value> {
-    case.room
+    case.workspace
         .files
         .iter()
-        .map(|Fixture { from, to, access: _ }| {
-            if !from.ends_with(to.as_str()) && !found_below(to, from, folder) {
-                let from = relative(from, folder);
-                losses.case(&case.id, format!("where {to} lies (copy it there from {from})"));
+        .map(|Fixture { source: from, destination: to, access: _ }| {
+            if !from.ends_with(to.as_str()) && !is_found_below(to, from, folder) {
+                let from = relative_path(from, folder);
+                losses.add_for_case(&case.id, format!("where {to} lies (copy it there from {from})"));
             }
             json!(to.as_str())
         })
@@ -125,14 +127,14 @@ pub fn declared_files(case: &Case, folder: &Path, losses: &mut Losses) -> Vec<Va
 }
 
 /// Whether a path that begins with the way to its evals folder leads to a file in that folder.
-fn found_below(to: &RelPath, from: &Path, folder: &Path) -> bool {
+fn is_found_below(to: &RelPath, from: &Path, folder: &Path) -> bool {
     let inside = from.strip_prefix(folder).is_ok_and(|inside| Path::new(to.as_str()).ends_with(inside));
     inside && to.as_str().starts_with("evals/")
 }
 
 /// Keys that some format gives a meaning. Under one of these a kept value would be read as
 /// something it is not, or make the file another format's.
-const MEANINGFUL: [&str; 49] = [
+const MEANINGFUL_KEYS: [&str; 49] = [
     "actual",
     "assertions",
     "cases",
@@ -185,10 +187,10 @@ const MEANINGFUL: [&str; 49] = [
 ];
 
 /// Adds what was kept from another file, and gives back the keys under which it cannot stand.
-pub fn keep_meta(map: &mut Map<String, Value>, meta: &BTreeMap<String, Value>) -> Vec<String> {
+pub fn add_meta(map: &mut Map<String, Value>, meta: &BTreeMap<String, Value>) -> Vec<String> {
     let mut refused = Vec::new();
     for (key, value) in meta {
-        if map.contains_key(key) || MEANINGFUL.contains(&key.as_str()) {
+        if map.contains_key(key) || MEANINGFUL_KEYS.contains(&key.as_str()) {
             refused.push(key.clone());
         } else {
             map.insert(key.clone(), value.clone());
@@ -209,5 +211,5 @@ pub fn file_stem(name: &str) -> String {
 
 /// The skill's place as seen from `folder`, else its name.
 pub fn skill_path(skill: &SkillRef, folder: &Path) -> String {
-    skill.path.as_deref().map_or_else(|| skill.name.clone(), |path| relative(path, folder))
+    skill.path.as_deref().map_or_else(|| skill.name.clone(), |path| relative_path(path, folder))
 }

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::super::reading;
-use practicum_core::tree::shape::{self, Mapping, named};
+use practicum_core::tree::json_schema::{self, MappingSchema, reference};
 
 pub fn schema() -> Value {
-    shape::document(
+    json_schema::document(
         "writing-skills evals (evals.json)",
         "Cases with criteria that a judge scores from 1 to 5; 3 passes.",
         file(),
@@ -14,53 +14,65 @@ pub fn schema() -> Value {
     )
 }
 
-fn file() -> Mapping {
-    let version = shape::either([
+fn file() -> MappingSchema {
+    let version = json_schema::any_of([
         json!({"type": "string", "pattern": "^v*1(\\.|$)"}),
         json!({"type": "number", "minimum": 1, "exclusiveMaximum": 2}),
     ]);
-    Mapping::open()
-        .may("version", "The version of the format.", shape::such_as(version, json!(["1.0"])))
-        .may("skill", "Path of the skill, seen from the project, then from this file.", shape::text())
-        .may("skill_name", "The same by another key.", shape::text())
-        .may("cases", "The cases.", shape::some(named("case")))
-        .may("evals", "The cases, by another key.", shape::some(named("case")))
-        .with("oneOf", json!([{"required": ["cases"]}, {"required": ["evals"]}]))
-        .with("not", json!({"required": ["skill", "skill_name"]}))
+    MappingSchema::open()
+        .optional(
+            "version",
+            "The version of the format.",
+            json_schema::with_examples(version, json!(["1.0"])),
+        )
+        .optional(
+            "skill",
+            "Path of the skill, seen from the project, then from this file.",
+            json_schema::text(),
+        )
+        .optional("skill_name", "The same by another key.", json_schema::text())
+        .optional("cases", "The cases.", json_schema::nonempty_list(reference("case")))
+        .optional("evals", "The cases, by another key.", json_schema::nonempty_list(reference("case")))
+        .with_keyword("oneOf", json!([{"required": ["cases"]}, {"required": ["evals"]}]))
+        .with_keyword("not", json!({"required": ["skill", "skill_name"]}))
 }
 
-fn case() -> Mapping {
+fn case() -> MappingSchema {
     // A case without a required expectation could never fail, unless it is about activation.
     let optional = json!({"required": ["required"], "properties": {"required": {"const": false}}});
     let required = json!({"required": ["expectations"], "properties": {"expectations": {"contains": {"not": optional}}}});
-    let case = Mapping::open()
-        .must(
+    let case = MappingSchema::open()
+        .required(
             "id",
             "A name that stays, kebab-case.",
-            shape::either([shape::filled(), json!({"type": "integer"})]),
+            json_schema::any_of([json_schema::nonempty_text(), json!({"type": "integer"})]),
         )
-        .must("prompt", "What the user says.", shape::filled())
-        .may(
+        .required("prompt", "What the user says.", json_schema::nonempty_text())
+        .optional(
             "files",
             "Files given as context, seen from the workspace, then from the evals folder.",
-            shape::texts(),
+            json_schema::text_or_texts(),
         )
-        .may(
+        .optional(
             "expectations",
             "What is scored; at least one is required, unless the case is about activation.",
-            shape::list(named("expectation")),
+            json_schema::list(reference("expectation")),
         );
     let checked = [vec![required], reading::activation_conditions()].concat();
-    reading::activation_schema(case).with("anyOf", json!(checked))
+    reading::activation_schema(case).with_keyword("anyOf", json!(checked))
 }
 
-fn expectation() -> Mapping {
-    Mapping::open()
-        .must("criterion", "A short label; scores are compared by it.", shape::filled())
-        .must(
+fn expectation() -> MappingSchema {
+    MappingSchema::open()
+        .required("criterion", "A short label; scores are compared by it.", json_schema::nonempty_text())
+        .required(
             "description",
             "What must be true: concrete and falsifiable, not \"appropriate\" or \"reasonable\".",
-            shape::filled(),
+            json_schema::nonempty_text(),
         )
-        .may("required", "Whether a case that misses this fails.", shape::default(shape::yes_or_no(), true))
+        .optional(
+            "required",
+            "Whether a case that misses this fails.",
+            json_schema::with_default(json_schema::boolean(), true),
+        )
 }

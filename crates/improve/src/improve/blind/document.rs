@@ -4,32 +4,32 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Judged;
-use super::statistics::{Tallied, tally};
-use crate::improve::{files, skill_creator};
-use practicum_core::model::{Compared, Estimate};
+use super::JudgedPair;
+use super::statistics::{BlindTally, tally_cases};
+use crate::improve::{atomic_files, skill_creator};
+use practicum_core::model::{ComparisonVerdict, Estimate};
 
 /// One look at two outputs, in the shape that writing-skills documents, with exactly its keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Two outputs compared blindly, in one order (comparison.json)")]
-pub struct Comparison {
+pub struct BlindComparison {
     /// What both outputs were made for.
     pub eval_prompt: String,
     /// The better one. Labels are dealt anew for each case, and say nothing of versions.
-    pub winner: Label,
+    pub winner: OutputLabel,
     /// Why it is the better one.
     pub reasoning: String,
     /// What each output got for each dimension.
-    pub scores: Scores,
+    pub scores: DimensionScores,
 }
 
-pub type Scores = BTreeMap<String, Marks>;
+pub type DimensionScores = BTreeMap<String, ScorePair>;
 
 /// The scores of both outputs for one dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Marks {
+pub struct ScorePair {
     /// The score of output A, from 1 to 10.
     #[serde(rename = "A")]
     #[schemars(range(min = 1, max = 10))]
@@ -41,7 +41,7 @@ pub struct Marks {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Label {
+pub enum OutputLabel {
     A,
     B,
 }
@@ -49,17 +49,21 @@ pub enum Label {
 /// Which of the two sides that the user named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
+pub enum ComparedSide {
     First,
     Second,
 }
 
-impl Side {
+impl ComparedSide {
     /// Who bears a label where this side is labelled A.
-    pub fn labelled(self, label: Label) -> Side {
+    pub fn side_with_label(self, label: OutputLabel) -> ComparedSide {
         match (self, label) {
-            (Side::First, Label::A) | (Side::Second, Label::B) => Side::First,
-            (Side::Second, Label::A) | (Side::First, Label::B) => Side::Second,
+            (ComparedSide::First, OutputLabel::A) | (ComparedSide::Second, OutputLabel::B) => {
+                ComparedSide::First
+            }
+            (ComparedSide::Second, OutputLabel::A) | (ComparedSide::First, OutputLabel::B) => {
+                ComparedSide::Second
+            }
         }
     }
 }
@@ -67,7 +71,7 @@ impl Side {
 /// What two looks at a pair come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum PairOutcome {
     First,
     Second,
     Tie,
@@ -77,7 +81,7 @@ pub enum Outcome {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Confidence {
+pub enum OutcomeConfidence {
     /// Both orders agree.
     High,
     /// They contradict each other.
@@ -87,7 +91,7 @@ pub enum Confidence {
 /// A blind comparison of two sides: `compare --blind --json`, and `blind.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "Two sides compared blindly (compare --blind --json, blind.json)")]
-pub struct Blind {
+pub struct BlindReport {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     /// What the user called the sides.
@@ -105,7 +109,7 @@ pub struct Blind {
     /// How likely a fair coin would decide the cases so one-sidedly.
     pub chance: f64,
     /// What may be said of the second.
-    pub verdict: Compared,
+    pub verdict: ComparisonVerdict,
     pub cases: Vec<BlindCase>,
     /// Cases that only one side has an output for.
     pub unpaired: Vec<String>,
@@ -117,8 +121,8 @@ pub struct Blind {
 pub struct BlindCase {
     pub suite: String,
     pub case: String,
-    pub outcome: Outcome,
-    pub confidence: Option<Confidence>,
+    pub outcome: PairOutcome,
+    pub confidence: Option<OutcomeConfidence>,
     /// The looks, in both orders: the key to the labels.
     pub orders: Vec<BlindOrder>,
     /// The comparison.json of each look, from where this document is.
@@ -128,9 +132,9 @@ pub struct BlindCase {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlindOrder {
     /// Who was labelled A.
-    pub a: Side,
+    pub a: ComparedSide,
     /// `None` if there was no answer.
-    pub winner: Option<Side>,
+    pub winner: Option<ComparedSide>,
     /// The words of one of the outputs that decided.
     #[serde(default)]
     pub quote: Option<String>,
@@ -138,14 +142,14 @@ pub struct BlindOrder {
     pub why: Option<String>,
 }
 
-impl Blind {
+impl BlindReport {
     /// Puts together what was judged, and writes it down in a new folder: the documented comparison of
     /// each look, and this document with the key to their labels.
-    pub fn of(
+    pub fn write_new(
         first: &str,
         second: &str,
         seed: u64,
-        judged: Vec<Judged>,
+        judged: Vec<JudgedPair>,
         unpaired: Vec<String>,
         folder: &Path,
     ) -> std::io::Result<Self> {
@@ -160,18 +164,18 @@ impl Blind {
                 let file = format!("case-{}/order-{}/comparison.json", number + 1, at + 1);
                 let path = folder.join(&file);
                 std::fs::create_dir_all(path.parent().unwrap_or(folder))?;
-                files::write_json(&path, comparison)?;
+                atomic_files::write_json(&path, comparison)?;
                 case.files.push(file);
                 looks += 1;
-                let theirs = folder.join(skill_creator::FOLDER);
+                let theirs = folder.join(skill_creator::SKILL_CREATOR_FOLDER);
                 std::fs::create_dir_all(&theirs)?;
                 let theirs = theirs.join(format!("comparison-{looks}.json"));
-                files::write_json(&theirs, &skill_creator::comparison(comparison))?;
+                atomic_files::write_json(&theirs, &skill_creator::comparison_document(comparison))?;
             }
             cost_usd = cost_usd.zip(judged.cost_usd).map(|(sum, more)| sum + more);
             cases.push(case);
         }
-        let Tallied { wins, losses, ties, not_compared, win_rate, chance, verdict } = tally(&cases);
+        let BlindTally { wins, losses, ties, not_compared, win_rate, chance, verdict } = tally_cases(&cases);
         let blind = Self {
             schema_version: 1,
             first: first.to_owned(),
@@ -189,7 +193,7 @@ impl Blind {
             cost_usd,
         };
         std::fs::create_dir_all(folder)?;
-        files::write_json(&folder.join("blind.json"), &blind)?;
+        atomic_files::write_json(&folder.join("blind.json"), &blind)?;
         Ok(blind)
     }
 }

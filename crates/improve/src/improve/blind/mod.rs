@@ -10,19 +10,22 @@ mod statistics;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-pub use document::{Blind, BlindCase, BlindOrder, Comparison, Label, Outcome, Scores, Side};
-pub use outputs::{Brief, Outputs, OutputsError, is_about_activation, pair};
-pub use statistics::{settle, tally};
+pub use document::{
+    BlindCase, BlindComparison, BlindOrder, BlindReport, ComparedSide, DimensionScores, OutputLabel,
+    PairOutcome,
+};
+pub use outputs::{OutputTask, OutputsError, SideOutputs, is_about_activation, pair_outputs};
+pub use statistics::{pair_outcome, tally_cases};
 
 use super::Adviser;
-use super::forms::{closed, one_of, text_of};
-use practicum_agents::llm::Tool;
+use super::answer_forms::{closed_object, one_of, text_of};
+use practicum_agents::llm::ToolDefinition;
 use practicum_core::model::Digest;
-use practicum_engine::judge::{Inquiry, supports};
+use practicum_engine::judge::{StructuredQuestion, supports};
 
 /// Two outputs of one case.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pairing {
+pub struct OutputPair {
     pub suite: String,
     pub case: String,
     /// What was asked for.
@@ -36,11 +39,11 @@ pub struct Pairing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Criterion {
     pub id: String,
-    pub means: String,
+    pub meaning: String,
 }
 
 /// The documented dimensions, for cases that name no criteria of their own.
-const DIMENSIONS: [(&str, &str); 5] = [
+const DOCUMENTED_DIMENSIONS: [(&str, &str); 5] = [
     ("description_quality", "what it says of itself: clear, specific, and true of what it holds"),
     ("convention_compliance", "it keeps to the conventions of its kind of document"),
     ("type_specific_quality", "it does what its kind of document is for"),
@@ -49,7 +52,10 @@ const DIMENSIONS: [(&str, &str); 5] = [
 ];
 
 pub fn documented_criteria() -> Vec<Criterion> {
-    DIMENSIONS.iter().map(|(id, means)| Criterion { id: (*id).into(), means: (*means).into() }).collect()
+    DOCUMENTED_DIMENSIONS
+        .iter()
+        .map(|(id, means)| Criterion { id: (*id).into(), meaning: (*means).into() })
+        .collect()
 }
 
 /// Whose output is labelled A in the first order. Decided for each case by a coin that the seed tosses,
@@ -73,38 +79,38 @@ first.
 - Quote the passage that decided: words that stand in output A or in output B, copied exactly.";
 
 /// A pair judged in both orders: the documents in the order they were asked, and what they come to.
-pub struct Judged {
+pub struct JudgedPair {
     pub case: BlindCase,
-    pub comparisons: [Option<Comparison>; 2],
+    pub comparisons: [Option<BlindComparison>; 2],
     pub cost_usd: Option<f64>,
 }
 
 /// Judges all pairs.
-pub async fn judge_all(adviser: &Adviser, pairings: &[Pairing], seed: u64) -> Vec<Judged> {
-    join_all(pairings.iter().map(|pairing| judge(adviser, pairing, seed))).await
+pub async fn judge_pairs(adviser: &Adviser, pairings: &[OutputPair], seed: u64) -> Vec<JudgedPair> {
+    join_all(pairings.iter().map(|pairing| judge_pair(adviser, pairing, seed))).await
 }
 
-async fn judge(adviser: &Adviser, pairing: &Pairing, seed: u64) -> Judged {
+async fn judge_pair(adviser: &Adviser, pairing: &OutputPair, seed: u64) -> JudgedPair {
     let first_is_a = first_is_a(seed, &pairing.suite, &pairing.case);
     let mut comparisons = [None, None];
     let mut orders = Vec::new();
     let mut cost = Some(0.0);
     for (at, first_is_a) in [first_is_a, !first_is_a].into_iter().enumerate() {
-        let inquiry = inquiry(pairing, first_is_a);
+        let inquiry = comparison_question(pairing, first_is_a);
         let name = format!("blind {} {}", pairing.case, at + 1);
-        let advice = adviser.ask(&name, &inquiry, &|answer| read(answer, pairing)).await;
+        let advice = adviser.ask_as(&name, &inquiry, &|answer| read(answer, pairing)).await;
         cost = cost.zip(advice.cost_usd).map(|(sum, more)| sum + more);
-        let a = if first_is_a { Side::First } else { Side::Second };
+        let a = if first_is_a { ComparedSide::First } else { ComparedSide::Second };
         orders.push(match &advice.answer {
             Ok((comparison, quote)) => {
-                let winner = Some(a.labelled(comparison.winner));
+                let winner = Some(a.side_with_label(comparison.winner));
                 BlindOrder { a, winner, quote: Some(quote.clone()), why: None }
             }
             Err(why) => BlindOrder { a, winner: None, quote: None, why: Some(why.clone()) },
         });
         comparisons[at] = advice.answer.ok().map(|(comparison, _)| comparison);
     }
-    let (outcome, confidence) = settle(&orders.iter().map(|order| order.winner).collect::<Vec<_>>());
+    let (outcome, confidence) = pair_outcome(&orders.iter().map(|order| order.winner).collect::<Vec<_>>());
     let case = BlindCase {
         suite: pairing.suite.clone(),
         case: pairing.case.clone(),
@@ -113,25 +119,25 @@ async fn judge(adviser: &Adviser, pairing: &Pairing, seed: u64) -> Judged {
         orders,
         files: Vec::new(),
     };
-    Judged { case, comparisons, cost_usd: cost }
+    JudgedPair { case, comparisons, cost_usd: cost }
 }
 
-fn inquiry(pairing: &Pairing, first_is_a: bool) -> Inquiry {
+fn comparison_question(pairing: &OutputPair, first_is_a: bool) -> StructuredQuestion {
     let (a, b) =
         if first_is_a { (&pairing.first, &pairing.second) } else { (&pairing.second, &pairing.first) };
     let dimensions: String = pairing
         .criteria
         .iter()
-        .map(|criterion| format!("- {}: {}\n", Value::from(criterion.id.as_str()), criterion.means))
+        .map(|criterion| format!("- {}: {}\n", Value::from(criterion.id.as_str()), criterion.meaning))
         .collect();
     let score = json!({"type": "integer", "minimum": 1, "maximum": 10});
     let scores: Value = pairing
         .criteria
         .iter()
-        .map(|criterion| (criterion.id.clone(), closed(json!({"A": score, "B": score}))))
+        .map(|criterion| (criterion.id.clone(), closed_object(json!({"A": score, "B": score}))))
         .collect::<serde_json::Map<_, _>>()
         .into();
-    Inquiry {
+    StructuredQuestion {
         rules: RULES.to_owned(),
         exhibits: vec![
             ("The request".to_owned(), pairing.request.clone()),
@@ -139,17 +145,17 @@ fn inquiry(pairing: &Pairing, first_is_a: bool) -> Inquiry {
             ("Output B".to_owned(), b.clone()),
             ("The dimensions to score".to_owned(), dimensions),
         ],
-        wanted: "Which of the two outputs is better? Answer with JSON of the form {\"winner\": \"A\" or \
+        task: "Which of the two outputs is better? Answer with JSON of the form {\"winner\": \"A\" or \
                  \"B\", \"reasoning\", \"quote\": words of one output, \"scores\": {dimension: {\"A\": 1 to 10, \"B\": 1 to 10}}}."
             .to_owned(),
-        form: Tool {
+        form: ToolDefinition {
             name: "report_comparison".to_owned(),
             description: "Report which output is better, and the scores of both.".to_owned(),
-            input_schema: closed(json!({
+            input_schema: closed_object(json!({
                 "winner": {"type": "string", "enum": ["A", "B"]},
                 "reasoning": {"type": "string"},
                 "quote": {"type": "string"},
-                "scores": closed(scores),
+                "scores": closed_object(scores),
             })),
         },
         round: 0,
@@ -157,17 +163,17 @@ fn inquiry(pairing: &Pairing, first_is_a: bool) -> Inquiry {
 }
 
 /// Reads an answer, with the quote that supports it. One that quotes neither output has not looked at them.
-fn read(answer: &Value, pairing: &Pairing) -> Result<(Comparison, String), String> {
+fn read(answer: &Value, pairing: &OutputPair) -> Result<(BlindComparison, String), String> {
     let winner = match one_of(answer, "winner", &["A", "B"])? {
-        "A" => Label::A,
-        _ => Label::B,
+        "A" => OutputLabel::A,
+        _ => OutputLabel::B,
     };
     let expected = || pairing.criteria.iter().map(|of| of.id.as_str()).collect::<Vec<_>>().join(", ");
     if let Some(missing) = pairing.criteria.iter().find(|of| answer["scores"].get(&of.id).is_none()) {
         let id = &missing.id;
         return Err(format!("\"scores\" has no \"{id}\"; it must have a score for each of: {}", expected()));
     }
-    let mut scores = Scores::new();
+    let mut scores = DimensionScores::new();
     for Criterion { id, .. } in &pairing.criteria {
         let score = |label: &str| {
             let score = answer["scores"][id][label].as_u64().and_then(|score| u8::try_from(score).ok());
@@ -176,7 +182,7 @@ fn read(answer: &Value, pairing: &Pairing) -> Result<(Comparison, String), Strin
                 format!("\"scores\": \"{id}\": \"{label}\" must be a whole number from 1 to 10")
             })
         };
-        scores.insert(id.clone(), document::Marks { a: score("A")?, b: score("B")? });
+        scores.insert(id.clone(), document::ScorePair { a: score("A")?, b: score("B")? });
     }
     let reasoning = text_of(answer, "reasoning")?;
     let quote = text_of(answer, "quote")?;
@@ -186,7 +192,7 @@ fn read(answer: &Value, pairing: &Pairing) -> Result<(Comparison, String), Strin
             Value::from(quote)
         ));
     }
-    Ok((Comparison { eval_prompt: pairing.request.clone(), winner, reasoning, scores }, quote))
+    Ok((BlindComparison { eval_prompt: pairing.request.clone(), winner, reasoning, scores }, quote))
 }
 
 #[cfg(test)]

@@ -1,43 +1,43 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{Criterion, Pairing, documented_criteria};
-use crate::improve::stored::{self, StoredError, StoredRun};
-use crate::improve::{Contents, ContentsError};
-use practicum_core::model::{Case, CheckKind, Stimulus, Suite};
+use super::{Criterion, OutputPair, documented_criteria};
+use crate::improve::stored_run::{self, StoredRun, StoredRunError};
+use crate::improve::{SkillContents, SkillContentsError};
+use practicum_core::model::{Case, CasePrompt, CheckKind, Suite};
 use practicum_core::tree::read_bounded;
-use practicum_engine::judge::cut;
+use practicum_engine::judge::shorten_text;
 use practicum_skills::skill::SKILL_FILE;
 
 /// What one side has to show, by suite and case.
 #[derive(Debug, Clone, Default)]
-pub struct Outputs {
+pub struct SideOutputs {
     pub name: String,
-    shown: BTreeMap<(String, String), Shown>,
+    cases: BTreeMap<(String, String), CaseOutput>,
 }
 
 #[derive(Debug, Clone)]
-struct Shown {
-    brief: Brief,
+struct CaseOutput {
+    brief: OutputTask,
     text: String,
 }
 
 /// What outputs were made for, and what they are compared by.
 #[derive(Debug, Clone)]
-pub struct Brief {
+pub struct OutputTask {
     request: String,
     criteria: Vec<Criterion>,
 }
 
-impl Brief {
+impl OutputTask {
     /// That of a case: what it asks for, unless someone says it in other words, and what it has judged.
-    pub fn of_case(suite: &Suite, case: &Case, words: Option<&str>) -> Result<Self, OutputsError> {
-        let request = words.map_or_else(|| request(suite, case), |words| Ok(words.to_owned()))?;
-        Ok(Self { request, criteria: criteria(suite, case) })
+    pub fn from_case(suite: &Suite, case: &Case, words: Option<&str>) -> Result<Self, OutputsError> {
+        let request = words.map_or_else(|| request_text(suite, case), |words| Ok(words.to_owned()))?;
+        Ok(Self { request, criteria: case_criteria(suite, case) })
     }
 
     /// Of what no case stands behind.
-    pub fn documented(request: &str) -> Self {
+    pub fn with_documented_criteria(request: &str) -> Self {
         Self { request: request.to_owned(), criteria: documented_criteria() }
     }
 }
@@ -45,14 +45,14 @@ impl Brief {
 #[derive(Debug, thiserror::Error)]
 pub enum OutputsError {
     #[error(transparent)]
-    Stored(#[from] StoredError),
+    Stored(#[from] StoredRunError),
     #[error(transparent)]
-    Contents(#[from] ContentsError),
+    Contents(#[from] SkillContentsError),
     #[error(
         "case {case} of {suite} is a bare command, which says nothing to a judge; say in \"user_prompt\" what a \
          user would ask for"
     )]
-    NoRequest { suite: String, case: String },
+    MissingRequest { suite: String, case: String },
     #[error("cannot read {path}: {why}")]
     Unreadable { path: PathBuf, why: String },
 }
@@ -63,63 +63,63 @@ const LONGEST_OUTPUT: usize = 100_000;
 const MOST_FILES: usize = 2_000;
 const LARGEST_FILE: u64 = 32 * 1024 * 1024;
 
-impl Outputs {
+impl SideOutputs {
     /// The outputs of a stored run: for each case, of its first try with the skill that came to an end.
     /// Cases that are only about whether a skill fires have no output to compare.
-    pub fn of_run(run: &StoredRun, only: &dyn Fn(&str, &str) -> bool) -> Result<Self, OutputsError> {
+    pub fn from_run(run: &StoredRun, only: &dyn Fn(&str, &str) -> bool) -> Result<Self, OutputsError> {
         let mut shown = BTreeMap::new();
-        for record in run.with_skill().filter(|record| record.ended.can_be_marked()) {
+        for record in run.trials_with_skill().filter(|record| record.ended.can_be_graded()) {
             let name = (record.suite.clone(), record.case.clone());
             let Some((suite, case)) = run.case(&record.suite, &record.case) else { continue };
             if shown.contains_key(&name) || is_about_activation(case) || !only(&record.suite, &record.case) {
                 continue;
             }
-            let brief = Brief::of_case(suite, case, None)?;
-            let text = cut(&run.output_of(record), LONGEST_OUTPUT);
-            shown.insert(name, Shown { brief, text });
+            let brief = OutputTask::from_case(suite, case, None)?;
+            let text = shorten_text(&run.output_of(record), LONGEST_OUTPUT);
+            shown.insert(name, CaseOutput { brief, text });
         }
-        Ok(Self { name: run.id.clone(), shown })
+        Ok(Self { name: run.id.clone(), cases: shown })
     }
 
     /// Whether all outputs of a suite could be compared, once there are some.
-    pub fn can_be_made_of(suite: &Suite) -> Result<(), OutputsError> {
+    pub fn require_comparable(suite: &Suite) -> Result<(), OutputsError> {
         let worked_on = suite.cases.iter().filter(|case| !is_about_activation(case));
-        worked_on.map(|case| request(suite, case)).try_for_each(|request| request.map(|_| ()))
+        worked_on.map(|case| request_text(suite, case)).try_for_each(|request| request.map(|_| ()))
     }
 
     /// A file is one output. So is a skill; of any other folder, every file is one.
-    pub fn of_path(path: &Path, brief: &Brief) -> Result<Self, OutputsError> {
+    pub fn from_path(path: &Path, brief: &OutputTask) -> Result<Self, OutputsError> {
         let name = path.display().to_string();
         let mut shown = BTreeMap::new();
         let mut show = |case: String, text: String| {
-            let text = cut(&text, LONGEST_OUTPUT);
-            shown.insert((String::new(), case), Shown { brief: brief.clone(), text });
+            let text = shorten_text(&text, LONGEST_OUTPUT);
+            shown.insert((String::new(), case), CaseOutput { brief: brief.clone(), text });
         };
         if path.join(SKILL_FILE).is_file() {
             show("skill".to_owned(), skill_text(path)?);
         } else if path.is_dir() {
-            for (relative, file) in stored::files_below(path, MOST_FILES) {
+            for (relative, file) in stored_run::files_below(path, MOST_FILES) {
                 show(relative, read(&file)?);
             }
         } else {
             show("file".to_owned(), read(path)?);
         }
-        Ok(Self { name, shown })
+        Ok(Self { name, cases: shown })
     }
 
     #[must_use]
-    pub fn named(self, name: String) -> Self {
+    pub fn with_name(self, name: String) -> Self {
         Self { name, ..self }
     }
 }
 
 /// The cases that both sides have, and the names of those that only one has.
-pub fn pair(first: &Outputs, second: &Outputs) -> (Vec<Pairing>, Vec<String>) {
+pub fn pair_outputs(first: &SideOutputs, second: &SideOutputs) -> (Vec<OutputPair>, Vec<String>) {
     let mut pairings = Vec::new();
     let mut unpaired = Vec::new();
-    for ((suite, case), one) in &first.shown {
-        match second.shown.get(&(suite.clone(), case.clone())) {
-            Some(other) => pairings.push(Pairing {
+    for ((suite, case), one) in &first.cases {
+        match second.cases.get(&(suite.clone(), case.clone())) {
+            Some(other) => pairings.push(OutputPair {
                 suite: suite.clone(),
                 case: case.clone(),
                 request: one.brief.request.clone(),
@@ -130,7 +130,7 @@ pub fn pair(first: &Outputs, second: &Outputs) -> (Vec<Pairing>, Vec<String>) {
             None => unpaired.push(case.clone()),
         }
     }
-    let only_second = second.shown.keys().filter(|key| !first.shown.contains_key(*key));
+    let only_second = second.cases.keys().filter(|key| !first.cases.contains_key(*key));
     unpaired.extend(only_second.map(|(_, case)| case.clone()));
     (pairings, unpaired)
 }
@@ -140,32 +140,32 @@ pub fn is_about_activation(case: &Case) -> bool {
 }
 
 /// What was asked for, in a user's words.
-fn request(suite: &Suite, case: &Case) -> Result<String, OutputsError> {
-    match (&suite.judge.user_prompt, &case.stimulus) {
-        (_, Stimulus::Turns(turns)) => Ok(turns.join("\n\n")),
-        (Some(prompt), Stimulus::SkillCommand { .. }) => Ok(prompt.clone()),
-        (None, Stimulus::SkillCommand { .. }) => {
-            Err(OutputsError::NoRequest { suite: suite.name.clone(), case: case.id.clone() })
+fn request_text(suite: &Suite, case: &Case) -> Result<String, OutputsError> {
+    match (&suite.judge_policy.user_prompt, &case.prompt) {
+        (_, CasePrompt::Turns(turns)) => Ok(turns.join("\n\n")),
+        (Some(prompt), CasePrompt::SkillCommand { .. }) => Ok(prompt.clone()),
+        (None, CasePrompt::SkillCommand { .. }) => {
+            Err(OutputsError::MissingRequest { suite: suite.name.clone(), case: case.id.clone() })
         }
     }
 }
 
 /// The case's own judged statements; the documented dimensions where the format documents them, or
 /// where the case has none.
-fn criteria(suite: &Suite, case: &Case) -> Vec<Criterion> {
+fn case_criteria(suite: &Suite, case: &Case) -> Vec<Criterion> {
     let own = case.checks.iter().filter_map(|check| match &check.kind {
         CheckKind::Judged(judged) => {
-            Some(Criterion { id: check.id.clone(), means: judged.statement.clone() })
+            Some(Criterion { id: check.id.clone(), meaning: judged.statement.clone() })
         }
-        CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
+        CheckKind::Rule(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
     });
     let own: Vec<Criterion> = own.filter(|_| suite.origin.dialect != "writing-skills").collect();
     if own.is_empty() { documented_criteria() } else { own }
 }
 
 fn skill_text(path: &Path) -> Result<String, OutputsError> {
-    let texts = Contents::of(path)?.texts()?;
-    let shown = texts.iter().map(|(path, text)| format!("## {path}\n{}\n", cut(text, LONGEST_FILE)));
+    let texts = SkillContents::scan(path)?.text_files()?;
+    let shown = texts.iter().map(|(path, text)| format!("## {path}\n{}\n", shorten_text(text, LONGEST_FILE)));
     Ok(shown.collect())
 }
 

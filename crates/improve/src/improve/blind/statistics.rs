@@ -1,45 +1,50 @@
-use super::document::{BlindCase, Confidence, Outcome, Side};
-use practicum_core::model::{Compared, Estimate};
-use practicum_core::stats::{ALPHA, MARGIN, clopper_pearson, mcnemar, wilson};
+use super::document::{BlindCase, ComparedSide, OutcomeConfidence, PairOutcome};
+use practicum_core::model::{ComparisonVerdict, Estimate};
+use practicum_core::stats::{ALPHA, DEFAULT_MARGIN, clopper_pearson, mcnemar, wilson};
 
 /// What the looks at one pair come to: a winner only if both orders agree.
-pub fn settle(winners: &[Option<Side>]) -> (Outcome, Option<Confidence>) {
+pub fn pair_outcome(winners: &[Option<ComparedSide>]) -> (PairOutcome, Option<OutcomeConfidence>) {
     match winners {
-        [Some(Side::First), Some(Side::First)] => (Outcome::First, Some(Confidence::High)),
-        [Some(Side::Second), Some(Side::Second)] => (Outcome::Second, Some(Confidence::High)),
-        [Some(_), Some(_)] => (Outcome::Tie, Some(Confidence::Low)),
-        _ => (Outcome::NotCompared, None),
+        [Some(ComparedSide::First), Some(ComparedSide::First)] => {
+            (PairOutcome::First, Some(OutcomeConfidence::High))
+        }
+        [Some(ComparedSide::Second), Some(ComparedSide::Second)] => {
+            (PairOutcome::Second, Some(OutcomeConfidence::High))
+        }
+        [Some(_), Some(_)] => (PairOutcome::Tie, Some(OutcomeConfidence::Low)),
+        _ => (PairOutcome::NotCompared, None),
     }
 }
 
 /// All cases together, seen from the second side.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tallied {
+pub struct BlindTally {
     pub wins: u64,
     pub losses: u64,
     pub ties: u64,
     pub not_compared: u64,
     pub win_rate: Estimate,
     pub chance: f64,
-    pub verdict: Compared,
+    pub verdict: ComparisonVerdict,
 }
 
-pub fn tally(cases: &[BlindCase]) -> Tallied {
-    let count = |outcome: Outcome| cases.iter().filter(|case| case.outcome == outcome).count() as u64;
-    let (wins, losses, ties) = (count(Outcome::Second), count(Outcome::First), count(Outcome::Tie));
+pub fn tally_cases(cases: &[BlindCase]) -> BlindTally {
+    let count = |outcome: PairOutcome| cases.iter().filter(|case| case.outcome == outcome).count() as u64;
+    let (wins, losses, ties) =
+        (count(PairOutcome::Second), count(PairOutcome::First), count(PairOutcome::Tie));
     let decided = wins + losses;
     let rate = (decided > 0).then(|| wins as f64 / decided as f64);
     let interval = wilson(wins, decided, ALPHA).map(|at| (at.low, at.high));
     // The sign test, asked both ways: neither side was expected to win.
     let chance = mcnemar(wins, losses);
     let verdict = match chance <= ALPHA {
-        true if wins > losses => Compared::Better,
-        true => Compared::Worse,
-        false if is_same(wins, losses, decided + ties) => Compared::Equivalent,
-        false => Compared::Inconclusive,
+        true if wins > losses => ComparisonVerdict::Better,
+        true => ComparisonVerdict::Worse,
+        false if is_equivalent(wins, losses, decided + ties) => ComparisonVerdict::Equivalent,
+        false => ComparisonVerdict::Inconclusive,
     };
-    let not_compared = count(Outcome::NotCompared);
-    Tallied {
+    let not_compared = count(PairOutcome::NotCompared);
+    BlindTally {
         wins,
         losses,
         ties,
@@ -52,7 +57,9 @@ pub fn tally(cases: &[BlindCase]) -> Tallied {
 
 /// Whether, of all cases like these, so few more are won than lost that it does not matter, even if the
 /// shares of both lie at the far ends of their intervals.
-fn is_same(wins: u64, losses: u64, cases: u64) -> bool {
+fn is_equivalent(wins: u64, losses: u64, cases: u64) -> bool {
     let ends = clopper_pearson(wins, cases, ALPHA).zip(clopper_pearson(losses, cases, ALPHA));
-    ends.is_some_and(|(won, lost)| won.high - lost.low <= MARGIN && lost.high - won.low <= MARGIN)
+    ends.is_some_and(|(won, lost)| {
+        won.high - lost.low <= DEFAULT_MARGIN && lost.high - won.low <= DEFAULT_MARGIN
+    })
 }

@@ -1,10 +1,10 @@
-use super::document::Confidence;
+use super::document::OutcomeConfidence;
 use super::*;
-use practicum_core::model::Compared;
-use practicum_core::stats::Random;
+use practicum_core::model::ComparisonVerdict;
+use practicum_core::stats::SeededRandom;
 
-fn case(at: usize, winners: [Side; 2]) -> BlindCase {
-    let (outcome, confidence) = settle(&winners.map(Some));
+fn case(at: usize, winners: [ComparedSide; 2]) -> BlindCase {
+    let (outcome, confidence) = pair_outcome(&winners.map(Some));
     BlindCase {
         suite: String::new(),
         case: at.to_string(),
@@ -16,40 +16,40 @@ fn case(at: usize, winners: [Side; 2]) -> BlindCase {
 }
 
 /// A judge's two looks: what it says by label, turned into sides by the key.
-fn looks(at: usize, seed: u64, mut say: impl FnMut() -> Label) -> [Side; 2] {
-    let a = if first_is_a(seed, "s", &at.to_string()) { Side::First } else { Side::Second };
+fn looks(at: usize, seed: u64, mut say: impl FnMut() -> OutputLabel) -> [ComparedSide; 2] {
+    let a = if first_is_a(seed, "s", &at.to_string()) { ComparedSide::First } else { ComparedSide::Second };
     let other = match a {
-        Side::First => Side::Second,
-        Side::Second => Side::First,
+        ComparedSide::First => ComparedSide::Second,
+        ComparedSide::Second => ComparedSide::First,
     };
-    [a.labelled(say()), other.labelled(say())]
+    [a.side_with_label(say()), other.side_with_label(say())]
 }
 
 #[test]
 fn a_judge_that_prefers_a_position_decides_nothing() {
-    for always in [Label::A, Label::B] {
+    for always in [OutputLabel::A, OutputLabel::B] {
         let cases: Vec<BlindCase> = (0..200).map(|at| case(at, looks(at, 7, || always))).collect();
-        assert!(cases.iter().all(|case| case.outcome == Outcome::Tie));
-        assert!(cases.iter().all(|case| case.confidence == Some(Confidence::Low)));
-        let tallied = tally(&cases);
+        assert!(cases.iter().all(|case| case.outcome == PairOutcome::Tie));
+        assert!(cases.iter().all(|case| case.confidence == Some(OutcomeConfidence::Low)));
+        let tallied = tally_cases(&cases);
         assert_eq!((tallied.wins, tallied.losses, tallied.win_rate.value), (0, 0, None));
-        assert_eq!(tallied.verdict, Compared::Equivalent);
+        assert_eq!(tallied.verdict, ComparisonVerdict::Equivalent);
     }
 }
 
 #[test]
 fn equal_versions_are_rarely_called_better() {
-    let mut random = Random::new(20_261_116);
+    let mut random = SeededRandom::new(20_261_116);
     for (cases, prefers_a) in [(5, 0.5), (20, 0.5), (20, 0.8), (100, 0.6)] {
         let mut better = 0;
         for seed in 0..1000 {
             let judged: Vec<BlindCase> = (0..cases)
                 .map(|at| {
-                    let say = || if random.happens(prefers_a) { Label::A } else { Label::B };
+                    let say = || if random.happens(prefers_a) { OutputLabel::A } else { OutputLabel::B };
                     case(at, looks(at, seed, say))
                 })
                 .collect();
-            better += u32::from(tally(&judged).verdict == Compared::Better);
+            better += u32::from(tally_cases(&judged).verdict == ComparisonVerdict::Better);
         }
         assert!(better <= 65, "{better} of 1000 with {cases} cases");
     }
@@ -66,32 +66,32 @@ fn labels_are_dealt_anew_for_each_case_and_the_same_for_one_seed() {
 
 #[test]
 fn cases_together_end_in_a_word() {
-    use Side::{First, Second};
+    use ComparedSide::{First, Second};
     let of = |wins: usize, losses: usize, ties: usize| {
         let all = std::iter::repeat_n([Second, Second], wins)
             .chain(std::iter::repeat_n([First, First], losses))
             .chain(std::iter::repeat_n([First, Second], ties));
         let cases: Vec<BlindCase> = all.enumerate().map(|(at, winners)| case(at, winners)).collect();
-        tally(&cases).verdict
+        tally_cases(&cases).verdict
     };
     for (wins, losses, ties, expected) in [
-        (5, 0, 0, Compared::Inconclusive),
-        (6, 0, 0, Compared::Better),
-        (6, 0, 50, Compared::Better),
-        (0, 6, 0, Compared::Worse),
-        (3, 3, 3, Compared::Inconclusive),
-        (0, 0, 3, Compared::Inconclusive),
-        (0, 0, 60, Compared::Equivalent),
-        (0, 0, 0, Compared::Inconclusive),
+        (5, 0, 0, ComparisonVerdict::Inconclusive),
+        (6, 0, 0, ComparisonVerdict::Better),
+        (6, 0, 50, ComparisonVerdict::Better),
+        (0, 6, 0, ComparisonVerdict::Worse),
+        (3, 3, 3, ComparisonVerdict::Inconclusive),
+        (0, 0, 3, ComparisonVerdict::Inconclusive),
+        (0, 0, 60, ComparisonVerdict::Equivalent),
+        (0, 0, 0, ComparisonVerdict::Inconclusive),
     ] {
         assert_eq!(of(wins, losses, ties), expected, "{wins} {losses} {ties}");
     }
-    assert_eq!(settle(&[Some(First), None]), (Outcome::NotCompared, None));
+    assert_eq!(pair_outcome(&[Some(First), None]), (PairOutcome::NotCompared, None));
 }
 
 #[test]
 fn an_answer_outside_the_form_is_none() {
-    let pairing = Pairing {
+    let pairing = OutputPair {
         suite: String::new(),
         case: "c".into(),
         request: "Write a haiku.".into(),
@@ -99,7 +99,7 @@ fn an_answer_outside_the_form_is_none() {
         first: "one".into(),
         second: "two".into(),
     };
-    let scores: Value = DIMENSIONS
+    let scores: Value = DOCUMENTED_DIMENSIONS
         .iter()
         .map(|(id, _)| ((*id).to_owned(), json!({"A": 8, "B": 6})))
         .collect::<serde_json::Map<_, _>>()
@@ -128,7 +128,7 @@ fn an_answer_outside_the_form_is_none() {
 /// Nothing but the outputs themselves may tell whose they are.
 #[test]
 fn the_judge_is_not_told_whose_output_it_reads() {
-    let pairing = Pairing {
+    let pairing = OutputPair {
         suite: "suite-v1".into(),
         case: "case-v1".into(),
         request: "Write a haiku.".into(),
@@ -136,8 +136,8 @@ fn the_judge_is_not_told_whose_output_it_reads() {
         first: "one".into(),
         second: "two".into(),
     };
-    let (ab, ba) = (inquiry(&pairing, true), inquiry(&pairing, false));
-    let shown = |inquiry: &Inquiry, at: usize| inquiry.exhibits[at].1.clone();
+    let (ab, ba) = (comparison_question(&pairing, true), comparison_question(&pairing, false));
+    let shown = |inquiry: &StructuredQuestion, at: usize| inquiry.exhibits[at].1.clone();
     assert_eq!((shown(&ab, 1), shown(&ab, 2)), ("one".to_owned(), "two".to_owned()));
     assert_eq!((shown(&ba, 1), shown(&ba, 2)), ("two".to_owned(), "one".to_owned()));
     let all = format!("{ab:?}");

@@ -1,27 +1,28 @@
 use std::io::Write;
 
+use crate::report::escaping::{escape_markdown, truncate_text};
 use crate::report::figures;
-use crate::report::markup::{cut, markdown};
-use crate::report::results::Results;
+use crate::report::run_results::RunResults;
 use practicum_core::model::{
-    CaseStanding, CaseSummary, CheckResult, FireRate, Standing, Totals, Verdict, counted,
+    CaseActivationRate, CaseStatus, CaseSummary, CheckResult, RunStatus, TrialTotals, Verdict,
+    count_with_noun,
 };
-use practicum_skills::own_files::MARK;
+use practicum_skills::own_files::OWN_FILE_MARK;
 
 /// How many cases are told with why they did not pass. GitHub cuts comments at 65,536 characters.
-const MOST_CASES: usize = 25;
-const MOST_CHECKS: usize = 5;
-const LONGEST_TEXT: usize = 300;
+const MAX_CASES: usize = 25;
+const MAX_CHECKS: usize = 5;
+const MAX_TEXT_LENGTH: usize = 300;
 
 /// The same with a line by which a later comment finds this one and takes its place.
-pub fn comment(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "<!-- practicum:{} -->", marker(&results.suites().join(",")))?;
-    write(results, out)?;
-    writeln!(out, "{MARK}")
+pub fn write_comment(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "<!-- practicum:{} -->", comment_marker(&results.suite_names().join(",")))?;
+    write_summary(results, out)?;
+    writeln!(out, "{OWN_FILE_MARK}")
 }
 
 /// A name that cannot end the comment it stands in.
-fn marker(name: &str) -> String {
+fn comment_marker(name: &str) -> String {
     let mut out = String::new();
     for byte in name.bytes() {
         match byte {
@@ -33,126 +34,137 @@ fn marker(name: &str) -> String {
     out
 }
 
-pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+pub fn write_summary(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
     let (examined, without) = results.totals();
-    let (mark, word) = match summary.standing() {
-        Standing::Passed if !summary.has_gate() => ("✅", "passed, and no gate was set".to_owned()),
-        Standing::Passed => ("✅", "passed".to_owned()),
-        Standing::Failed => ("❌", "failed".to_owned()),
-        Standing::Ungated => ("⚠️", format!("no gate, because {}", summary.why_no_gate())),
-        Standing::Incomplete | Standing::OverBudget | Standing::Interrupted => {
+    let (mark, word) = match summary.status() {
+        RunStatus::Passed if !summary.has_gate() => ("✅", "passed, and no gate was set".to_owned()),
+        RunStatus::Passed => ("✅", "passed".to_owned()),
+        RunStatus::Failed => ("❌", "failed".to_owned()),
+        RunStatus::Ungated => ("⚠️", format!("no gate, because {}", summary.describe_missing_gate())),
+        RunStatus::Incomplete | RunStatus::OverBudget | RunStatus::Interrupted => {
             ("⚠️", "could not be completed".to_owned())
         }
     };
-    let names: Vec<String> = results.suites().iter().map(|name| markdown(name)).collect();
-    writeln!(out, "## {mark} {}: {word}\n", figures::suites(&names))?;
+    let names: Vec<String> = results.suite_names().iter().map(|name| escape_markdown(name)).collect();
+    writeln!(out, "## {mark} {}: {word}\n", figures::list_suites(&names))?;
     writeln!(out, "| | trials run | passed | failed | not scored | not run |\n|---|---|---|---|---|---|")?;
     for (title, of) in [("with the skill", examined), ("without the skill", without)] {
-        let Totals { trials, passed, failed, not_scored, not_run } = of;
+        let TrialTotals { trials, passed, failed, not_scored, not_run } = of;
         if trials + not_run > 0 {
             writeln!(out, "| {title} | {trials} | {passed} | {failed} | {not_scored} | {not_run} |")?;
         }
     }
-    writeln!(out, "\n- pass rate {}", figures::pass_rate(&summary.pass_rate))?;
-    if let Some(words) = figures::by_rate(summary) {
+    writeln!(out, "\n- pass rate {}", figures::describe_pass_rate(&summary.pass_rate))?;
+    if let Some(words) = figures::describe_cases_by_rate(summary) {
         writeln!(out, "- {words}")?;
     }
     if let Some(sample) = &summary.sample {
-        writeln!(out, "- not all cases were run: {}", markdown(&sample.in_words()))?;
+        writeln!(out, "- not all cases were run: {}", escape_markdown(&sample.describe()))?;
     }
-    let activation = summary.activation.as_ref().map(figures::activation);
-    let predicted = summary.predicted_activation.as_ref().map(figures::predicted);
-    let arms = summary.arms.as_ref().map(figures::arms);
+    let activation = summary.activation.as_ref().map(figures::describe_activation);
+    let predicted = summary.predicted_activation.as_ref().map(figures::describe_predicted_activation);
+    let arms = summary.arms.as_ref().map(figures::describe_arms);
     for line in activation.into_iter().chain(predicted).chain(arms).flatten() {
-        writeln!(out, "- {}", markdown(&line))?;
+        writeln!(out, "- {}", escape_markdown(&line))?;
     }
-    let (gates, others) = figures::gates(&summary.gates);
+    let (gates, others) = figures::select_gates(&summary.gates);
     for gate in gates {
-        let (figures, word) = figures::gate(gate);
+        let (figures, word) = figures::describe_gate(gate);
         let name = gate.name.name();
-        writeln!(out, "- {}", markdown(&format!("gate {name} of {}: {figures} {word}", gate.about())))?;
+        writeln!(
+            out,
+            "- {}",
+            escape_markdown(&format!("gate {name} of {}: {figures} {word}", gate.subject()))
+        )?;
     }
     if let Some(others) = others {
         writeln!(out, "- {others}")?;
     }
-    let doubts = summary.doubts.in_words();
+    let doubts = summary.doubts.describe();
     if !doubts.is_empty() {
         writeln!(out, "- doubts: {}", doubts.join(", "))?;
     }
-    writeln!(out, "- {:.1} s, {}", summary.seconds, markdown(&figures::cost(summary)))?;
-    if let Some(words) = figures::failed_teardowns(summary) {
-        writeln!(out, "- {}", markdown(&cut(&words, LONGEST_TEXT)))?;
+    writeln!(out, "- {:.1} s, {}", summary.seconds, escape_markdown(&figures::describe_cost(summary)))?;
+    if let Some(words) = figures::describe_failed_teardowns(summary) {
+        writeln!(out, "- {}", escape_markdown(&truncate_text(&words, MAX_TEXT_LENGTH)))?;
     }
     let notes = figures::notes_of_passed(summary);
-    for note in notes.iter().take(MOST_CASES) {
-        writeln!(out, "- note: {}", markdown(&cut(note, LONGEST_TEXT)))?;
+    for note in notes.iter().take(MAX_CASES) {
+        writeln!(out, "- note: {}", escape_markdown(&truncate_text(note, MAX_TEXT_LENGTH)))?;
     }
-    if let Some(more) = notes.len().checked_sub(MOST_CASES + 1) {
-        writeln!(out, "- and {}", counted(more + 1, "more note"))?;
+    if let Some(more) = notes.len().checked_sub(MAX_CASES + 1) {
+        writeln!(out, "- and {}", count_with_noun(more + 1, "more note"))?;
     }
-    for words in results.info.stand_ins() {
+    for words in results.info.model_stand_ins() {
         writeln!(out, "- {words}")?;
     }
-    troubles(results, out)?;
-    findings(results, out)?;
-    writeln!(out, "\n<sub>Run {} by practicum {}.</sub>", summary.run, markdown(&results.info.practicum))
+    write_failed_cases(results, out)?;
+    write_eval_findings(results, out)?;
+    writeln!(
+        out,
+        "\n<sub>Run {} by practicum {}.</sub>",
+        summary.run,
+        escape_markdown(&results.info.practicum)
+    )
 }
 
 /// The cases that did not pass, folded, each with what was wrong the first time.
-fn troubles(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_failed_cases(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let troubled: Vec<&CaseSummary> = results
         .summary
         .cases
         .iter()
         .filter(|case| {
-            results.summary.has_to_pass(case) && case.standing() != CaseStanding::Passed && case.trials() > 0
+            results.summary.has_to_pass(case) && case.status() != CaseStatus::Passed && case.trials() > 0
         })
         .collect();
     if troubled.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n### Did not pass\n\n| case | passed | what was wrong |\n|---|---|---|")?;
-    for case in troubled.iter().take(MOST_CASES) {
-        let mut wrong: Vec<String> = case.deciding_rate().map(FireRate::in_words).into_iter().collect();
+    for case in troubled.iter().take(MAX_CASES) {
+        let mut wrong: Vec<String> =
+            case.deciding_rate().map(CaseActivationRate::describe).into_iter().collect();
         for trial in results.trials(case) {
             let record = trial?;
             if record.verdict == Verdict::Pass {
                 continue;
             }
-            wrong.extend(record.why_not_scored().map(|why| format!("not scored: {why}")));
+            wrong.extend(record.not_scored_reason().map(|why| format!("not scored: {why}")));
             let failed = record.checks.iter().filter(|check| check.verdict == Verdict::Fail);
-            wrong.extend(failed.take(MOST_CHECKS).map(in_words));
+            wrong.extend(failed.take(MAX_CHECKS).map(describe_check));
             wrong.extend(case.notes.iter().map(|note| format!("note: {note}")));
             break;
         }
-        let wrong: Vec<String> = wrong.iter().map(|text| markdown(&cut(text, LONGEST_TEXT))).collect();
-        let name = markdown(&format!("{} ({})", case.id, case.agent));
+        let wrong: Vec<String> =
+            wrong.iter().map(|text| escape_markdown(&truncate_text(text, MAX_TEXT_LENGTH))).collect();
+        let name = escape_markdown(&format!("{} ({})", case.id, case.agent));
         writeln!(out, "| {name} | {} | {} |", figures::passed(case), wrong.join("<br>"))?;
     }
-    match troubled.len().saturating_sub(MOST_CASES) {
+    match troubled.len().saturating_sub(MAX_CASES) {
         0 => Ok(()),
         more => writeln!(out, "\nand {more} more cases"),
     }
 }
 
 /// What judges said of the evals: a check that anything meets is no victory.
-fn findings(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_eval_findings(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let findings = &results.summary.eval_findings;
     if findings.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n### Findings about the evals\n")?;
-    for finding in findings.iter().take(MOST_CASES) {
-        writeln!(out, "- {}", markdown(&cut(&finding.in_words(), LONGEST_TEXT)))?;
+    for finding in findings.iter().take(MAX_CASES) {
+        writeln!(out, "- {}", escape_markdown(&truncate_text(&finding.describe(), MAX_TEXT_LENGTH)))?;
     }
-    match findings.len().saturating_sub(MOST_CASES) {
+    match findings.len().saturating_sub(MAX_CASES) {
         0 => Ok(()),
-        more => writeln!(out, "- and {}", counted(more, "more finding")),
+        more => writeln!(out, "- and {}", count_with_noun(more, "more finding")),
     }
 }
 
-fn in_words(check: &CheckResult) -> String {
+fn describe_check(check: &CheckResult) -> String {
     format!("{}: {}", check.title(), check.rationale)
 }
 
@@ -168,8 +180,8 @@ mod tests {
             ("one,two/three.four", "one,two/three.four"),
             ("größe", "gr%C3%B6%C3%9Fe"),
         ] {
-            assert_eq!(marker(name), expected);
-            assert!(!marker(name).contains("--"));
+            assert_eq!(comment_marker(name), expected);
+            assert!(!comment_marker(name).contains("--"));
         }
     }
 }

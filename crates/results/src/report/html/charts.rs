@@ -1,49 +1,49 @@
 //! Figures as drawings. Only attributes, because the page's policy allows no inline style.
 
+use crate::report::escaping::escape_html;
 use crate::report::figures;
-use crate::report::markup::html;
 use practicum_core::model::{ActivationRates, Estimate};
 
 const WIDTH: f64 = 160.0;
-const EDGE: f64 = 6.0;
-const LINE: f64 = 14.0;
+const HORIZONTAL_MARGIN: f64 = 6.0;
+const LINE_HEIGHT: f64 = 14.0;
 
-fn x(share: f64) -> f64 {
-    EDGE + share.clamp(0.0, 1.0) * (WIDTH - 2.0 * EDGE)
+fn x_position(share: f64) -> f64 {
+    HORIZONTAL_MARGIN + share.clamp(0.0, 1.0) * (WIDTH - 2.0 * HORIZONTAL_MARGIN)
 }
 
 /// Rates between 0 and 1, one below the other, each a dot on its interval, and what they must reach.
-pub fn rate(rates: &[(Estimate, &str)], threshold: Option<f64>) -> String {
-    let height = LINE * rates.len().max(1) as f64 + 4.0;
-    let words: Vec<String> = rates.iter().map(|(rate, _)| figures::estimate(*rate)).collect();
+pub fn rate_chart(rates: &[(Estimate, &str)], threshold: Option<f64>) -> String {
+    let height = LINE_HEIGHT * rates.len().max(1) as f64 + 4.0;
+    let words: Vec<String> = rates.iter().map(|(rate, _)| figures::format_estimate(*rate)).collect();
     let mut out = format!(
         "<svg class=\"rate\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\"><title>{}</title>",
-        html(&words.join(" / "))
+        escape_html(&words.join(" / "))
     );
     for (index, (rate, class)) in rates.iter().enumerate() {
-        let y = 2.0 + LINE * (index as f64 + 0.5);
+        let y = 2.0 + LINE_HEIGHT * (index as f64 + 0.5);
         out.push_str(&format!(
             "<line class=\"track\" x1=\"{}\" x2=\"{}\" y1=\"{y}\" y2=\"{y}\"/>",
-            x(0.0),
-            x(1.0)
+            x_position(0.0),
+            x_position(1.0)
         ));
         if let Some((low, high)) = rate.low.zip(rate.high) {
-            let width = (x(high) - x(low)).max(2.0);
+            let width = (x_position(high) - x_position(low)).max(2.0);
             out.push_str(&format!(
                 "<rect class=\"bar {class}\" x=\"{:.1}\" y=\"{}\" width=\"{width:.1}\" height=\"6\" rx=\"3\"/>",
-                x(low),
+                x_position(low),
                 y - 3.0
             ));
         }
         if let Some(value) = rate.value {
             out.push_str(&format!(
                 "<circle class=\"dot {class}\" cx=\"{:.1}\" cy=\"{y}\" r=\"4\"/>",
-                x(value)
+                x_position(value)
             ));
         }
     }
     if let Some(threshold) = threshold {
-        let at = x(threshold);
+        let at = x_position(threshold);
         out.push_str(&format!(
             "<line class=\"threshold\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"1\" y2=\"{}\"/>",
             height - 1.0
@@ -54,7 +54,7 @@ pub fn rate(rates: &[(Estimate, &str)], threshold: Option<f64>) -> String {
 }
 
 /// A difference of rates between −1 and 1, around a line at nothing.
-pub fn difference(of: Estimate) -> String {
+pub fn difference_chart(of: Estimate) -> String {
     let onto = |difference: f64| (difference + 1.0) / 2.0;
     let shifted =
         Estimate { value: of.value.map(onto), low: of.low.map(onto), high: of.high.map(onto), n: of.n };
@@ -64,13 +64,13 @@ pub fn difference(of: Estimate) -> String {
         _ => "none",
     };
     // The title of the drawing would tell the shifted figure.
-    let drawing = rate(&[(shifted, class)], Some(0.5));
-    let told = format!("<title>{}</title>", html(&figures::estimate(shifted)));
-    drawing.replace(&told, &format!("<title>{}</title>", html(&figures::difference(of))))
+    let drawing = rate_chart(&[(shifted, class)], Some(0.5));
+    let told = format!("<title>{}</title>", escape_html(&figures::format_estimate(shifted)));
+    drawing.replace(&told, &format!("<title>{}</title>", escape_html(&figures::format_difference(of))))
 }
 
 /// What was wanted against what was seen, each field as strong as its count.
-pub fn confusion(of: &ActivationRates) -> String {
+pub fn confusion_chart(of: &ActivationRates) -> String {
     let most = [of.tp, of.fp, of.tn, of.fn_].into_iter().max().unwrap_or(0).max(1) as f64;
     let mut out = String::from(
         "<svg class=\"confusion\" viewBox=\"0 0 250 156\" width=\"250\" height=\"156\" role=\"img\"><title>Confusion matrix</title>\

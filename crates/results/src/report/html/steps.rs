@@ -2,50 +2,52 @@
 
 use std::io::Write;
 
-use crate::report::markup::{cut, html};
-use crate::report::results::Results;
-use practicum_core::model::{Step, ToolCall, Totals, TrialRecord, Verdict};
-use practicum_engine::transcript::{Told, asked, gist, told};
+use crate::report::escaping::{escape_html, truncate_text};
+use crate::report::run_results::RunResults;
+use practicum_core::model::{Step, ToolCall, TrialRecord, TrialTotals, Verdict};
+use practicum_engine::transcript::{TrialSteps, describe_tool_input, read_steps, summarise_tool_input};
 
 /// Characters of all transcripts together.
-const MOST_IN_ALL: u64 = 8_000_000;
+const MAX_TOTAL_CHARACTERS: u64 = 8_000_000;
 
 /// Of one trial: no more, and if it were less, rather none.
-const MOST_OF_A_TRIAL: u64 = 60_000;
-const LEAST_OF_A_TRIAL: u64 = 2_000;
+const MAX_TRIAL_CHARACTERS: u64 = 60_000;
+const MIN_TRIAL_CHARACTERS: u64 = 2_000;
 
 /// Of one step.
-const MOST_OF_A_TEXT: usize = 8_000;
-const MOST_OF_AN_INPUT: usize = 3_000;
+const MAX_TEXT_CHARACTERS: usize = 8_000;
+const MAX_INPUT_CHARACTERS: usize = 3_000;
 
 /// What is read to find that much: a single line may be long.
-const MOST_READ: u64 = 16 * 1024 * 1024;
+const MAX_TRANSCRIPT_BYTES: u64 = 16 * 1024 * 1024;
 
 /// How much of its transcript a trial may show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Allowance {
-    each: usize,
-    passed_too: bool,
+pub struct TranscriptAllowance {
+    per_trial: usize,
+    includes_passed: bool,
 }
 
-impl Allowance {
-    pub fn of(totals: &Totals) -> Self {
-        let share = |trials: u64| MOST_IN_ALL / trials.max(1);
-        let size = |share: u64| usize::try_from(share.min(MOST_OF_A_TRIAL)).unwrap_or(0);
+impl TranscriptAllowance {
+    pub fn from_totals(totals: &TrialTotals) -> Self {
+        let share = |trials: u64| MAX_TOTAL_CHARACTERS / trials.max(1);
+        let size = |share: u64| usize::try_from(share.min(MAX_TRIAL_CHARACTERS)).unwrap_or(0);
         match (share(totals.trials), share(totals.failed + totals.not_scored)) {
-            (all, _) if all >= LEAST_OF_A_TRIAL => Self { each: size(all), passed_too: true },
-            (_, troubled) if troubled >= LEAST_OF_A_TRIAL => Self { each: size(troubled), passed_too: false },
-            (_, _) => Self { each: 0, passed_too: false },
+            (all, _) if all >= MIN_TRIAL_CHARACTERS => Self { per_trial: size(all), includes_passed: true },
+            (_, troubled) if troubled >= MIN_TRIAL_CHARACTERS => {
+                Self { per_trial: size(troubled), includes_passed: false }
+            }
+            (_, _) => Self { per_trial: 0, includes_passed: false },
         }
     }
 
     fn for_trial(self, record: &TrialRecord) -> usize {
-        if self.passed_too || record.verdict != Verdict::Pass { self.each } else { 0 }
+        if self.includes_passed || record.verdict != Verdict::Pass { self.per_trial } else { 0 }
     }
 
     /// What is missing, if anything is.
-    pub fn in_words(self, run: &str) -> Option<String> {
-        match (self.passed_too, self.each) {
+    pub fn describe_omissions(self, run: &str) -> Option<String> {
+        match (self.includes_passed, self.per_trial) {
             (true, _) => None,
             (false, 0) => Some(format!(
                 "There are too many trials for their transcripts; practicum show {run} TRIAL has them."
@@ -57,17 +59,18 @@ impl Allowance {
     }
 }
 
-pub fn transcript(
-    results: &Results,
+pub fn write_transcript(
+    results: &RunResults,
     record: &TrialRecord,
-    allowance: Allowance,
+    allowance: TranscriptAllowance,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
     let mut left = allowance.for_trial(record);
     if left == 0 {
         return Ok(());
     }
-    let Told { steps, whole } = told(&results.folder(record), record, MOST_READ);
+    let TrialSteps { steps, is_complete: whole } =
+        read_steps(&results.trial_folder(record), record, MAX_TRANSCRIPT_BYTES);
     if steps.is_empty() {
         return Ok(());
     }
@@ -81,8 +84,8 @@ pub fn transcript(
         if left == 0 {
             break;
         }
-        let written = one(step, left);
-        left = left.saturating_sub(written.spent);
+        let written = render_step(step, left);
+        left = left.saturating_sub(written.characters);
         shown += 1;
         writeln!(out, "{}", written.html)?;
     }
@@ -91,37 +94,39 @@ pub fn transcript(
             0 => "The rest is".to_owned(),
             count => format!("{count} more steps are"),
         };
-        let more = html(&format!("practicum show {} {}", results.summary.run, record.trial));
+        let more = escape_html(&format!("practicum show {} {}", results.summary.run, record.trial));
         writeln!(out, "<p class=\"cut\">✂ {rest} not in this page: <code>{more}</code></p>")?;
     }
     writeln!(out, "</details>")
 }
 
-struct Written {
+struct RenderedStep {
     html: String,
-    spent: usize,
+    characters: usize,
 }
 
-fn one(step: &Step, left: usize) -> Written {
+fn render_step(step: &Step, left: usize) -> RenderedStep {
     match step {
-        Step::User(text) => said("user", text, left),
-        Step::Text(text) => said("agent", text, left),
-        Step::Tool(call) => tool(call, left),
+        Step::User(text) => render_message("user", text, left),
+        Step::Text(text) => render_message("agent", text, left),
+        Step::Tool(call) => render_tool_call(call, left),
     }
 }
 
-fn said(who: &str, text: &str, left: usize) -> Written {
-    let (shown, spent) = shown(text, left.min(MOST_OF_A_TEXT));
+fn render_message(who: &str, text: &str, left: usize) -> RenderedStep {
+    let (shown, spent) = escape_and_cut(text, left.min(MAX_TEXT_CHARACTERS));
     let html = format!("<div class=\"step {who}\"><small>{who}</small><pre dir=\"auto\">{shown}</pre></div>");
-    Written { html, spent }
+    RenderedStep { html, characters: spent }
 }
 
 /// Folded: what was done is told by its name and the beginning of what it was done with.
-fn tool(call: &ToolCall, left: usize) -> Written {
-    let brief = gist(&call.input);
-    let (input, input_spent) = shown(&asked(&call.input), left.min(MOST_OF_AN_INPUT));
+fn render_tool_call(call: &ToolCall, left: usize) -> RenderedStep {
+    let brief = summarise_tool_input(&call.input);
+    let (input, input_spent) =
+        escape_and_cut(&describe_tool_input(&call.input), left.min(MAX_INPUT_CHARACTERS));
     let result = call.result.as_deref().unwrap_or_default();
-    let (result, result_spent) = shown(result, left.saturating_sub(input_spent).min(MOST_OF_A_TEXT));
+    let (result, result_spent) =
+        escape_and_cut(result, left.saturating_sub(input_spent).min(MAX_TEXT_CHARACTERS));
     let (class, word) = match call.ok {
         Some(true) => ("", "result"),
         Some(false) => (" fail", "failed"),
@@ -131,20 +136,26 @@ fn tool(call: &ToolCall, left: usize) -> Written {
         "<details class=\"step tool\"><summary><b class=\"{}\">{}</b> <code>{}</code></summary>\
          <pre dir=\"auto\">{input}</pre><small class=\"{}\">{word}</small><pre dir=\"auto\">{result}</pre></details>",
         class.trim(),
-        html(&cut(&call.name, 100)),
-        html(&brief),
+        escape_html(&truncate_text(&call.name, 100)),
+        escape_html(&brief),
         class.trim(),
     );
-    Written { html, spent: input_spent + result_spent + brief.len() }
+    RenderedStep { html, characters: input_spent + result_spent + brief.len() }
 }
 
 /// As text of the page, with a visible mark where it was cut, and how much of the allowance it took.
-fn shown(text: &str, most: usize) -> (String, usize) {
+fn escape_and_cut(text: &str, most: usize) -> (String, usize) {
     match text.char_indices().nth(most) {
-        None => (html(text), text.chars().count()),
+        None => (escape_html(text), text.chars().count()),
         Some((end, _)) => {
             let missing = text[end..].chars().count();
-            (format!("{}<span class=\"cut\"> ✂ {missing} more characters</span>", html(&text[..end])), most)
+            (
+                format!(
+                    "{}<span class=\"cut\"> ✂ {missing} more characters</span>",
+                    escape_html(&text[..end])
+                ),
+                most,
+            )
         }
     }
 }
@@ -155,11 +166,13 @@ mod tests {
 
     #[test]
     fn the_page_stays_small_however_many_trials_there_are() {
-        let of = |trials, failed| Allowance::of(&Totals { trials, failed, ..Totals::default() });
-        assert_eq!(of(10, 1), Allowance { each: 60_000, passed_too: true });
-        assert_eq!(of(2000, 1), Allowance { each: 4000, passed_too: true });
-        assert_eq!(of(100_000, 100), Allowance { each: 60_000, passed_too: false });
-        assert_eq!(of(100_000, 50_000), Allowance { each: 0, passed_too: false });
+        let of = |trials, failed| {
+            TranscriptAllowance::from_totals(&TrialTotals { trials, failed, ..TrialTotals::default() })
+        };
+        assert_eq!(of(10, 1), TranscriptAllowance { per_trial: 60_000, includes_passed: true });
+        assert_eq!(of(2000, 1), TranscriptAllowance { per_trial: 4000, includes_passed: true });
+        assert_eq!(of(100_000, 100), TranscriptAllowance { per_trial: 60_000, includes_passed: false });
+        assert_eq!(of(100_000, 50_000), TranscriptAllowance { per_trial: 0, includes_passed: false });
     }
 
     #[test]
@@ -170,7 +183,7 @@ mod tests {
             result: Some("x".repeat(5_000_000)),
             ok: Some(false),
         };
-        let Written { html, spent } = one(&Step::Tool(call), 60_000);
+        let RenderedStep { html, characters: spent } = render_step(&Step::Tool(call), 60_000);
         assert!(html.contains("&lt;b&gt;") && html.contains("&lt;/script&gt;"), "{html:.300}");
         assert!(html.contains("✂ 4992000 more characters"));
         assert!(spent < 10_000 && html.len() < 20_000);

@@ -3,50 +3,59 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use super::{cases, cells, plain};
+use super::{cases, estimate_cells, plain};
+use crate::report::escaping::truncate_text;
 use crate::report::figures;
-use crate::report::markup::cut;
-use crate::report::results::{Questions, Results};
+use crate::report::run_results::{CaseTexts, RunResults};
 use practicum_core::model::{
-    ActivationOutcome, ActivationPart, ActivationRates, CaseSummary, PredictedActivation, counted,
+    ActivationOutcome, ActivationRates, CaseSummary, NamedActivationRates, PredictedActivation,
+    count_with_noun,
 };
-use practicum_core::stats::{f1_band, rate_band};
+use practicum_core::stats::{describe_f1, describe_rate};
 
-const LONGEST_PROMPT: usize = 300;
+const MAX_PROMPT_LENGTH: usize = 300;
 
-pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+pub fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let Some(found) = &results.summary.activation else { return Ok(()) };
     writeln!(out, "\n## Overall Metrics\n")?;
-    metrics(&found.all, out)?;
+    write_metrics(&found.all, out)?;
     writeln!(out, "\n## Confusion Matrix\n")?;
-    confusion(&found.all, out)?;
+    write_confusion(&found.all, out)?;
     if found.unmeasured > 0 {
-        writeln!(out, "\n{} could not be measured: no run can tell.", counted(found.unmeasured, "case"))?;
+        writeln!(
+            out,
+            "\n{} could not be measured: no run can tell.",
+            count_with_noun(found.unmeasured, "case")
+        )?;
     }
     if found.invoked > 0 {
-        writeln!(out, "\nIn no rate: {} told to use the skill by name.", counted(found.invoked, "run"))?;
+        writeln!(
+            out,
+            "\nIn no rate: {} told to use the skill by name.",
+            count_with_noun(found.invoked, "run")
+        )?;
     }
     writeln!(out, "\n## Per-Skill Breakdown\n")?;
-    by_skill(&found.skills, out)?;
+    write_by_skill(&found.skills, out)?;
     writeln!(out, "\n## Detailed Results")?;
-    details(results, &found.all, out)
+    write_details(results, &found.all, out)
 }
 
 /// What a model guessed, under headings that no observation has.
 pub fn write_predicted(predicted: &PredictedActivation, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "\n## Predicted Metrics\n")?;
     writeln!(out, "Guessed by a model from the skills' descriptions; no agent was seen to do it.\n")?;
-    metrics(&predicted.all, out)?;
+    write_metrics(&predicted.all, out)?;
     writeln!(out, "\n## Predicted Confusion Matrix\n")?;
-    confusion(&predicted.all, out)?;
+    write_confusion(&predicted.all, out)?;
     if predicted.skills.len() > 1 {
         writeln!(out, "\n## Predicted Per-Skill Breakdown\n")?;
-        by_skill(&predicted.skills, out)?;
+        write_by_skill(&predicted.skills, out)?;
     }
     Ok(())
 }
 
-fn by_skill(parts: &[ActivationPart], out: &mut dyn Write) -> std::io::Result<()> {
+fn write_by_skill(parts: &[NamedActivationRates], out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(
         out,
         "| Skill | Precision | Recall | F1 | Accuracy | TP | FP | TN | FN | Acceptable | Errors |"
@@ -54,28 +63,34 @@ fn by_skill(parts: &[ActivationPart], out: &mut dyn Write) -> std::io::Result<()
     writeln!(out, "|{}", "---|".repeat(11))?;
     for part in parts {
         let of = &part.rates;
-        let rates = [of.precision, of.recall, of.f1, of.accuracy].map(figures::estimate).join(" | ");
+        let rates = [of.precision, of.recall, of.f1, of.accuracy].map(figures::format_estimate).join(" | ");
         let counts = [of.tp, of.fp, of.tn, of.fn_, of.acceptable, of.error].map(|count| count.to_string());
         writeln!(out, "| {} | {rates} | {} |", plain(&part.name), counts.join(" | "))?;
     }
     Ok(())
 }
 
-fn metrics(of: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_metrics(of: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "| Metric | Value | 95 % interval | Interpretation | Runs |\n|---|---|---|---|---|")?;
     let in_words = |value: Option<f64>, words: fn(f64) -> &'static str| value.map_or("–", words);
     for (name, rate, words) in [
-        ("Precision", of.precision, precision_words as fn(f64) -> &'static str),
-        ("Recall", of.recall, recall_words),
-        ("F1 Score", of.f1, f1_band),
+        ("Precision", of.precision, describe_precision as fn(f64) -> &'static str),
+        ("Recall", of.recall, describe_recall),
+        ("F1 Score", of.f1, describe_f1),
     ] {
-        writeln!(out, "| {name} | {} | {} | {} |", cells(rate), in_words(rate.value, words), rate.n)?;
+        writeln!(
+            out,
+            "| {name} | {} | {} | {} |",
+            estimate_cells(rate),
+            in_words(rate.value, words),
+            rate.n
+        )?;
     }
-    writeln!(out, "| Accuracy | {} | | {} |", cells(of.accuracy), of.accuracy.n)
+    writeln!(out, "| Accuracy | {} | | {} |", estimate_cells(of.accuracy), of.accuracy.n)
 }
 
-fn precision_words(value: f64) -> &'static str {
-    match rate_band(value) {
+fn describe_precision(value: f64) -> &'static str {
+    match describe_rate(value) {
         "Perfect" => "Perfect - never activates incorrectly",
         "Good" => "Good - few false activations",
         "Needs work" => "Needs work - noisy",
@@ -83,8 +98,8 @@ fn precision_words(value: f64) -> &'static str {
     }
 }
 
-fn recall_words(value: f64) -> &'static str {
-    match rate_band(value) {
+fn describe_recall(value: f64) -> &'static str {
+    match describe_rate(value) {
         "Perfect" => "Perfect - catches all valid triggers",
         "Good" => "Good - misses few",
         "Needs work" => "Needs work - missing triggers",
@@ -92,7 +107,7 @@ fn recall_words(value: f64) -> &'static str {
     }
 }
 
-fn confusion(of: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_confusion(of: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "| | Activated | Did not activate |\n|---|---|---|")?;
     writeln!(out, "| **Should activate** | {} (TP) | {} (FN) |", of.tp, of.fn_)?;
     writeln!(out, "| **Should not activate** | {} (FP) | {} (TN) |", of.fp, of.tn)?;
@@ -101,20 +116,20 @@ fn confusion(of: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {
 
 /// The cases of one kind of outcome, a line each.
 #[derive(Default)]
-struct Listing {
+struct OutcomeCaseList {
     lines: Vec<String>,
 }
 
-fn details(results: &Results, all: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {
-    let questions = results.questions();
-    let [mut missed, mut noise, mut errors]: [Listing; 3] = Default::default();
+fn write_details(results: &RunResults, all: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {
+    let questions = results.case_texts();
+    let [mut missed, mut noise, mut errors]: [OutcomeCaseList; 3] = Default::default();
     for case in &results.summary.cases {
         let mut counts = [0_u64; 3];
         let (mut runs, mut why) = (0, None);
         let (mut instead, mut nothing_instead): (BTreeMap<String, u64>, u64) = Default::default();
         for trial in results.trials(case) {
             let record = trial?;
-            let Some(outcome) = record.activation() else { continue };
+            let Some(outcome) = record.activation_outcome() else { continue };
             runs += 1;
             match outcome {
                 ActivationOutcome::FalseNegative => {
@@ -130,8 +145,8 @@ fn details(results: &Results, all: &ActivationRates, out: &mut dyn Write) -> std
                 }
                 ActivationOutcome::Error => {
                     counts[2] += 1;
-                    let known = || record.why_not_scored();
-                    why.get_or_insert_with(|| known().unwrap_or_else(|| record.ended.in_words().to_owned()));
+                    let known = || record.not_scored_reason();
+                    why.get_or_insert_with(|| known().unwrap_or_else(|| record.ended.describe().to_owned()));
                 }
                 ActivationOutcome::TruePositive
                 | ActivationOutcome::TrueNegative
@@ -140,7 +155,7 @@ fn details(results: &Results, all: &ActivationRates, out: &mut dyn Write) -> std
         }
         let mut other: Vec<String> = instead
             .iter()
-            .map(|(skill, runs)| format!("activated {skill} instead in {}", counted(*runs, "run")))
+            .map(|(skill, runs)| format!("activated {skill} instead in {}", count_with_noun(*runs, "run")))
             .collect();
         other.extend(
             (nothing_instead > 0).then(|| "activated no skill".to_owned()).filter(|_| instead.is_empty()),
@@ -150,7 +165,7 @@ fn details(results: &Results, all: &ActivationRates, out: &mut dyn Write) -> std
             [&mut missed, &mut noise, &mut errors].into_iter().zip(counts).zip(whys)
         {
             if count > 0 {
-                listing.lines.push(line(&questions, case, count, runs, why.as_deref()));
+                listing.lines.push(case_line(&questions, case, count, runs, why.as_deref()));
             }
         }
     }
@@ -166,27 +181,34 @@ fn details(results: &Results, all: &ActivationRates, out: &mut dyn Write) -> std
         }
     }
     writeln!(out, "\n### Success Summary\n")?;
-    writeln!(out, "- {} activated the skill, as wanted (TP).", counted(all.tp, "run"))?;
-    writeln!(out, "- {} left it alone, as wanted (TN).", counted(all.tn, "run"))?;
-    writeln!(out, "- {} could do either (acceptable).", counted(all.acceptable, "run"))
+    writeln!(out, "- {} activated the skill, as wanted (TP).", count_with_noun(all.tp, "run"))?;
+    writeln!(out, "- {} left it alone, as wanted (TN).", count_with_noun(all.tn, "run"))?;
+    writeln!(out, "- {} could do either (acceptable).", count_with_noun(all.acceptable, "run"))
 }
 
 /// A case with what it asked, how often it went so, and why it is there.
-fn line(questions: &Questions<'_>, case: &CaseSummary, count: u64, runs: u64, why: Option<&str>) -> String {
+fn case_line(
+    questions: &CaseTexts<'_>,
+    case: &CaseSummary,
+    count: u64,
+    runs: u64,
+    why: Option<&str>,
+) -> String {
     let prompt = questions.prompts(&case.suite, &case.id).join(" / ");
-    let mut words = vec![format!("{count} of {}", counted(runs, "run")), format!("with {}", case.agent)];
+    let mut words =
+        vec![format!("{count} of {}", count_with_noun(runs, "run")), format!("with {}", case.agent)];
     words.extend(why.map(str::to_owned));
     if case.mode != "baseline" {
         words.push(format!("mode {}", case.mode));
     }
-    let by_rate = cases::by_rate(case).map(|words| format!("\n  - {}", plain(&words)));
+    let by_rate = cases::describe_rate_verdict(case).map(|words| format!("\n  - {}", plain(&words)));
     let note = questions.note(&case.suite, &case.id).map(|note| format!("\n  - Rationale: {}", plain(note)));
     format!(
         "- **{}** ({}): {}\n  - Prompt: {}{}{}",
         plain(&case.id),
         plain(&case.suite),
         plain(&words.join(", ")),
-        plain(&cut(&prompt, LONGEST_PROMPT)),
+        plain(&truncate_text(&prompt, MAX_PROMPT_LENGTH)),
         by_rate.unwrap_or_default(),
         note.unwrap_or_default()
     )

@@ -3,20 +3,20 @@
 use std::io::Write;
 
 use super::plain;
+use crate::report::escaping::truncate_text;
 use crate::report::figures;
-use crate::report::markup::cut;
-use crate::report::results::{Questions, Results};
+use crate::report::run_results::{CaseTexts, RunResults};
 use practicum_core::model::{
-    CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, TrialRecord, Verdict, counted,
+    CaseStatus, CaseSummary, CheckResult, CriteriaThresholds, TrialRecord, Verdict, count_with_noun,
 };
 
 /// How many trials of a case are told with what was wrong.
-const MOST_TRIALS: u64 = 3;
-const MOST_EVIDENCE: usize = 5;
-const LONGEST_TEXT: usize = 600;
+const MAX_TRIALS: u64 = 3;
+const MAX_EVIDENCE: usize = 5;
+const MAX_TEXT_LENGTH: usize = 600;
 
-pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
-    let questions = results.questions();
+pub fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
+    let questions = results.case_texts();
     // All there is to say of the others stands under activation.
     let told: Vec<&CaseSummary> =
         results.summary.cases.iter().filter(|case| !case.is_only_about_activation()).collect();
@@ -25,14 +25,14 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     }
     writeln!(out, "\n## Cases")?;
     for case in told {
-        one(results, &questions, case, out)?;
+        write_case(results, &questions, case, out)?;
     }
     Ok(())
 }
 
-fn one(
-    results: &Results,
-    questions: &Questions<'_>,
+fn write_case(
+    results: &RunResults,
+    questions: &CaseTexts<'_>,
     case: &CaseSummary,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
@@ -41,10 +41,15 @@ fn one(
     words.extend([case.arm.clone(), case.mode.clone()]);
     writeln!(out, "\n### {}\n", plain(&format!("{} ({})", case.id, words.join(", "))))?;
     let runs = case.trials();
-    let rate = figures::pass_rate(&case.pass_rate);
+    let rate = figures::describe_pass_rate(&case.pass_rate);
     let not_run = if case.not_run > 0 { format!(", {} not run", case.not_run) } else { String::new() };
-    writeln!(out, "{} of {} passed{not_run}; pass rate {rate}.\n", case.passed, counted(runs, "run"))?;
-    if let Some(words) = by_rate(case) {
+    writeln!(
+        out,
+        "{} of {} passed{not_run}; pass rate {rate}.\n",
+        case.passed,
+        count_with_noun(runs, "run")
+    )?;
+    if let Some(words) = describe_rate_verdict(case) {
         writeln!(out, "{}\n", plain(&words))?;
     }
     if !case.checks.is_empty() {
@@ -54,19 +59,19 @@ fn one(
         )?;
     }
     for check in &case.checks {
-        let wording = questions.wording(&case.suite, &case.id, &check.id);
+        let wording = questions.check_wording(&case.suite, &case.id, &check.id);
         let name = wording.map_or_else(|| check.id.clone(), |words| format!("{}: {words}", check.id));
         let figure = |of: Option<f64>| of.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
         let (agreement, mut mean) = (figure(check.agreement), figure(check.mean_score));
         if let Some(why) = &check.not_scored_because {
-            let why = plain(&cut(why, LONGEST_TEXT));
+            let why = plain(&truncate_text(why, MAX_TEXT_LENGTH));
             mean = if check.mean_score.is_some() {
                 format!("{mean}; {why}")
             } else {
                 format!("no score: {why}")
             };
         }
-        let name = plain(&cut(&name, LONGEST_TEXT));
+        let name = plain(&truncate_text(&name, MAX_TEXT_LENGTH));
         writeln!(
             out,
             "| {name} | {} | {} | {} | {agreement} | {mean} |",
@@ -74,8 +79,11 @@ fn one(
         )?;
     }
     // Of a case that did not pass, each run says its own below.
-    if !case.is_troubled() {
-        let notes = case.notes.iter().map(|note| format!("\n- note: {}", plain(&cut(note, LONGEST_TEXT))));
+    if !case.needs_attention() {
+        let notes = case
+            .notes
+            .iter()
+            .map(|note| format!("\n- note: {}", plain(&truncate_text(note, MAX_TEXT_LENGTH))));
         writeln!(out, "{}", notes.collect::<String>())?;
     }
     let (troubled, mut told) = (case.failed + case.not_scored, 0);
@@ -87,45 +95,45 @@ fn one(
         if record.verdict == Verdict::Pass {
             continue;
         }
-        if told == MOST_TRIALS {
+        if told == MAX_TRIALS {
             return writeln!(
                 out,
                 "- and {} that did not pass",
-                counted(troubled.saturating_sub(told), "more run")
+                count_with_noun(troubled.saturating_sub(told), "more run")
             );
         }
         told += 1;
-        trouble(&record, out)?;
+        write_failed_trial(&record, out)?;
     }
     Ok(())
 }
 
 /// How a case stands that a rate decides, and why.
-pub fn by_rate(case: &CaseSummary) -> Option<String> {
+pub fn describe_rate_verdict(case: &CaseSummary) -> Option<String> {
     let rate = case.deciding_rate()?;
-    let word = match case.standing() {
-        CaseStanding::Passed => "passes",
-        CaseStanding::Failed => "fails",
-        CaseStanding::Unscored => "is not measured",
+    let word = match case.status() {
+        CaseStatus::Passed => "passes",
+        CaseStatus::Failed => "fails",
+        CaseStatus::Unscored => "is not measured",
     };
-    Some(format!("The case {word}: {}.", rate.in_words()))
+    Some(format!("The case {word}: {}.", rate.describe()))
 }
 
-fn trouble(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
-    let said = |text: &str| plain(&cut(text, LONGEST_TEXT));
-    let head = match record.why_not_scored() {
+fn write_failed_trial(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
+    let said = |text: &str| plain(&truncate_text(text, MAX_TEXT_LENGTH));
+    let head = match record.not_scored_reason() {
         Some(why) => format!("not scored: {why}"),
         None => "failed".to_owned(),
     };
     writeln!(out, "- Run {} {}", record.attempt, said(&head))?;
-    if let Some(criteria) = CriteriaThresholds::in_words(&record.checks) {
+    if let Some(criteria) = CriteriaThresholds::describe_result(&record.checks) {
         writeln!(out, "  - criteria: {}", said(&criteria))?;
     }
     let troubled = |check: &&CheckResult| check.verdict != Verdict::Pass;
     for check in record.checks.iter().filter(troubled) {
-        let weight = check.weight();
+        let weight = check.describe_weight();
         writeln!(out, "  - {}{weight}: {}", said(&check.title()), said(&check.rationale))?;
-        for line in check.evidence.iter().chain(&check.flags).take(MOST_EVIDENCE) {
+        for line in check.evidence.iter().chain(&check.flags).take(MAX_EVIDENCE) {
             writeln!(out, "    - {}", said(line))?;
         }
     }

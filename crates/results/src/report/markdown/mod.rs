@@ -5,44 +5,44 @@ mod cases;
 
 use std::io::Write;
 
-use super::markup::{cut, markdown as plain};
-use super::{Form, Report, Results, figures, when};
-use practicum_core::model::{Estimate, SkillJudged, Standing, Totals};
-use practicum_skills::own_files::MARK;
+use super::escaping::{escape_markdown as plain, truncate_text};
+use super::{ReportFormat, ReportOutput, RunResults, figures, timestamps};
+use practicum_core::model::{Estimate, RunStatus, SkillJudgement, TrialTotals};
+use practicum_skills::own_files::OWN_FILE_MARK;
 
-pub static REPORT: Report = Report {
+pub static REPORT: ReportFormat = ReportFormat {
     name: "md",
-    about: "a Markdown document: metrics, failing cases, method",
-    form: Form::File(write),
-    adds: None,
+    description: "a Markdown document: metrics, failing cases, method",
+    output: ReportOutput::File(write),
+    environment_file: None,
 };
 
-const LONGEST_FINDING: usize = 1000;
+const MAX_FINDING_LENGTH: usize = 1000;
 
-fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
-    let names: Vec<String> = results.suites().iter().map(|name| plain(name)).collect();
-    writeln!(out, "# Evaluation of {}\n", figures::suites(&names))?;
-    let verdict = match summary.standing() {
-        Standing::Passed if !summary.has_gate() => "Passed; no gate was set.".to_owned(),
-        Standing::Passed => "Passed: every gate holds.".to_owned(),
-        Standing::Failed => "Failed: a gate does not hold.".to_owned(),
-        Standing::Ungated => format!("No gate: {}.", summary.why_no_gate()),
-        Standing::Incomplete => "Could not be completed.".to_owned(),
-        Standing::OverBudget => "Stopped by its budget.".to_owned(),
-        Standing::Interrupted => "Interrupted before its end.".to_owned(),
+    let names: Vec<String> = results.suite_names().iter().map(|name| plain(name)).collect();
+    writeln!(out, "# Evaluation of {}\n", figures::list_suites(&names))?;
+    let verdict = match summary.status() {
+        RunStatus::Passed if !summary.has_gate() => "Passed; no gate was set.".to_owned(),
+        RunStatus::Passed => "Passed: every gate holds.".to_owned(),
+        RunStatus::Failed => "Failed: a gate does not hold.".to_owned(),
+        RunStatus::Ungated => format!("No gate: {}.", summary.describe_missing_gate()),
+        RunStatus::Incomplete => "Could not be completed.".to_owned(),
+        RunStatus::OverBudget => "Stopped by its budget.".to_owned(),
+        RunStatus::Interrupted => "Interrupted before its end.".to_owned(),
     };
     writeln!(
         out,
         "**{verdict}** Run `{}`, begun {}.\n",
         summary.run,
-        plain(&when::readable(&results.info.started))
+        plain(&timestamps::format_for_people(&results.info.started))
     )?;
     if let Some(sample) = &summary.sample {
-        writeln!(out, "**Not all cases were run: {}.**\n", plain(&sample.in_words()))?;
+        writeln!(out, "**Not all cases were run: {}.**\n", plain(&sample.describe()))?;
     }
-    totals(results, out)?;
-    gates(results, out)?;
+    write_totals(results, out)?;
+    write_gates(results, out)?;
     if summary.activation.is_some() {
         activation::write(results, out)?;
     }
@@ -51,22 +51,22 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     }
     if let Some(arms) = &summary.arms {
         writeln!(out, "\n## {} against {}\n", plain(&arms.after), plain(&arms.before))?;
-        for line in figures::arms(arms) {
+        for line in figures::describe_arms(arms) {
             writeln!(out, "- {}", plain(&line))?;
         }
     }
     cases::write(results, out)?;
-    doubts(results, out)?;
-    findings(results, out)?;
-    methodology(results, out)?;
-    writeln!(out, "\n{MARK}")
+    write_doubts(results, out)?;
+    write_eval_findings(results, out)?;
+    write_methodology(results, out)?;
+    writeln!(out, "\n{OWN_FILE_MARK}")
 }
 
-fn totals(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_totals(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
     writeln!(out, "| | trials run | passed | failed | not scored | not run |\n|---|---|---|---|---|---|")?;
-    let row = |title: &str, of: &Totals| {
-        let Totals { trials, passed, failed, not_scored, not_run } = of;
+    let row = |title: &str, of: &TrialTotals| {
+        let TrialTotals { trials, passed, failed, not_scored, not_run } = of;
         format!("| {title} | {trials} | {passed} | {failed} | {not_scored} | {not_run} |")
     };
     let (examined, without) = results.totals();
@@ -74,37 +74,38 @@ fn totals(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{}\n{}", row("with the skill", &examined), row("without the skill", &without))?;
     }
     writeln!(out, "{}\n", row("all", &summary.totals))?;
-    let reliability = figures::reliability(&summary.reliability).map(|text| format!(" · {}", plain(&text)));
-    let rate = figures::pass_rate(&summary.pass_rate);
+    let reliability =
+        figures::describe_reliability(&summary.reliability).map(|text| format!(" · {}", plain(&text)));
+    let rate = figures::describe_pass_rate(&summary.pass_rate);
     writeln!(out, "- Pass rate: {rate}{}", reliability.unwrap_or_default())?;
-    let cost = plain(&figures::cost(summary));
+    let cost = plain(&figures::describe_cost(summary));
     let tokens = summary.tokens.input + summary.tokens.output;
     writeln!(out, "- Time and cost: {:.1} s, {tokens} tokens, {cost}", summary.seconds)
 }
 
-fn gates(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_gates(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     if results.summary.gates.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n## Gates\n\n| gate | suite | value | |\n|---|---|---|---|")?;
     for gate in &results.summary.gates {
-        let (figures, word) = figures::gate(gate);
+        let (figures, word) = figures::describe_gate(gate);
         let name = plain(gate.name.name());
-        writeln!(out, "| {name} | {} | {} | {word} |", plain(&gate.about()), plain(&figures))?;
+        writeln!(out, "| {name} | {} | {} | {word} |", plain(&gate.subject()), plain(&figures))?;
     }
     Ok(())
 }
 
 /// An estimate as cells of a table: value and interval.
-fn cells(of: Estimate) -> String {
+fn estimate_cells(of: Estimate) -> String {
     let value = of.value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
     let interval = of.low.zip(of.high).map(|(low, high)| format!("{low:.2} – {high:.2}"));
     format!("{value} | {}", interval.unwrap_or_else(|| "–".to_owned()))
 }
 
 /// How much there is to doubt in the marks.
-fn doubts(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
-    let doubts = results.summary.doubts.in_words();
+fn write_doubts(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
+    let doubts = results.summary.doubts.describe();
     if doubts.is_empty() {
         return Ok(());
     }
@@ -113,18 +114,18 @@ fn doubts(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
 }
 
 /// What judges said of the evals: a check that anything meets is no victory.
-fn findings(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_eval_findings(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     if results.summary.eval_findings.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n## Findings about the evals\n")?;
     for finding in &results.summary.eval_findings {
-        writeln!(out, "- {}", plain(&cut(&finding.in_words(), LONGEST_FINDING)))?;
+        writeln!(out, "- {}", plain(&truncate_text(&finding.describe(), MAX_FINDING_LENGTH)))?;
     }
     Ok(())
 }
 
-fn methodology(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_methodology(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "\n## Methodology\n")?;
     for (asked, settings) in results.info.suites.iter().zip(&results.info.settings) {
         let setting = |name: &str| settings.get(name).map_or("–", |setting| setting.value.as_str());
@@ -148,18 +149,18 @@ fn methodology(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "- {}", plain(notice))?;
     }
     for rivals in &results.summary.rivals {
-        writeln!(out, "- {}", plain(&rivals.in_words()))?;
+        writeln!(out, "- {}", plain(&rivals.describe()))?;
     }
     for probe in &results.summary.probes {
-        writeln!(out, "- {}", plain(&probe.in_words()))?;
+        writeln!(out, "- {}", plain(&probe.describe()))?;
     }
-    for line in results.summary.skills_judged.iter().flat_map(SkillJudged::in_words) {
+    for line in results.summary.skills_judged.iter().flat_map(SkillJudgement::describe) {
         writeln!(out, "- {}", plain(&line))?;
     }
-    if let Some(words) = figures::failed_teardowns(&results.summary) {
+    if let Some(words) = figures::describe_failed_teardowns(&results.summary) {
         writeln!(out, "- {}", plain(&words))?;
     }
-    for words in results.info.stand_ins() {
+    for words in results.info.model_stand_ins() {
         writeln!(out, "- {words}")?;
     }
     write!(out, "{METHOD}")

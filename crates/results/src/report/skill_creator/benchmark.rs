@@ -2,110 +2,111 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::grading::{Graded, Metrics, rounded, tokens};
-use super::numbers::Numbers;
-use super::{Eval, Shape};
-use crate::report::markup::cut;
-use crate::report::results::Results;
-use crate::report::{printable, when};
+use super::eval_numbers::EvalNumbers;
+use super::grading::{TrialExpectations, TrialMetrics, round_to, total_tokens};
+use super::{BenchmarkLayout, EvalLabel};
+use crate::report::escaping::truncate_text;
+use crate::report::run_results::RunResults;
+use crate::report::{printable_text, timestamps};
 use practicum_core::model::{CaseSummary, TrialRecord};
 
 /// The graded runs of an iteration, and what they come to for each configuration.
 pub struct Benchmark {
     metadata: Map<String, Value>,
     /// What was asked for, for as long as no run has told which model answered.
-    executor: Models,
-    analyzer: Models,
+    executor: ModelNames,
+    analyzer: ModelNames,
     runs: Vec<Value>,
-    measures: BTreeMap<String, Measures>,
-    answers: Answers,
+    measures: BTreeMap<String, ConfigurationMeasures>,
+    answers: ExpectationAnswers,
     notes: Vec<String>,
 }
 
 /// The models that were seen at work, else the one that was asked for.
-struct Models {
-    asked: String,
-    seen: BTreeSet<String>,
+struct ModelNames {
+    requested: String,
+    observed: BTreeSet<String>,
 }
 
-impl Models {
-    fn in_words(&self) -> String {
-        let seen: Vec<&str> = self.seen.iter().map(String::as_str).collect();
-        match (seen.is_empty(), self.asked.is_empty()) {
-            (false, _) => printable(&seen.join(", ")),
-            (true, false) => printable(&self.asked),
+impl ModelNames {
+    fn describe(&self) -> String {
+        let seen: Vec<&str> = self.observed.iter().map(String::as_str).collect();
+        match (seen.is_empty(), self.requested.is_empty()) {
+            (false, _) => printable_text(&seen.join(", ")),
+            (true, false) => printable_text(&self.requested),
             (true, true) => "none".to_owned(),
         }
     }
 }
 
 /// The configuration under test, and those it may be compared with.
-const EXAMINED: &str = "with_skill";
-const BASELINES: [&str; 2] = ["without_skill", "old_skill"];
+const TESTED_CONFIGURATION: &str = "with_skill";
+const BASELINE_CONFIGURATIONS: [&str; 2] = ["without_skill", "old_skill"];
 
 /// How often each expectation passed, by configuration.
 #[derive(Default)]
-struct Answers {
-    by_expectation: BTreeMap<(u32, String, String), BTreeMap<String, Passes>>,
+struct ExpectationAnswers {
+    by_expectation: BTreeMap<(u32, String, String), BTreeMap<String, PassCounts>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Passes {
+struct PassCounts {
     passed: usize,
     runs: usize,
 }
 
 /// So many observations are told; the benchmark has all figures anyway.
-const MOST_OBSERVATIONS: usize = 50;
+const MAX_OBSERVATIONS: usize = 50;
 
-impl Answers {
-    fn add(&mut self, eval: Eval<'_>, text: &str, configuration: &str, passed: bool) {
+impl ExpectationAnswers {
+    fn add(&mut self, eval: EvalLabel<'_>, text: &str, configuration: &str, passed: bool) {
         let key = (eval.id, eval.name.to_owned(), text.to_owned());
         let passes = self.by_expectation.entry(key).or_default().entry(configuration.to_owned()).or_default();
         passes.passed += usize::from(passed);
         passes.runs += 1;
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn describe_observations(&self) -> Vec<String> {
         let notes = self.by_expectation.iter().flat_map(|((id, name, text), by_configuration)| {
-            let about = format!("eval {id} ({name}): \"{}\"", cut(text, 200));
-            let examined = by_configuration.get(EXAMINED).copied().unwrap_or_default();
-            let before = BASELINES.iter().find_map(|name| Some((name, by_configuration.get(*name)?)));
+            let about = format!("eval {id} ({name}): \"{}\"", truncate_text(text, 200));
+            let examined = by_configuration.get(TESTED_CONFIGURATION).copied().unwrap_or_default();
+            let before =
+                BASELINE_CONFIGURATIONS.iter().find_map(|name| Some((name, by_configuration.get(*name)?)));
             let both = before.and_then(|(name, before)| match (examined, *before) {
-                (Passes { runs: 0, .. }, _) => None,
+                (PassCounts { runs: 0, .. }, _) => None,
                 (one, other) if one.passed == one.runs && other.passed == other.runs => Some(format!(
-                    "{about} passes in every run of {EXAMINED} and of {name}, so it does not tell them apart"
+                    "{about} passes in every run of {TESTED_CONFIGURATION} and of {name}, so it does not tell them apart"
                 )),
-                (Passes { passed: 0, .. }, Passes { passed: 0, .. }) => {
-                    Some(format!("{about} fails in every run of {EXAMINED} and of {name}"))
+                (PassCounts { passed: 0, .. }, PassCounts { passed: 0, .. }) => {
+                    Some(format!("{about} fails in every run of {TESTED_CONFIGURATION} and of {name}"))
                 }
                 _ => None,
             });
             let varies = (0 < examined.passed && examined.passed < examined.runs).then(|| {
-                let Passes { passed, runs } = examined;
-                format!("{about} varies: it passes in {passed} of {runs} runs of {EXAMINED}")
+                let PassCounts { passed, runs } = examined;
+                format!("{about} varies: it passes in {passed} of {runs} runs of {TESTED_CONFIGURATION}")
             });
             both.into_iter().chain(varies)
         });
-        notes.take(MOST_OBSERVATIONS).collect()
+        notes.take(MAX_OBSERVATIONS).collect()
     }
 }
 
 #[derive(Default)]
-struct Measures {
+struct ConfigurationMeasures {
     pass_rate: Vec<f64>,
     time_seconds: Vec<f64>,
     tokens: Vec<f64>,
 }
 
-impl Measures {
-    fn all(&self) -> [(&'static str, &[f64]); 3] {
+impl ConfigurationMeasures {
+    fn by_name(&self) -> [(&'static str, &[f64]); 3] {
         [("pass_rate", &self.pass_rate), ("time_seconds", &self.time_seconds), ("tokens", &self.tokens)]
     }
 }
 
 impl Benchmark {
-    pub fn new(results: &Results, cases: &[&CaseSummary], numbers: &Numbers) -> Self {
+    pub fn new(results: &RunResults, cases: &[&CaseSummary], numbers: &EvalNumbers) -> Self {
         let suite = cases.first().map_or("", |case| case.suite.as_str());
         let asked = results.info.suites.iter().find(|of| of.suite["name"] == *suite);
         let skill = asked.map(|of| match &of.suite["skill"] {
@@ -115,23 +116,27 @@ impl Benchmark {
         let name = skill.and_then(|skill| skill["name"].as_str()).unwrap_or(suite);
         let path = skill.and_then(|skill| skill["path"].as_str());
         let folder = asked.and_then(|of| of.origin.path.parent());
-        let path = path.zip(folder).map(|(path, folder)| practicum_skills::skill::tidy(&folder.join(path)));
+        let path = path
+            .zip(folder)
+            .map(|(path, folder)| practicum_skills::skill::normalise_path(&folder.join(path)));
         let model = cases.first().and_then(|case| case.model.clone());
         let setting = |name: &str| {
             let position = results.info.suites.iter().position(|of| of.suite["name"] == *suite)?;
             results.info.settings.get(position)?.get(name).map(|setting| setting.value.clone())
         };
-        let evals: BTreeSet<u32> = cases.iter().map(|case| numbers.of_case(&case.id)).collect();
+        let evals: BTreeSet<u32> = cases.iter().map(|case| numbers.number_of_case(&case.id)).collect();
         let most = cases.iter().map(|case| case.trials()).max();
-        let models =
-            |asked: Option<String>| Models { asked: asked.unwrap_or_default(), seen: BTreeSet::new() };
+        let models = |asked: Option<String>| ModelNames {
+            requested: asked.unwrap_or_default(),
+            observed: BTreeSet::new(),
+        };
         let metadata = [
-            ("skill_name", json!(printable(name))),
+            ("skill_name", json!(printable_text(name))),
             (
                 "skill_path",
-                json!(path.map(|path| printable(&path.display().to_string())).unwrap_or_default()),
+                json!(path.map(|path| printable_text(&path.display().to_string())).unwrap_or_default()),
             ),
-            ("timestamp", json!(when::to_the_second(&results.info.started))),
+            ("timestamp", json!(timestamps::format_to_second(&results.info.started))),
             ("evals_run", json!(evals)),
             ("runs_per_configuration", json!(most.unwrap_or_default())),
         ];
@@ -142,38 +147,38 @@ impl Benchmark {
             analyzer: models(setting("judge.model")),
             runs: Vec::new(),
             measures: BTreeMap::new(),
-            answers: Answers::default(),
-            notes: sample.map(|sample| format!("not all cases were run: {}", sample.in_words())).collect(),
+            answers: ExpectationAnswers::default(),
+            notes: sample.map(|sample| format!("not all cases were run: {}", sample.describe())).collect(),
         }
     }
 
     pub fn add(
         &mut self,
-        eval: Eval<'_>,
+        eval: EvalLabel<'_>,
         configuration: String,
         record: &TrialRecord,
-        graded: &Graded,
-        metrics: &Metrics,
+        graded: &TrialExpectations,
+        metrics: &TrialMetrics,
     ) {
-        let (Eval { id, name }, attempt) = (eval, record.attempt);
-        self.executor.seen.extend(record.model.clone());
-        self.analyzer.seen.extend(record.judged_by.as_ref().map(|by| by.model.clone()));
-        if let Some(why) = record.why_not_scored() {
-            let why = printable(&why);
+        let (EvalLabel { id, name }, attempt) = (eval, record.attempt);
+        self.executor.observed.extend(record.model.clone());
+        self.analyzer.observed.extend(record.judged_by.as_ref().map(|by| by.model.clone()));
+        if let Some(why) = record.not_scored_reason() {
+            let why = printable_text(&why);
             self.notes
                 .push(format!("eval {id} ({name}), {configuration}, run {attempt} is not scored: {why}"));
-        } else if graded.silent > 0 {
-            let silent = graded.silent;
+        } else if graded.unanswered > 0 {
+            let silent = graded.unanswered;
             self.notes.push(format!(
                 "eval {id} ({name}), {configuration}, run {attempt} has no grading: {} without an answer",
-                practicum_core::model::counted(silent, "expectation")
+                practicum_core::model::count_with_noun(silent, "expectation")
             ));
         }
-        let notes: Vec<String> = record.notes.iter().map(|note| printable(note)).collect();
+        let notes: Vec<String> = record.notes.iter().map(|note| printable_text(note)).collect();
         let told =
             notes.iter().map(|note| format!("eval {id} ({name}), {configuration}, run {attempt}: {note}"));
         self.notes.extend(told);
-        if !graded.is_whole() {
+        if !graded.is_complete() {
             return;
         }
         for expectation in &graded.expectations {
@@ -183,19 +188,19 @@ impl Benchmark {
         let measures = self.measures.entry(configuration.clone()).or_default();
         measures.pass_rate.push(graded.pass_rate());
         measures.time_seconds.push(record.seconds);
-        measures.tokens.push(tokens(record) as f64);
+        measures.tokens.push(total_tokens(record) as f64);
         self.runs.push(json!({
             "eval_id": id,
             "eval_name": name,
             "configuration": configuration,
             "run_number": attempt,
             "result": {
-                "pass_rate": rounded(graded.pass_rate(), 2),
+                "pass_rate": round_to(graded.pass_rate(), 2),
                 "passed": graded.passed,
                 "failed": graded.failed(),
                 "total": graded.expectations.len(),
-                "time_seconds": rounded(record.seconds, 3),
-                "tokens": tokens(record),
+                "time_seconds": round_to(record.seconds, 3),
+                "tokens": total_tokens(record),
                 "tool_calls": metrics.tool_calls(),
                 "errors": metrics.errors,
             },
@@ -204,12 +209,16 @@ impl Benchmark {
         }));
     }
 
-    pub fn document(&self, shape: Shape) -> Value {
+    pub fn document(&self, shape: BenchmarkLayout) -> Value {
         match shape {
-            Shape::Agentskills if self.notes.is_empty() => json!({"run_summary": self.run_summary(shape)}),
+            BenchmarkLayout::Agentskills if self.notes.is_empty() => {
+                json!({"run_summary": self.run_summary(shape)})
+            }
             // Runs that are in no mean must not go unnoticed.
-            Shape::Agentskills => json!({"run_summary": self.run_summary(shape), "notes": self.notes}),
-            Shape::SkillCreator => json!({
+            BenchmarkLayout::Agentskills => {
+                json!({"run_summary": self.run_summary(shape), "notes": self.notes})
+            }
+            BenchmarkLayout::SkillCreator => json!({
                 "metadata": self.metadata(),
                 "runs": self.runs,
                 "run_summary": self.run_summary(shape),
@@ -222,55 +231,58 @@ impl Benchmark {
     /// that vary, and runs without an answer.
     fn all_notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        if let Some((name, before, after)) = self.compared() {
-            let change = delta(&before, &after, Shape::SkillCreator);
+        if let Some((name, before, after)) = self.comparable_measures() {
+            let change = delta_document(&before, &after, BenchmarkLayout::SkillCreator);
             let (rate, old_rate) = (mean(&after.pass_rate), mean(&before.pass_rate));
             let (seconds, tokens) = (&change["time_seconds"], &change["tokens"]);
             notes.push(format!(
-                "{EXAMINED} meets {:.0} % of the expectations that both have, {name} {:.0} %; the difference for a run is {} s and {} tokens",
+                "{TESTED_CONFIGURATION} meets {:.0} % of the expectations that both have, {name} {:.0} %; the difference for a run is {} s and {} tokens",
                 rate * 100.0,
                 old_rate * 100.0,
                 seconds.as_str().unwrap_or_default(),
                 tokens.as_str().unwrap_or_default(),
             ));
         }
-        notes.extend(self.answers.notes());
+        notes.extend(self.answers.describe_observations());
         notes.extend(self.notes.iter().cloned());
         notes
     }
 
     fn metadata(&self) -> Value {
         let mut metadata = self.metadata.clone();
-        metadata.insert("executor_model".to_owned(), json!(self.executor.in_words()));
-        metadata.insert("analyzer_model".to_owned(), json!(self.analyzer.in_words()));
+        metadata.insert("executor_model".to_owned(), json!(self.executor.describe()));
+        metadata.insert("analyzer_model".to_owned(), json!(self.analyzer.describe()));
         Value::Object(metadata)
     }
 
-    fn run_summary(&self, shape: Shape) -> Value {
+    fn run_summary(&self, shape: BenchmarkLayout) -> Value {
         let mut summary = Map::new();
         // What is examined comes first: viewers take the first for the one that counts.
-        let after = self.measures.get_key_value(EXAMINED);
-        let others = self.measures.iter().filter(|(name, _)| *name != EXAMINED);
+        let after = self.measures.get_key_value(TESTED_CONFIGURATION);
+        let others = self.measures.iter().filter(|(name, _)| *name != TESTED_CONFIGURATION);
         for (name, measures) in after.into_iter().chain(others) {
-            let figures = measures.all().map(|(measure, values)| (measure.to_owned(), spread(values, shape)));
+            let figures = measures
+                .by_name()
+                .map(|(measure, values)| (measure.to_owned(), spread_document(values, shape)));
             summary.insert(name.clone(), Value::Object(figures.into_iter().collect()));
         }
-        if let Some((_, before, after)) = self.compared() {
-            summary.insert("delta".to_owned(), delta(&before, &after, shape));
+        if let Some((_, before, after)) = self.comparable_measures() {
+            summary.insert("delta".to_owned(), delta_document(&before, &after, shape));
         }
         Value::Object(summary)
     }
 
     /// The configuration to compare with, and what both measured, with the pass rates of the expectations that
     /// both have: whether the skill is activated is asked in one only, and is no difference between them.
-    fn compared(&self) -> Option<(&'static str, Measures, Measures)> {
-        let (name, before) = BASELINES.iter().find_map(|name| Some((*name, self.measures.get(*name)?)))?;
-        let after = self.measures.get(EXAMINED)?;
+    fn comparable_measures(&self) -> Option<(&'static str, ConfigurationMeasures, ConfigurationMeasures)> {
+        let (name, before) =
+            BASELINE_CONFIGURATIONS.iter().find_map(|name| Some((*name, self.measures.get(*name)?)))?;
+        let after = self.measures.get(TESTED_CONFIGURATION)?;
         let shared: BTreeSet<(u32, &str)> = self
             .answers
             .by_expectation
             .iter()
-            .filter(|(_, by)| by.contains_key(name) && by.contains_key(EXAMINED))
+            .filter(|(_, by)| by.contains_key(name) && by.contains_key(TESTED_CONFIGURATION))
             .map(|((id, _, text), _)| (*id, text.as_str()))
             .collect();
         let rates = |configuration: &str| {
@@ -286,16 +298,16 @@ impl Benchmark {
             };
             runs.filter_map(rate).collect::<Vec<f64>>()
         };
-        let with_rates = |of: &Measures, configuration: &str| Measures {
+        let with_rates = |of: &ConfigurationMeasures, configuration: &str| ConfigurationMeasures {
             pass_rate: rates(configuration),
             time_seconds: of.time_seconds.clone(),
             tokens: of.tokens.clone(),
         };
-        Some((name, with_rates(before, name), with_rates(after, EXAMINED)))
+        Some((name, with_rates(before, name), with_rates(after, TESTED_CONFIGURATION)))
     }
 }
 
-fn spread(values: &[f64], shape: Shape) -> Value {
+fn spread_document(values: &[f64], shape: BenchmarkLayout) -> Value {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let deviation = if values.len() > 1 { (squares / (values.len() - 1) as f64).sqrt() } else { 0.0 };
@@ -303,12 +315,12 @@ fn spread(values: &[f64], shape: Shape) -> Value {
         (least.min(*value), most.max(*value))
     });
     match shape {
-        Shape::Agentskills => json!({"mean": rounded(mean, 4), "stddev": rounded(deviation, 4)}),
-        Shape::SkillCreator => json!({
-            "mean": rounded(mean, 4),
-            "stddev": rounded(deviation, 4),
-            "min": rounded(least, 4),
-            "max": rounded(most, 4),
+        BenchmarkLayout::Agentskills => json!({"mean": round_to(mean, 4), "stddev": round_to(deviation, 4)}),
+        BenchmarkLayout::SkillCreator => json!({
+            "mean": round_to(mean, 4),
+            "stddev": round_to(deviation, 4),
+            "min": round_to(least, 4),
+            "max": round_to(most, 4),
         }),
     }
 }
@@ -318,15 +330,19 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-fn delta(before: &Measures, after: &Measures, shape: Shape) -> Value {
+fn delta_document(
+    before: &ConfigurationMeasures,
+    after: &ConfigurationMeasures,
+    shape: BenchmarkLayout,
+) -> Value {
     let mut delta = Map::new();
-    for ((name, before), (_, after)) in before.all().into_iter().zip(after.all()) {
+    for ((name, before), (_, after)) in before.by_name().into_iter().zip(after.by_name()) {
         let difference = mean(after) - mean(before);
         let value = match (shape, name) {
-            (Shape::Agentskills, _) => json!(rounded(difference, 4)),
-            (Shape::SkillCreator, "pass_rate") => json!(format!("{difference:+.2}")),
-            (Shape::SkillCreator, "time_seconds") => json!(format!("{difference:+.1}")),
-            (Shape::SkillCreator, _) => json!(format!("{difference:+.0}")),
+            (BenchmarkLayout::Agentskills, _) => json!(round_to(difference, 4)),
+            (BenchmarkLayout::SkillCreator, "pass_rate") => json!(format!("{difference:+.2}")),
+            (BenchmarkLayout::SkillCreator, "time_seconds") => json!(format!("{difference:+.1}")),
+            (BenchmarkLayout::SkillCreator, _) => json!(format!("{difference:+.0}")),
         };
         delta.insert(name.to_owned(), value);
     }
@@ -339,17 +355,17 @@ mod tests {
 
     #[test]
     fn the_difference_is_after_minus_before() {
-        let measures = |rate: f64, seconds: f64, tokens: f64| Measures {
+        let measures = |rate: f64, seconds: f64, tokens: f64| ConfigurationMeasures {
             pass_rate: vec![rate],
             time_seconds: vec![seconds],
             tokens: vec![tokens],
         };
         let (before, after) = (measures(0.35, 32.0, 2100.0), measures(0.85, 45.0, 3800.0));
         let expected = json!({"pass_rate": "+0.50", "time_seconds": "+13.0", "tokens": "+1700"});
-        assert_eq!(delta(&before, &after, Shape::SkillCreator), expected);
+        assert_eq!(delta_document(&before, &after, BenchmarkLayout::SkillCreator), expected);
         let expected = json!({"pass_rate": 0.5, "time_seconds": 13.0, "tokens": 1700.0});
-        assert_eq!(delta(&before, &after, Shape::Agentskills), expected);
-        assert_eq!(delta(&after, &before, Shape::SkillCreator)["pass_rate"], "-0.50");
+        assert_eq!(delta_document(&before, &after, BenchmarkLayout::Agentskills), expected);
+        assert_eq!(delta_document(&after, &before, BenchmarkLayout::SkillCreator)["pass_rate"], "-0.50");
     }
 
     #[test]
@@ -360,14 +376,20 @@ mod tests {
             (vec!["claude-b", "claude-a", "claude-b"], "claude-a, claude-b"),
         ] {
             let seen = seen.into_iter().map(str::to_owned).collect();
-            assert_eq!(Models { asked: "(the provider's default)".to_owned(), seen }.in_words(), expected);
+            assert_eq!(
+                ModelNames { requested: "(the provider's default)".to_owned(), observed: seen }.describe(),
+                expected
+            );
         }
     }
 
     #[test]
     fn the_spread_is_of_a_sample() {
         let expected = json!({"mean": 2.0, "stddev": 1.0, "min": 1.0, "max": 3.0});
-        assert_eq!(spread(&[1.0, 2.0, 3.0], Shape::SkillCreator), expected);
-        assert_eq!(spread(&[0.5], Shape::Agentskills), json!({"mean": 0.5, "stddev": 0.0}));
+        assert_eq!(spread_document(&[1.0, 2.0, 3.0], BenchmarkLayout::SkillCreator), expected);
+        assert_eq!(
+            spread_document(&[0.5], BenchmarkLayout::Agentskills),
+            json!({"mean": 0.5, "stddev": 0.0})
+        );
     }
 }

@@ -5,37 +5,37 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::Shape;
-use crate::report::left_behind;
-use crate::report::markup::cut;
-use crate::report::results::{Questions, Results};
-use crate::report::{printable, when};
-use practicum_core::model::{CheckResult, Claim, Step, TrialRecord, Verdict};
+use super::BenchmarkLayout;
+use crate::report::agent_files;
+use crate::report::escaping::truncate_text;
+use crate::report::run_results::{CaseTexts, RunResults};
+use crate::report::{printable_text, timestamps};
+use practicum_core::model::{AgentClaim, CheckResult, Step, TrialRecord, Verdict};
 use practicum_core::tree::read_bounded;
 use practicum_engine::store::TrialFacts;
-use practicum_engine::transcript::{Told, told};
+use practicum_engine::transcript::{TrialSteps, read_steps};
 
-const LONGEST_TEXT: usize = 4000;
+const MAX_TEXT_LENGTH: usize = 4000;
 
 /// How much of a transcript is read to count what was done in it.
-const MOST_READ: u64 = 64 * 1024 * 1024;
+const MAX_TRANSCRIPT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What was answered of a trial.
-pub struct Graded {
+pub struct TrialExpectations {
     /// `{text, passed, evidence}`. Those without an answer are left out, but count as not passed in a failed trial.
     pub expectations: Vec<Value>,
     pub passed: usize,
     /// How many have no answer.
-    pub silent: usize,
+    pub unanswered: usize,
     /// Whether the trial has a verdict.
     is_scored: bool,
     suggestions: Vec<Value>,
 }
 
-impl Graded {
+impl TrialExpectations {
     /// Whether every expectation has an answer: a rate of some of them would be taken for the rate of all.
-    pub fn is_whole(&self) -> bool {
-        self.is_scored && self.silent == 0 && !self.expectations.is_empty()
+    pub fn is_complete(&self) -> bool {
+        self.is_scored && self.unanswered == 0 && !self.expectations.is_empty()
     }
 
     pub fn pass_rate(&self) -> f64 {
@@ -46,18 +46,18 @@ impl Graded {
         self.expectations.len() - self.passed
     }
 
-    fn summary(&self) -> Value {
+    fn summary_document(&self) -> Value {
         json!({
             "passed": self.passed,
             "failed": self.failed(),
             "total": self.expectations.len(),
-            "pass_rate": rounded(self.pass_rate(), 2),
+            "pass_rate": round_to(self.pass_rate(), 2),
         })
     }
 }
 
 /// What a run did, as far as its transcript tells.
-pub struct Metrics {
+pub struct TrialMetrics {
     tools: BTreeMap<String, u64>,
     steps: usize,
     pub errors: usize,
@@ -67,36 +67,36 @@ pub struct Metrics {
     output_chars: usize,
     transcript_chars: usize,
     /// What the agent counted of its own work, if it left that.
-    own: Option<Map<String, Value>>,
+    agent_metrics: Option<Map<String, Value>>,
     /// What the agent wrote for the user to look at, if it left that.
     user_notes: Option<String>,
 }
 
-impl Metrics {
+impl TrialMetrics {
     pub fn tool_calls(&self) -> u64 {
         self.tools.values().sum()
     }
 }
 
-pub fn graded(record: &TrialRecord, questions: &Questions<'_>) -> Graded {
+pub fn read_expectations(record: &TrialRecord, questions: &CaseTexts<'_>) -> TrialExpectations {
     let is_scored = !matches!(record.verdict, Verdict::NotScored(_));
     let (expectations, suggestions) = (Vec::new(), Vec::new());
-    let mut graded = Graded { expectations, passed: 0, silent: 0, is_scored, suggestions };
+    let mut graded = TrialExpectations { expectations, passed: 0, unanswered: 0, is_scored, suggestions };
     for check in &record.checks {
-        let wording = questions.wording(&record.suite, &record.case, &check.check);
-        let text = said(wording.unwrap_or(&check.check));
+        let wording = questions.check_wording(&record.suite, &record.case, &check.check);
+        let text = sanitise_text(wording.unwrap_or(&check.check));
         for flag in check.weak.iter().chain(&check.flags) {
-            graded.suggestions.push(json!({"assertion": text, "reason": said(flag)}));
+            graded.suggestions.push(json!({"assertion": text, "reason": sanitise_text(flag)}));
         }
         let (passed, evidence) = match check.verdict {
-            Verdict::Pass => (true, evidence(check)),
-            Verdict::Fail => (false, evidence(check)),
+            Verdict::Pass => (true, evidence_text(check)),
+            Verdict::Fail => (false, evidence_text(check)),
             // A failed trial stays failed, whatever the answer would have been; left out, it would count for nothing.
             Verdict::NotScored(_) if record.verdict == Verdict::Fail => {
-                (false, format!("no answer, in a run that failed: {}", evidence(check)))
+                (false, format!("no answer, in a run that failed: {}", evidence_text(check)))
             }
             Verdict::NotScored(_) => {
-                graded.silent += 1;
+                graded.unanswered += 1;
                 continue;
             }
         };
@@ -106,18 +106,18 @@ pub fn graded(record: &TrialRecord, questions: &Questions<'_>) -> Graded {
     graded
 }
 
-fn evidence(check: &CheckResult) -> String {
+fn evidence_text(check: &CheckResult) -> String {
     let lines = std::iter::once(&check.rationale).chain(&check.evidence).filter(|line| !line.is_empty());
-    said(&lines.map(String::as_str).collect::<Vec<&str>>().join("\n"))
+    sanitise_text(&lines.map(String::as_str).collect::<Vec<&str>>().join("\n"))
 }
 
-fn said(text: &str) -> String {
-    cut(&printable(text), LONGEST_TEXT)
+fn sanitise_text(text: &str) -> String {
+    truncate_text(&printable_text(text), MAX_TEXT_LENGTH)
 }
 
-pub fn metrics(results: &Results, record: &TrialRecord) -> Metrics {
-    let folder = results.folder(record);
-    let Told { steps, .. } = told(&folder, record, MOST_READ);
+pub fn collect_metrics(results: &RunResults, record: &TrialRecord) -> TrialMetrics {
+    let folder = results.trial_folder(record);
+    let TrialSteps { steps, .. } = read_steps(&folder, record, MAX_TRANSCRIPT_BYTES);
     let mut tools: BTreeMap<String, u64> = BTreeMap::new();
     let (mut count, mut errors, mut said) = (0, 0, 0);
     for step in &steps {
@@ -132,26 +132,26 @@ pub fn metrics(results: &Results, record: &TrialRecord) -> Metrics {
                 said += call.input.to_string().chars().count();
                 said += call.result.as_ref().map_or(0, |result| result.chars().count());
                 errors += usize::from(call.ok == Some(false));
-                *tools.entry(cut(&printable(&call.name), 100)).or_default() += 1;
+                *tools.entry(truncate_text(&printable_text(&call.name), 100)).or_default() += 1;
             }
         }
     }
-    let kept = kept_files(&folder.join("files"));
+    let kept = list_kept_files(&folder.join("files"));
     let written = kept.iter().map(|(_, path)| path.clone()).chain([folder.join("output.txt")]);
-    Metrics {
+    TrialMetrics {
         tools,
         steps: count,
         errors,
-        files: kept.iter().map(|(name, _)| cut(&printable(name), 300)).collect(),
-        output_chars: written.filter_map(|path| characters_in(&path)).sum(),
+        files: kept.iter().map(|(name, _)| truncate_text(&printable_text(name), 300)).collect(),
+        output_chars: written.filter_map(|path| count_characters(&path)).sum(),
         transcript_chars: said,
-        own: left_behind::metrics(&folder),
-        user_notes: left_behind::user_notes(&folder),
+        agent_metrics: agent_files::read_metrics(&folder),
+        user_notes: agent_files::read_user_notes(&folder),
     }
 }
 
 /// The files below a folder, each by its relative name and its path.
-pub fn kept_files(folder: &Path) -> Vec<(String, PathBuf)> {
+pub fn list_kept_files(folder: &Path) -> Vec<(String, PathBuf)> {
     let walk = ignore::WalkBuilder::new(folder).standard_filters(false).follow_links(false).build();
     let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     let mut named: Vec<(String, PathBuf)> = files
@@ -165,19 +165,19 @@ pub fn kept_files(folder: &Path) -> Vec<(String, PathBuf)> {
 }
 
 /// How many characters a text file has. `None` for what is no text, or too large to be looked at.
-fn characters_in(path: &Path) -> Option<usize> {
-    let bytes = read_bounded(path, MOST_READ).ok()?;
+fn count_characters(path: &Path) -> Option<usize> {
+    let bytes = read_bounded(path, MAX_TRANSCRIPT_BYTES).ok()?;
     String::from_utf8(bytes).ok().map(|text| text.chars().count())
 }
 
 /// When a run and its judge worked, and how long. A time that was not kept is left out.
-pub fn timing(results: &Results, record: &TrialRecord, shape: Shape) -> Value {
-    let tokens = tokens(record);
+pub fn timing_document(results: &RunResults, record: &TrialRecord, shape: BenchmarkLayout) -> Value {
+    let tokens = total_tokens(record);
     let milliseconds = (record.seconds * 1000.0).round() as u64;
-    if shape == Shape::Agentskills {
+    if shape == BenchmarkLayout::Agentskills {
         return json!({"total_tokens": tokens, "duration_ms": milliseconds});
     }
-    let seconds = rounded(record.seconds, 3);
+    let seconds = round_to(record.seconds, 3);
     let mut timing = json!({
         "total_tokens": tokens,
         "duration_ms": milliseconds,
@@ -190,12 +190,12 @@ pub fn timing(results: &Results, record: &TrialRecord, shape: Shape) -> Value {
             return;
         };
         let length = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let moment = |at: Timestamp| json!(when::to_the_second(&at.to_string()));
+        let moment = |at: Timestamp| json!(timestamps::format_to_second(&at.to_string()));
         timing[format!("{who}_start")] = moment(started);
         timing[format!("{who}_end")] = moment(started.checked_add(length).unwrap_or(started));
-        timing[format!("{who}_duration_seconds")] = json!(rounded(seconds, 3));
+        timing[format!("{who}_duration_seconds")] = json!(round_to(seconds, 3));
     };
-    let facts = TrialFacts::read(&results.folder(record)).ok();
+    let facts = TrialFacts::read(&results.trial_folder(record)).ok();
     period("executor", facts.and_then(|facts| facts.started).as_deref(), Some(record.seconds));
     let judged = record.judged_by.as_ref();
     period("grader", judged.map(|by| by.started.as_str()), judged.map(|by| by.seconds));
@@ -204,34 +204,41 @@ pub fn timing(results: &Results, record: &TrialRecord, shape: Shape) -> Value {
 
 /// How long the run and its judge worked together.
 fn total_seconds(record: &TrialRecord) -> f64 {
-    rounded(record.seconds + record.judged_by.as_ref().map_or(0.0, |by| by.seconds), 3)
+    round_to(record.seconds + record.judged_by.as_ref().map_or(0.0, |by| by.seconds), 3)
 }
 
-pub fn tokens(record: &TrialRecord) -> u64 {
+pub fn total_tokens(record: &TrialRecord) -> u64 {
     let usage = record.usage;
     usage.input + usage.output + usage.cache_read + usage.cache_write
 }
 
-pub fn document(record: &TrialRecord, graded: &Graded, metrics: &Metrics, shape: Shape) -> Value {
+pub fn grading_document(
+    record: &TrialRecord,
+    graded: &TrialExpectations,
+    metrics: &TrialMetrics,
+    shape: BenchmarkLayout,
+) -> Value {
     match shape {
-        Shape::Agentskills => {
-            json!({"assertion_results": graded.expectations, "summary": graded.summary()})
+        BenchmarkLayout::Agentskills => {
+            json!({"assertion_results": graded.expectations, "summary": graded.summary_document()})
         }
-        Shape::SkillCreator => {
+        BenchmarkLayout::SkillCreator => {
             let mut document = Map::new();
             document.insert("expectations".to_owned(), json!(graded.expectations));
-            document.insert("summary".to_owned(), graded.summary());
-            document.insert("execution_metrics".to_owned(), execution_metrics(metrics));
-            let seconds = rounded(record.seconds, 3);
+            document.insert("summary".to_owned(), graded.summary_document());
+            document.insert("execution_metrics".to_owned(), execution_metrics_document(metrics));
+            let seconds = round_to(record.seconds, 3);
             let mut timing = json!({"executor_duration_seconds": seconds, "total_duration_seconds": total_seconds(record)});
             if let Some(seconds) = record.judged_by.as_ref().map(|by| by.seconds) {
-                timing["grader_duration_seconds"] = json!(rounded(seconds, 3));
+                timing["grader_duration_seconds"] = json!(round_to(seconds, 3));
             }
             document.insert("timing".to_owned(), timing);
-            document.insert("claims".to_owned(), record.remarks.claims.iter().map(claim).collect());
-            document
-                .insert("user_notes_summary".to_owned(), user_notes(record, metrics.user_notes.as_deref()));
-            let uncovered = said(&record.remarks.uncovered.join("\n"));
+            document.insert("claims".to_owned(), record.remarks.claims.iter().map(claim_document).collect());
+            document.insert(
+                "user_notes_summary".to_owned(),
+                user_notes_document(record, metrics.user_notes.as_deref()),
+            );
+            let uncovered = sanitise_text(&record.remarks.uncovered.join("\n"));
             if !graded.suggestions.is_empty() || !uncovered.is_empty() {
                 document.insert(
                     "eval_feedback".to_owned(),
@@ -244,13 +251,13 @@ pub fn document(record: &TrialRecord, graded: &Graded, metrics: &Metrics, shape:
 }
 
 /// The judge holds only what can be held against the record, which skill-creator calls factual.
-fn claim(of: &Claim) -> Value {
-    json!({"claim": said(&of.claim), "type": "factual", "verified": of.verified, "evidence": said(&of.evidence)})
+fn claim_document(of: &AgentClaim) -> Value {
+    json!({"claim": sanitise_text(&of.claim), "type": "factual", "verified": of.verified, "evidence": sanitise_text(&of.evidence)})
 }
 
 /// What the agent noted for the user, by its headings, and what this program noted of the run. What is under no
 /// documented heading is to be reviewed.
-fn user_notes(record: &TrialRecord, left: Option<&str>) -> Value {
+fn user_notes_document(record: &TrialRecord, left: Option<&str>) -> Value {
     let (mut uncertainties, mut needs_review, mut workarounds) = (Vec::new(), Vec::new(), Vec::new());
     let mut heading = String::new();
     for line in left.unwrap_or_default().lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -263,15 +270,15 @@ fn user_notes(record: &TrialRecord, left: Option<&str>) -> Value {
             () if heading.contains("workaround") => &mut workarounds,
             () => &mut needs_review,
         };
-        part.push(said(line.trim_start_matches(['-', '*']).trim()));
+        part.push(sanitise_text(line.trim_start_matches(['-', '*']).trim()));
     }
-    needs_review.extend(record.notes.iter().map(|note| said(note)));
+    needs_review.extend(record.notes.iter().map(|note| sanitise_text(note)));
     json!({"uncertainties": uncertainties, "needs_review": needs_review, "workarounds": workarounds})
 }
 
-fn execution_metrics(of: &Metrics) -> Value {
+fn execution_metrics_document(of: &TrialMetrics) -> Value {
     // What the agent left is the file in its outputs, and both must say the same.
-    if let Some(own) = &of.own {
+    if let Some(own) = &of.agent_metrics {
         return Value::Object(own.clone());
     }
     json!({
@@ -285,13 +292,13 @@ fn execution_metrics(of: &Metrics) -> Value {
 }
 
 /// The file that skill-creator's executor leaves beside its outputs.
-pub fn metrics_file(of: &Metrics) -> Value {
-    let mut metrics = execution_metrics(of);
+pub fn metrics_file_document(of: &TrialMetrics) -> Value {
+    let mut metrics = execution_metrics_document(of);
     metrics["files_created"] = json!(of.files);
     metrics
 }
 
-pub fn rounded(value: f64, digits: i32) -> f64 {
+pub fn round_to(value: f64, digits: i32) -> f64 {
     let unit = 10_f64.powi(digits);
     (value * unit).round() / unit
 }

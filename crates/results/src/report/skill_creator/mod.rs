@@ -5,55 +5,64 @@
 //! in no mean; the notes of the benchmark name it.
 
 mod benchmark;
+mod eval_numbers;
 mod grading;
-mod numbers;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use self::benchmark::Benchmark;
-use self::numbers::Numbers;
+use self::eval_numbers::EvalNumbers;
 use super::folder_record::FolderRecord;
-use super::results::Questions;
-use super::{Form, Report, Results, left_behind, printable};
-use practicum_core::model::{Arm, CaseSummary, CheckSummary, TrialRecord, counted};
+use super::run_results::CaseTexts;
+use super::{ReportFormat, ReportOutput, RunResults, agent_files, printable_text};
+use practicum_core::model::{Arm, CaseSummary, CheckSummary, TrialRecord, count_with_noun};
 
-pub static REPORT: Report = Report {
+pub static REPORT: ReportFormat = ReportFormat {
     name: "skill-creator",
-    about: "skill-creator's grading, timing and benchmark, in a folder",
-    form: Form::Folder(|results, folder| write(results, folder, Shape::SkillCreator, REPORT.name)),
-    adds: None,
+    description: "skill-creator's grading, timing and benchmark, in a folder",
+    output: ReportOutput::Folder(|results, folder| {
+        write(results, folder, BenchmarkLayout::SkillCreator, REPORT.name)
+    }),
+    environment_file: None,
 };
 
-pub static AGENTSKILLS: Report = Report {
+pub static AGENTSKILLS_REPORT: ReportFormat = ReportFormat {
     name: "agentskills",
-    about: "the same files as agentskills.io describes them, in a folder",
-    form: Form::Folder(|results, folder| write(results, folder, Shape::Agentskills, AGENTSKILLS.name)),
-    adds: None,
+    description: "the same files as agentskills.io describes them, in a folder",
+    output: ReportOutput::Folder(|results, folder| {
+        write(results, folder, BenchmarkLayout::Agentskills, AGENTSKILLS_REPORT.name)
+    }),
+    environment_file: None,
 };
 
 /// Whose keys and layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum BenchmarkLayout {
     SkillCreator,
     Agentskills,
 }
 
 /// Writes the files of a run. Those that another run left in the folder go: viewers take all that they find for one
 /// iteration.
-fn write(results: &Results, folder: &Path, shape: Shape, report: &str) -> std::io::Result<Vec<String>> {
-    let (cases, mut notes) = with_a_place(results);
+fn write(
+    results: &RunResults,
+    folder: &Path,
+    shape: BenchmarkLayout,
+    report: &str,
+) -> std::io::Result<Vec<String>> {
+    let (cases, mut notes) = select_writable_cases(results);
     let mut record = FolderRecord::read(folder, report)?;
     record.refuse_later(results, |_| true)?;
     let removed = record.remove_files(results)?;
     if removed > 0 {
-        notes.push(format!("{} of an earlier run replaced", counted(removed, "file")));
+        notes.push(format!("{} of an earlier run replaced", count_with_noun(removed, "file")));
     }
     let mut files = Files { shape, written: Vec::new() };
-    for (name, cases) in parts(&cases) {
+    for (name, cases) in split_into_folders(&cases) {
         let folder = name.map_or_else(|| folder.to_owned(), |name| folder.join(name));
-        part(results, &cases, &folder, &mut files)?;
+        write_part(results, &cases, &folder, &mut files)?;
     }
     notes.extend(note_others(folder, &files.written));
     let below = files.written.iter().filter_map(|path| path.strip_prefix(folder).ok()?.to_str());
@@ -77,7 +86,7 @@ fn note_others(folder: &Path, written: &[PathBuf]) -> Option<String> {
         .collect();
     others.sort();
     let first = others.first()?;
-    let count = counted(others.len(), "grading");
+    let count = count_with_noun(others.len(), "grading");
     Some(format!(
         "not of this run, but shown by viewers as if they were: {count} in the folder, such as {first}"
     ))
@@ -85,7 +94,7 @@ fn note_others(folder: &Path, written: &[PathBuf]) -> Option<String> {
 
 /// The files of the report, as they are written.
 struct Files {
-    shape: Shape,
+    shape: BenchmarkLayout,
     written: Vec<PathBuf>,
 }
 
@@ -108,13 +117,14 @@ impl Files {
 
 /// The cases that are written, and notes on those that are not: the layout has no place for a suite that only
 /// measures activation, and beside one that has, it would take the layout away from that.
-fn with_a_place(results: &Results) -> (Vec<&CaseSummary>, Vec<String>) {
+fn select_writable_cases(results: &RunResults) -> (Vec<&CaseSummary>, Vec<String>) {
     let all = &results.summary.cases;
     let only_activation = |suite: &&str| {
         let mut cases = all.iter().filter(|case| case.suite == *suite);
         cases.all(CaseSummary::is_only_about_activation)
     };
-    let (left_out, placed): (Vec<&str>, Vec<&str>) = results.suites().into_iter().partition(only_activation);
+    let (left_out, placed): (Vec<&str>, Vec<&str>) =
+        results.suite_names().into_iter().partition(only_activation);
     if placed.is_empty() {
         return (all.iter().collect(), Vec::new());
     }
@@ -126,7 +136,7 @@ fn with_a_place(results: &Results) -> (Vec<&CaseSummary>, Vec<String>) {
 
 /// The cases of a run, in folders of their own where more than the arms differ: the files have no room
 /// for several suites, agents, models or modes.
-fn parts<'r>(cases: &[&'r CaseSummary]) -> Vec<(Option<String>, Vec<&'r CaseSummary>)> {
+fn split_into_folders<'r>(cases: &[&'r CaseSummary]) -> Vec<(Option<String>, Vec<&'r CaseSummary>)> {
     let mut parts: Vec<(String, Vec<&CaseSummary>)> = Vec::new();
     for case in cases.iter().copied() {
         let words = [Some(&case.suite), Some(&case.agent), case.model.as_ref(), Some(&case.mode)];
@@ -139,57 +149,62 @@ fn parts<'r>(cases: &[&'r CaseSummary]) -> Vec<(Option<String>, Vec<&'r CaseSumm
     let alone = parts.len() == 1;
     let named = |(index, (name, cases)): (usize, (String, _))| {
         // Two names may look alike once they are names of folders.
-        ((!alone).then(|| format!("{}-{}", index + 1, file_name(&name))), cases)
+        ((!alone).then(|| format!("{}-{}", index + 1, safe_file_name(&name))), cases)
     };
     parts.into_iter().enumerate().map(named).collect()
 }
 
-fn part(results: &Results, cases: &[&CaseSummary], folder: &Path, files: &mut Files) -> std::io::Result<()> {
+fn write_part(
+    results: &RunResults,
+    cases: &[&CaseSummary],
+    folder: &Path,
+    files: &mut Files,
+) -> std::io::Result<()> {
     let shape = files.shape;
-    let numbers = Numbers::of(results, cases);
-    let questions = results.questions();
+    let numbers = EvalNumbers::for_cases(results, cases);
+    let questions = results.case_texts();
     let mut benchmark = Benchmark::new(results, cases, &numbers);
     for case in cases {
-        let id = numbers.of_case(&case.id);
-        let name = printable(name(results, &questions, case).unwrap_or(&case.id));
+        let id = numbers.number_of_case(&case.id);
+        let name = printable_text(eval_name(results, &questions, case).unwrap_or(&case.id));
         let eval = folder.join(format!("eval-{id}"));
         let runs = case.trials();
         let prompt = questions.prompts(&case.suite, &case.id).join("\n\n");
-        let wording = |check: &CheckSummary| questions.wording(&case.suite, &case.id, &check.id);
-        let said = |check: &CheckSummary| printable(wording(check).unwrap_or(&check.id));
-        let metadata = json!({"eval_id": id, "eval_name": name, "prompt": printable(&prompt),
+        let wording = |check: &CheckSummary| questions.check_wording(&case.suite, &case.id, &check.id);
+        let said = |check: &CheckSummary| printable_text(wording(check).unwrap_or(&check.id));
+        let metadata = json!({"eval_id": id, "eval_name": name, "prompt": printable_text(&prompt),
             "assertions": case.checks.iter().map(said).collect::<Vec<String>>()});
         for trial in results.trials(case) {
             let record = trial?;
             let run = run_folder(results, &eval, &record, runs, shape);
             std::fs::create_dir_all(&run)?;
             let outputs = run.join("outputs");
-            copy_outputs(&results.folder(&record), &outputs, files)?;
-            let graded = grading::graded(&record, &questions);
-            let metrics = grading::metrics(results, &record);
-            files.put(run.join("timing.json"), &grading::timing(results, &record, shape))?;
-            if shape == Shape::SkillCreator {
+            copy_outputs(&results.trial_folder(&record), &outputs, files)?;
+            let graded = grading::read_expectations(&record, &questions);
+            let metrics = grading::collect_metrics(results, &record);
+            files.put(run.join("timing.json"), &grading::timing_document(results, &record, shape))?;
+            if shape == BenchmarkLayout::SkillCreator {
                 // The viewer looks for the prompt here and in the folder above.
                 files.put(run.join("eval_metadata.json"), &metadata)?;
                 // A file of the agent's keeps its name.
                 if !outputs.join("metrics.json").exists()
-                    || !left_behind::is_there(&results.folder(&record), "metrics.json")
+                    || !agent_files::exists(&results.trial_folder(&record), "metrics.json")
                 {
-                    files.put(outputs.join("metrics.json"), &grading::metrics_file(&metrics))?;
+                    files.put(outputs.join("metrics.json"), &grading::metrics_file_document(&metrics))?;
                 }
             }
             let grading = run.join("grading.json");
-            if graded.is_whole() {
-                files.put(grading, &grading::document(&record, &graded, &metrics, shape))?;
+            if graded.is_complete() {
+                files.put(grading, &grading::grading_document(&record, &graded, &metrics, shape))?;
             } else if grading.symlink_metadata().is_ok() {
                 // One that something else left here would be taken for this run's.
                 std::fs::remove_file(&grading)?;
             }
-            let eval = Eval { id, name: &name };
-            benchmark.add(eval, configuration(results, &record), &record, &graded, &metrics);
+            let eval = EvalLabel { id, name: &name };
+            benchmark.add(eval, configuration_name(results, &record), &record, &graded, &metrics);
         }
         // The script that makes a benchmark looks for the number here.
-        if shape == Shape::SkillCreator {
+        if shape == BenchmarkLayout::SkillCreator {
             std::fs::create_dir_all(&eval)?;
             files.put(eval.join("eval_metadata.json"), &metadata)?;
         }
@@ -199,16 +214,24 @@ fn part(results: &Results, cases: &[&CaseSummary], folder: &Path, files: &mut Fi
 }
 
 /// Where a run's files go. agentskills.io has one run of each eval; more of them get folders.
-fn run_folder(results: &Results, eval: &Path, record: &TrialRecord, runs: u64, shape: Shape) -> PathBuf {
-    let folder = eval.join(configuration(results, record));
+fn run_folder(
+    results: &RunResults,
+    eval: &Path,
+    record: &TrialRecord,
+    runs: u64,
+    shape: BenchmarkLayout,
+) -> PathBuf {
+    let folder = eval.join(configuration_name(results, record));
     match shape {
-        Shape::Agentskills if runs <= 1 => folder,
-        Shape::Agentskills | Shape::SkillCreator => folder.join(format!("run-{}", record.attempt)),
+        BenchmarkLayout::Agentskills if runs <= 1 => folder,
+        BenchmarkLayout::Agentskills | BenchmarkLayout::SkillCreator => {
+            folder.join(format!("run-{}", record.attempt))
+        }
     }
 }
 
 /// What the viewers call an arm.
-fn configuration(results: &Results, record: &TrialRecord) -> String {
+fn configuration_name(results: &RunResults, record: &TrialRecord) -> String {
     match record.condition.arm {
         Arm::WithSkill => "with_skill".to_owned(),
         Arm::WithoutSkill => "without_skill".to_owned(),
@@ -222,13 +245,13 @@ fn configuration(results: &Results, record: &TrialRecord) -> String {
 
 /// An eval, as the files name it.
 #[derive(Clone, Copy)]
-struct Eval<'n> {
+struct EvalLabel<'n> {
     id: u32,
     name: &'n str,
 }
 
 /// What the eval is called, where that is not its id. In other formats a note is no name but a reason.
-fn name<'r>(results: &Results, questions: &Questions<'r>, case: &CaseSummary) -> Option<&'r str> {
+fn eval_name<'r>(results: &RunResults, questions: &CaseTexts<'r>, case: &CaseSummary) -> Option<&'r str> {
     let asked = results.info.suites.iter().find(|of| of.suite["name"] == *case.suite)?;
     let names_in_notes = asked.origin.dialect == "skill-creator";
     questions.note(&case.suite, &case.id).filter(|_| names_in_notes)
@@ -240,7 +263,7 @@ fn copy_outputs(trial: &Path, to: &Path, files: &mut Files) -> std::io::Result<(
     let kept = trial.join("files");
     let said = trial.join("output.txt");
     if said.is_file() {
-        files.copy(&said, to.join(free_name(&kept)))?;
+        files.copy(&said, to.join(unused_answer_name(&kept)))?;
     }
     for entry in ignore::WalkBuilder::new(&kept).standard_filters(false).follow_links(false).build() {
         let Ok(entry) = entry else { continue };
@@ -254,14 +277,14 @@ fn copy_outputs(trial: &Path, to: &Path, files: &mut Files) -> std::io::Result<(
 }
 
 /// What the final answer is called: a file of the agent's keeps its name.
-fn free_name(files: &Path) -> String {
+fn unused_answer_name(files: &Path) -> String {
     let first = ["output.txt", "final-answer.txt"].map(str::to_owned);
     let names = first.into_iter().chain((2..=u32::MAX).map(|number| format!("final-answer-{number}.txt")));
     let is_free = |name: &String| files.join(name).symlink_metadata().is_err();
     names.into_iter().find(is_free).unwrap_or_default()
 }
 
-fn file_name(name: &str) -> String {
+fn safe_file_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     name.chars().take(60).map(plain).collect()
 }

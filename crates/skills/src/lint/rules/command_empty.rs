@@ -1,22 +1,22 @@
-use crate::lint::{Draft, Findings, Front, LintRule};
+use crate::lint::{DraftFrontmatter, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 
 pub static RULE: LintRule = LintRule {
     code: "command-empty",
     severity: Severity::Error,
     summary: "A command file holds instructions.",
-    why: "The text of a command file is what an agent is told when the command is called. An empty file tells it \
+    rationale: "The text of a command file is what an agent is told when the command is called. An empty file tells it \
           nothing.",
-    bad: ".claude/commands/release-notes.md         (an empty file)",
-    good: "Read the commits since the last tag. Write NOTES.md: …",
+    bad_example: ".claude/commands/release-notes.md         (an empty file)",
+    good_example: "Read the commits since the last tag. Write NOTES.md: …",
     convention: None,
     check,
 };
 
-fn check(draft: &Draft, findings: &mut Findings<'_>) {
-    let is_read = !matches!(draft.front, Front::Unread { .. });
+fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {
+    let is_read = !matches!(draft.frontmatter, DraftFrontmatter::Unreadable { .. });
     if draft.is_command() && is_read && draft.text.trim_start_matches('\u{feff}').trim().is_empty() {
-        findings.add_help(
+        findings.add_with_help(
             None,
             "the command file is empty",
             "write what the agent is to do, or delete the file",

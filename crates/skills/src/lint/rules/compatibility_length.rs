@@ -1,27 +1,28 @@
-use crate::lint::{Convention, Draft, Findings, LintRule};
+use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 
-const LONGEST: usize = 500;
+const MAX_LENGTH: usize = 500;
 
 pub static RULE: LintRule = LintRule {
     code: "compatibility-length",
     severity: Severity::Error,
     summary: "A given compatibility has between 1 and 500 characters.",
-    why: "The specification sets both ends. Most skills do not need the key; leave it out where \
+    rationale: "The specification sets both ends. Most skills do not need the key; leave it out where \
           there is nothing to say.",
-    bad: "compatibility: \"\"",
-    good: "compatibility: Requires git and access to the internet",
+    bad_example: "compatibility: \"\"",
+    good_example: "compatibility: Requires git and access to the internet",
     convention: Some(Convention::Frontmatter),
     check,
 };
 
-fn check(draft: &Draft, findings: &mut Findings<'_>) {
-    let Some(node) = draft.get("compatibility") else { return };
+fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {
+    let Some(node) = draft.frontmatter_value("compatibility") else { return };
     let Some(text) = node.as_text() else { return };
     let length = text.chars().count();
     if text.trim().is_empty() {
-        findings.add_help(node.span, "the compatibility is empty", "leave the key out");
-    } else if length > LONGEST {
-        findings.add(node.span, format!("the compatibility has {length} characters; {LONGEST} are allowed"));
+        findings.add_with_help(node.span, "the compatibility is empty", "leave the key out");
+    } else if length > MAX_LENGTH {
+        findings
+            .add(node.span, format!("the compatibility has {length} characters; {MAX_LENGTH} are allowed"));
     }
 }

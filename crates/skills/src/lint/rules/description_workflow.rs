@@ -2,66 +2,71 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::lint::prose::{beginning, own, unquoted};
-use crate::lint::{Convention, Draft, Findings, LintRule};
+use crate::lint::prose::{blank_quotations, compile_pattern, truncate_description};
+use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 
 pub static RULE: LintRule = LintRule {
     code: "description-workflow",
     severity: Severity::Warning,
     summary: "A description tells the occasions, not the steps.",
-    why: "An agent that finds the steps in the description may follow them and never read the body, \
+    rationale: "An agent that finds the steps in the description may follow them and never read the body, \
           where the whole of them stands. Say what the skill does and when to use it; leave how to \
           the body.",
-    bad: "description: Use when executing plans. First dispatches a subagent per task, then reviews the code.",
-    good: "description: Use when executing implementation plans with independent tasks.",
+    bad_example: "description: Use when executing plans. First dispatches a subagent per task, then reviews the code.",
+    good_example: "description: Use when executing implementation plans with independent tasks.",
     convention: Some(Convention::Description),
     check,
 };
 
 /// Steps, whatever stands before them.
 static STEPS: LazyLock<Regex> = LazyLock::new(|| {
-    own(r"(?isx)
+    compile_pattern(
+        r"(?isx)
         \b step \s* (?: 1 | one ) \b
         | \b in \s+ (?: two | three | four | five | six | seven | [2-9] ) \s+ (?: steps | phases | stages ) \b
         | (?: → | -> | => ) [^.]{1,80} (?: → | -> | => )
         | \b (?: dispatch (?:es)? | spawns? | launch (?:es)? | delegates? \s+ to )
-          \s+ (?: [\w-]+ \s+ ){0,3} (?: sub-? )? agents? \b")
+          \s+ (?: [\w-]+ \s+ ){0,3} (?: sub-? )? agents? \b",
+    )
 });
 
 /// A sequence: steps, unless it is one of occasions, as in "use when (1) …, (2) …".
 static SEQUENCE: LazyLock<Regex> = LazyLock::new(|| {
-    own(r"(?isx)
+    compile_pattern(
+        r"(?isx)
         \b first (?:ly)? \b [^.!?]{0,200} \b then \b
         | \b then \b .{0,200} \b finally \b
         | (?: ^ | [\s(] ) 1 [.)] \s .{1,300} [\s(] 2 [.)] \s
-        | [,;] \s+ (?: and \s+ )? then \s+ [a-z]+ (?: s | ing ) \b")
+        | [,;] \s+ (?: and \s+ )? then \s+ [a-z]+ (?: s | ing ) \b",
+    )
 });
 
-static OCCASION: LazyLock<Regex> =
-    LazyLock::new(|| own(r"(?i)\b(?:if|when|whenever|unless|for|triggers?|includ(?:es|ing)|occasions?)\b"));
+static OCCASION_WORDS: LazyLock<Regex> = LazyLock::new(|| {
+    compile_pattern(r"(?i)\b(?:if|when|whenever|unless|for|triggers?|includ(?:es|ing)|occasions?)\b")
+});
 
 /// Where a part of a sentence can begin anew.
-static PART: LazyLock<Regex> = LazyLock::new(|| own(r"[.!?;—–]\s|\s-\s"));
+static CLAUSE_START: LazyLock<Regex> = LazyLock::new(|| compile_pattern(r"[.!?;—–]\s|\s-\s"));
 
-fn check(draft: &Draft, findings: &mut Findings<'_>) {
-    let Some((description, span)) = draft.said("description") else { return };
-    if !draft.chosen_by_its_description() {
+fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {
+    let Some((description, span)) = draft.nonblank_text("description") else { return };
+    if !draft.is_model_invocable() {
         return;
     }
-    let words = unquoted(beginning(description));
+    let words = blank_quotations(truncate_description(description));
     let steps = STEPS.find(&words).or_else(|| {
         SEQUENCE.find_iter(&words).find(|found| {
             let before = &words[..found.start()];
-            let part = PART.find_iter(before).last().map_or(before, |end| &before[end.end()..]);
-            !OCCASION.is_match(part)
+            let part = CLAUSE_START.find_iter(before).last().map_or(before, |end| &before[end.end()..]);
+            !OCCASION_WORDS.is_match(part)
         })
     });
     if let Some(found) = steps {
         let phrase = description.get(found.range()).unwrap_or_default().trim();
-        findings.add_help(
-            draft.locate(span, phrase),
-            format!("the description tells the steps: \"{}\"", super::shortened(phrase)),
+        findings.add_with_help(
+            draft.find_phrase(span, phrase),
+            format!("the description tells the steps: \"{}\"", super::shorten_quote(phrase)),
             "say when to use the skill; the steps belong into the body",
         );
     }

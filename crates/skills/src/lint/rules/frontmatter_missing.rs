@@ -1,21 +1,21 @@
-use crate::lint::{Convention, Draft, Findings, Front, LintRule};
+use crate::lint::{Convention, DraftFrontmatter, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::{Severity, Span};
 
 pub static RULE: LintRule = LintRule {
     code: "frontmatter-missing",
     severity: Severity::Error,
     summary: "SKILL.md begins with frontmatter: YAML between two lines of three hyphens.",
-    why: "Name and description stand in the frontmatter, and they are all that an agent sees until it \
+    rationale: "Name and description stand in the frontmatter, and they are all that an agent sees until it \
           takes the skill up. The first line of the file must be ---, with nothing before it and \
           nothing after it on that line.",
-    bad: "# Release notes\n\nRead the commits you are given.",
-    good: "---\nname: release-notes\ndescription: Writes release notes. Use when asked for a changelog.\n---\n\n# Release notes\n\nRead the commits you are given.",
+    bad_example: "# Release notes\n\nRead the commits you are given.",
+    good_example: "---\nname: release-notes\ndescription: Writes release notes. Use when asked for a changelog.\n---\n\n# Release notes\n\nRead the commits you are given.",
     convention: Some(Convention::Frontmatter),
     check,
 };
 
-fn check(draft: &Draft, findings: &mut Findings<'_>) {
-    if !matches!(draft.front, Front::Missing) {
+fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {
+    if !matches!(draft.frontmatter, DraftFrontmatter::Missing) {
         return;
     }
     let first_line = draft.text.find('\n').unwrap_or(draft.text.len());
@@ -25,5 +25,5 @@ fn check(draft: &Draft, findings: &mut Findings<'_>) {
     } else {
         "begin the file with a line ---, then name: and description:, then a line ---"
     };
-    findings.add_help(Span::new(0, first_line), "there is no frontmatter", help);
+    findings.add_with_help(Span::new(0, first_line), "there is no frontmatter", help);
 }

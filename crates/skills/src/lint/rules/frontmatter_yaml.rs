@@ -1,24 +1,24 @@
-use crate::lint::{Convention, Draft, Findings, Front, LintRule};
+use crate::lint::{Convention, DraftFrontmatter, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 
 pub static RULE: LintRule = LintRule {
     code: "frontmatter-yaml",
     severity: Severity::Error,
     summary: "The frontmatter can be read, and is a mapping of keys to values.",
-    why: "A frontmatter that no agent can read has no name and no description. The usual causes are a \
+    rationale: "A frontmatter that no agent can read has no name and no description. The usual causes are a \
           quote that is never closed, and text after a closing quote. What agents read although it is not \
           valid YAML is told by frontmatter-not-yaml.",
-    bad: "---\nname: release-notes\ndescription: \"Writes notes\" from tags\n---",
-    good: "---\nname: release-notes\ndescription: Writes \"notes\" from tags\n---",
+    bad_example: "---\nname: release-notes\ndescription: \"Writes notes\" from tags\n---",
+    good_example: "---\nname: release-notes\ndescription: Writes \"notes\" from tags\n---",
     convention: Some(Convention::Frontmatter),
     check,
 };
 
-fn check(draft: &Draft, findings: &mut Findings<'_>) {
-    match &draft.front {
-        Front::Broken(problems) => {
+fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {
+    match &draft.frontmatter {
+        DraftFrontmatter::InvalidYaml(problems) => {
             for problem in problems.iter() {
-                let span = problem.span.unwrap_or_else(|| draft.fence());
+                let span = problem.span.unwrap_or_else(|| draft.opening_fence());
                 let quotes = "put a value that contains a colon into quotes";
                 let help = problem.help.clone().or_else(|| {
                     let line_start =
@@ -27,16 +27,19 @@ fn check(draft: &Draft, findings: &mut Findings<'_>) {
                     (line.matches(": ").count() > 1).then(|| quotes.to_owned())
                 });
                 match help {
-                    Some(help) => findings.add_help(span, &*problem.message, help),
+                    Some(help) => findings.add_with_help(span, &*problem.message, help),
                     None => findings.add(span, &*problem.message),
                 }
             }
         }
-        Front::NoMapping(node) => findings.add_help(
+        DraftFrontmatter::NotAMapping(node) => findings.add_with_help(
             node.span,
-            format!("the frontmatter must be a mapping, not {}", node.what()),
+            format!("the frontmatter must be a mapping, not {}", node.kind_name()),
             "write one \"key: value\" a line",
         ),
-        Front::Unread { .. } | Front::Missing | Front::Unclosed | Front::Mapping(_) => {}
+        DraftFrontmatter::Unreadable { .. }
+        | DraftFrontmatter::Missing
+        | DraftFrontmatter::Unclosed
+        | DraftFrontmatter::Mapping(_) => {}
     }
 }

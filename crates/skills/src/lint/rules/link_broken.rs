@@ -1,34 +1,34 @@
 use std::collections::HashSet;
 
-use crate::lint::reference::{Standing, Target, standing, target};
-use crate::lint::{Draft, Findings, LintRule};
+use crate::lint::reference::{LinkTarget, ReferencedPath, classify_link, resolve_reference};
+use crate::lint::{LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 
 pub static RULE: LintRule = LintRule {
     code: "link-broken",
     severity: Severity::Error,
     summary: "Every relative link leads to a file that is there.",
-    why: "An agent that follows the link finds nothing, and goes on without what it was told to read. \
+    rationale: "An agent that follows the link finds nothing, and goes on without what it was told to read. \
           Paths are relative to the folder of SKILL.md, with forward slashes.",
-    bad: "See [the reference](references/comands.md).",
-    good: "See [the reference](references/commands.md).",
+    bad_example: "See [the reference](references/comands.md).",
+    good_example: "See [the reference](references/commands.md).",
     convention: None,
     check,
 };
 
-fn check(draft: &Draft, findings: &mut Findings<'_>) {
+fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {
     let mut seen = HashSet::new();
-    for link in &draft.page.links {
-        let Target::Inside(path) = target(&link.target) else { continue };
+    for link in &draft.markdown.links {
+        let LinkTarget::Inside(path) = classify_link(&link.target) else { continue };
         // A word like "url" stands for a link in documentation about links.
         let placeholder = !link.target.contains(['/', '.']);
         if placeholder || !seen.insert(path.clone()) {
             continue;
         }
-        if standing(draft.folder(), &path) == Standing::Nothing {
-            let message = format!("there is no \"{}\" in the skill", super::shortened(&link.target));
+        if resolve_reference(draft.folder(), &path) == ReferencedPath::Nothing {
+            let message = format!("there is no \"{}\" in the skill", super::shorten_quote(&link.target));
             if link.target.contains('\\') {
-                findings.add_help(link.span, message, "write paths with forward slashes");
+                findings.add_with_help(link.span, message, "write paths with forward slashes");
             } else {
                 findings.add(link.span, message);
             }

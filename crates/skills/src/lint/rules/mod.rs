@@ -38,7 +38,7 @@ pub(super) mod word_count;
 mod wrong_type;
 mod xml_tag;
 
-use super::{Draft, LintRule};
+use super::{LintRule, SkillFileDraft};
 use practicum_core::model::Span;
 
 /// Every rule, by what it looks at.
@@ -84,7 +84,7 @@ pub static RULES: &[&LintRule] = &[
 
 /// The rules that a command file is held to, by code. It needs neither frontmatter nor name, no agent chooses
 /// it by its description alone, and the paths in it are seen from the project.
-pub const FOR_COMMANDS: &[&str] = &[
+pub const COMMAND_FILE_RULES: &[&str] = &[
     "unreadable-file",
     "frontmatter-unclosed",
     "frontmatter-yaml",
@@ -99,18 +99,18 @@ pub const FOR_COMMANDS: &[&str] = &[
     "large-block",
 ];
 
-pub fn rule(code: &str) -> Option<&'static LintRule> {
+pub fn find_rule(code: &str) -> Option<&'static LintRule> {
     RULES.iter().copied().find(|rule| rule.code == code)
 }
 
 /// Where to complain that a required key is absent, null or blank; `None` where it says something,
 /// or something of a wrong type, or where there is no frontmatter to say it in.
-fn blank(draft: &Draft, key: &str) -> Option<Span> {
-    draft.entries()?;
-    match draft.get(key) {
-        None => Some(draft.fence()),
+fn blank_key_span(draft: &SkillFileDraft, key: &str) -> Option<Span> {
+    draft.frontmatter_entries()?;
+    match draft.frontmatter_value(key) {
+        None => Some(draft.opening_fence()),
         Some(node) if node.is_null() => {
-            let entries = draft.entries().unwrap_or_default();
+            let entries = draft.frontmatter_entries().unwrap_or_default();
             entries.iter().find(|entry| entry.key == key).map(|entry| entry.key_span)
         }
         Some(node) => node.as_text().is_some_and(|text| text.trim().is_empty()).then_some(node.span),
@@ -118,10 +118,10 @@ fn blank(draft: &Draft, key: &str) -> Option<Span> {
 }
 
 /// A piece of the user's text that fits into a sentence.
-fn shortened(text: &str) -> String {
-    const MOST: usize = 80;
+fn shorten_quote(text: &str) -> String {
+    const MAX_QUOTE_LENGTH: usize = 80;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MOST) {
+    match line.char_indices().nth(MAX_QUOTE_LENGTH) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }

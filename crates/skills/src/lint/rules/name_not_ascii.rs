@@ -1,20 +1,20 @@
-use crate::lint::{Draft, Findings, LintRule};
+use crate::lint::{LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 
 pub static RULE: LintRule = LintRule {
     code: "name-not-ascii",
     severity: Severity::Warning,
     summary: "A skill's name gets by with the letters a to z.",
-    why: "The specification's text names a-z; its reference validator also accepts other lowercase \
+    rationale: "The specification's text names a-z; its reference validator also accepts other lowercase \
           letters, and several agents do not. A name in a-z works everywhere.",
-    bad: "name: übersetzung",
-    good: "name: uebersetzung",
+    bad_example: "name: übersetzung",
+    good_example: "name: uebersetzung",
     convention: None,
     check,
 };
 
-fn check(draft: &Draft, findings: &mut Findings<'_>) {
-    let Some((name, span)) = draft.said("name") else { return };
+fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {
+    let Some((name, span)) = draft.nonblank_text("name") else { return };
     if let Some(c) = name.chars().find(|c| !c.is_ascii() && c.is_alphanumeric()) {
         findings.add(span, format!("not every agent accepts {c:?} in a name"));
     }

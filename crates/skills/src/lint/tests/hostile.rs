@@ -9,7 +9,7 @@ fn nothing_opened_is_outside_the_folder_or_unbounded() {
     let began = Instant::now();
     let scratch = Scratch::new(&[("secret.md", "[further](x.md)"), ("x.md", "")]);
     let huge = scratch.write("huge/SKILL.md", &vec![b'x'; 50 * 1024 * 1024]);
-    let linted = lint(&huge);
+    let linted = lint_skill_file(&huge);
     assert_eq!(linted.diagnostics.iter().next().map(|problem| problem.code), Some("unreadable-file"));
     assert!(linted.text.is_empty());
     #[cfg(unix)]
@@ -20,12 +20,13 @@ fn nothing_opened_is_outside_the_folder_or_unbounded() {
         symlink("../secret.md", scratch.path("good/out.md")).expect("link");
         symlink(".", scratch.path("good/loop")).expect("link");
         symlink("circle", scratch.path("good/circle")).expect("link");
-        let codes: Vec<&str> = lint(&file).diagnostics.iter().map(|problem| problem.code).collect();
+        let codes: Vec<&str> =
+            lint_skill_file(&file).diagnostics.iter().map(|problem| problem.code).collect();
         assert_eq!(codes, ["link-outside", "link-broken"]);
     }
     // Text made to be slow to parse. What takes quadratic time takes hours at this size.
     const SIZE: usize = 256 * 1024;
-    let lint_text = |text: &str| lint_draft(Draft::of(&scratch.path("good/SKILL.md"), text));
+    let lint_text = |text: &str| lint_draft(SkillFileDraft::from_text(&scratch.path("good/SKILL.md"), text));
     for pattern in [
         "`scripts/a.py` ",
         "[`scripts/a.py`](x.md) ",
@@ -63,13 +64,13 @@ fn a_pipe_is_never_waited_for() {
         let made = std::process::Command::new("mkfifo").arg(scratch.path(pipe)).status().expect("mkfifo");
         assert!(made.success());
     }
-    lint(&file);
+    lint_skill_file(&file);
 }
 
 proptest! {
     #[test]
     fn never_panics(text in "(---\r?\n)?([a-z]+: [a-z<>\"'|>\\-ü\\[\\]]*\n){0,4}(---\n)?[a-z\\[\\]()`|#./ \nü\u{feff}$*<>-]{0,200}") {
-        let linted = lint_draft(Draft::of(Path::new("/nowhere/good/SKILL.md"), &text));
+        let linted = lint_draft(SkillFileDraft::from_text(Path::new("/nowhere/good/SKILL.md"), &text));
         for problem in linted.diagnostics.iter() {
             if let Some(span) = problem.span {
                 prop_assert!(span.start <= span.end && span.end <= linted.text.len());

@@ -1,0 +1,240 @@
+//! An agent CLI asked as a mere model: no tools, no memory, the prompt on standard input.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{AgentCli, AgentTurn, Launch, LaunchError, claude, codex};
+
+/// How a CLI is asked one question.
+#[derive(Clone)]
+pub struct ModelCli {
+    agent: AgentCli,
+    schema_passing: SchemaPassing,
+}
+
+/// How the CLI is told the shape of the answer.
+#[derive(Clone, Copy)]
+enum SchemaPassing {
+    /// In an argument; the answer comes as a call of this tool.
+    Argument { flag: &'static str, tool: &'static str },
+    /// In a file; the answer is the last message.
+    File { flag: &'static str },
+}
+
+/// One question to a CLI.
+pub struct ModelCliRequest<'i> {
+    pub system_prompt: &'i str,
+    pub prompt: &'i str,
+    /// JSON Schema of the answer.
+    pub schema: &'i Value,
+    pub model: &'i str,
+    /// Empty folders of its own.
+    pub folder: &'i Path,
+    pub home: &'i Path,
+    pub tmp: &'i Path,
+    /// The gateway to use instead of the vendor's API.
+    pub gateway: Option<&'i str>,
+}
+
+/// The kernel takes no longer argument than this.
+const LONGEST_ARGUMENT: usize = 120_000;
+
+const SYSTEM_FILE: &str = "instructions.md";
+
+pub fn claude_model_cli() -> ModelCli {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    let mut agent = claude::agent();
+    agent.first_turn_args = vec![
+        words(&["-p", "--output-format", "stream-json", "--verbose"]),
+        words(&["--tools", "", "--disable-slash-commands", "--strict-mcp-config"]),
+        words(&["--setting-sources", "", "--no-session-persistence"]),
+        words(&["--system-prompt", "{append_system}"]),
+        words(&["--model", "{model}"]),
+    ];
+    agent.later_turn_args = Vec::new();
+    // Whoever asks tries again, and knows of everyone else who does.
+    agent.env.retain(|(name, _)| name != "CLAUDE_CODE_MAX_RETRIES");
+    agent.env.push(("CLAUDE_CODE_MAX_RETRIES".to_owned(), "0".to_owned()));
+    ModelCli {
+        agent,
+        schema_passing: SchemaPassing::Argument { flag: "--json-schema", tool: "StructuredOutput" },
+    }
+}
+
+pub fn codex_model_cli() -> ModelCli {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    let settings = [
+        "sandbox_mode=\"read-only\"",
+        "web_search=\"disabled\"",
+        "include_permissions_instructions=false",
+        "include_environment_context=false",
+        "features.shell_tool=false",
+        "features.unified_exec=false",
+        "features.multi_agent=false",
+        "features.goals=false",
+        "features.image_generation=false",
+        "features.view_image=false",
+        "model_providers.practicum.request_max_retries=0",
+        "model_providers.practicum.stream_max_retries=0",
+    ];
+    let mut agent = codex::agent();
+    agent.first_turn_args = vec![words(&["exec", "--json", "--skip-git-repo-check", "--ephemeral"])];
+    agent.first_turn_args.extend(settings.map(|setting| words(&["-c", setting])));
+    agent
+        .first_turn_args
+        .push(words(&["-c", &format!("model_instructions_file=\"{{home}}/{SYSTEM_FILE}\"")]));
+    agent.first_turn_args.push(words(&["-m", "{model}"]));
+    agent.later_turn_args = Vec::new();
+    ModelCli { agent, schema_passing: SchemaPassing::File { flag: "--output-schema" } }
+}
+
+impl ModelCli {
+    pub fn name(&self) -> &str {
+        &self.agent.name
+    }
+
+    pub fn agent(&self) -> &AgentCli {
+        &self.agent
+    }
+
+    /// The tool whose input is the answer; `None` if the answer is what it says.
+    pub fn answer_tool(&self) -> Option<&'static str> {
+        match self.schema_passing {
+            SchemaPassing::Argument { tool, .. } => Some(tool),
+            SchemaPassing::File { .. } => None,
+        }
+    }
+
+    /// The process to start, with its files in the inquiry's home.
+    pub fn launch(
+        &self,
+        inquiry: &ModelCliRequest<'_>,
+        user_env: &BTreeMap<String, String>,
+    ) -> Result<Launch, LaunchError> {
+        let turn = AgentTurn {
+            prompt: inquiry.prompt,
+            workspace: inquiry.folder,
+            home: inquiry.home,
+            tmp: inquiry.tmp,
+            model: Some(inquiry.model),
+            session: None,
+            is_later: false,
+            append_system_prompt: Some(inquiry.system_prompt),
+            tools: None,
+            gateway: inquiry.gateway,
+            sandboxed: false,
+            plugins: &[],
+            plugin_servers: None,
+        };
+        let mut launch = self.agent.launch(&turn, user_env)?;
+        if launch.symlink.is_some() {
+            remove_own_provider(&mut launch.args);
+        }
+        let schema = inquiry.schema.to_string();
+        match self.schema_passing {
+            SchemaPassing::Argument { flag, .. } if schema.len() <= LONGEST_ARGUMENT => {
+                launch.args.extend([flag.to_owned(), schema]);
+            }
+            // The prompt says what is wanted too.
+            SchemaPassing::Argument { .. } => {}
+            SchemaPassing::File { flag } => {
+                let path = inquiry.home.join("schema.json");
+                launch.args.extend([flag.to_owned(), path.display().to_string(), "-".to_owned()]);
+                launch.files.push((path, schema));
+                launch.files.push((inquiry.home.join(SYSTEM_FILE), inquiry.system_prompt.to_owned()));
+            }
+        }
+        Ok(launch)
+    }
+}
+
+/// Settings of the provider of ours, which a login of the user's own does not go with.
+fn remove_own_provider(args: &mut Vec<String>) {
+    while let Some(at) = args.iter().position(|arg| arg.starts_with("model_providers.")) {
+        args.drain(at.saturating_sub(1)..=at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_question_is_on_standard_input_and_nowhere_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for program in ["claude", "codex"] {
+            let path = folder.path().join(program);
+            std::fs::write(&path, "#!/bin/sh\n").expect("written");
+            use std::os::unix::fs::PermissionsExt;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("executable");
+        }
+        let env = |key: &str| {
+            BTreeMap::from([
+                ("PATH".to_owned(), folder.path().display().to_string()),
+                ("HOME".to_owned(), "/nowhere".to_owned()),
+                ("AWS_SECRET_ACCESS_KEY".to_owned(), "no".to_owned()),
+                (key.to_owned(), "sk-1".to_owned()),
+            ])
+        };
+        for (oracle, key) in
+            [(claude_model_cli(), "ANTHROPIC_API_KEY"), (codex_model_cli(), "OPENAI_API_KEY")]
+        {
+            let inquiry = ModelCliRequest {
+                system_prompt: "mark",
+                prompt: "the question",
+                schema: &json!({"type": "object"}),
+                model: "m",
+                folder: Path::new("/f"),
+                home: Path::new("/h"),
+                tmp: Path::new("/t"),
+                gateway: None,
+            };
+            let launch = oracle.launch(&inquiry, &env(key)).expect("a launch");
+            assert!(!launch.args.iter().any(|arg| arg.contains("the question")), "{:?}", launch.args);
+            assert_eq!(launch.stdin.as_deref(), Some("the question"));
+            assert!(
+                !launch.files.iter().any(|(_, text)| text.contains("the question")),
+                "{:?}",
+                launch.files
+            );
+            assert_eq!(launch.env.get(key).map(String::as_str), Some("sk-1"));
+            assert!(!launch.env.contains_key("AWS_SECRET_ACCESS_KEY"));
+            assert_eq!(launch.env.get("HOME").map(String::as_str), Some("/h"));
+            assert!(!launch.args.iter().any(|arg| arg.contains("dangerously")), "{:?}", launch.args);
+            assert_eq!(launch.symlink, None, "a key is enough");
+        }
+    }
+
+    #[test]
+    fn a_login_of_the_users_own_goes_with_the_vendors_own_provider() {
+        let home = tempfile::tempdir().expect("a folder");
+        let file = home.path().join(".codex/auth.json");
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("made");
+        std::fs::write(&file, "{}").expect("written");
+        let program = home.path().join("codex");
+        std::fs::write(&program, "#!/bin/sh\n").expect("written");
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("executable");
+        let path = home.path().display().to_string();
+        let user = BTreeMap::from([("HOME".to_owned(), path.clone()), ("PATH".to_owned(), path)]);
+        let inquiry = ModelCliRequest {
+            system_prompt: "mark",
+            prompt: "the question",
+            schema: &json!({"type": "object"}),
+            model: "m",
+            folder: Path::new("/f"),
+            home: Path::new("/h"),
+            tmp: Path::new("/t"),
+            gateway: None,
+        };
+        let launch = codex_model_cli().launch(&inquiry, &user).expect("a launch");
+        assert_eq!(launch.symlink, Some((PathBuf::from("/h/.codex/auth.json"), file)));
+        assert!(!launch.args.iter().any(|arg| arg.contains("model_providers")), "{:?}", launch.args);
+    }
+}

@@ -1,0 +1,75 @@
+use std::collections::BTreeSet;
+
+use super::SideRecords;
+use crate::model::{NotScoredReason, TrialRecord, Verdict};
+
+/// In what the trials of one run may differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dimension {
+    Arm,
+    Agent,
+    Model,
+    Mode,
+}
+
+impl Dimension {
+    pub const ALL: [Dimension; 4] = [Dimension::Arm, Dimension::Agent, Dimension::Model, Dimension::Mode];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Dimension::Arm => "arm",
+            Dimension::Agent => "agent",
+            Dimension::Model => "model",
+            Dimension::Mode => "mode",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dimension| dimension.name() == text)
+    }
+
+    pub fn value_in(self, record: &TrialRecord) -> String {
+        let condition = &record.condition;
+        match self {
+            Dimension::Arm => condition.arm.name(),
+            Dimension::Agent => condition.agent.clone(),
+            Dimension::Model => condition.model.clone().unwrap_or_else(|| "the agent's own".to_owned()),
+            Dimension::Mode => condition.mode.name().to_owned(),
+        }
+    }
+}
+
+/// The parts of one run, what the others are compared with first: the arm without the skill, the mode
+/// that adds nothing, otherwise the first by name.
+pub fn split_by_dimension<'r>(records: &[&'r TrialRecord], dimension: Dimension) -> Vec<SideRecords<'r>> {
+    let mut names: Vec<String> = records
+        .iter()
+        .map(|record| dimension.value_in(record))
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    names.sort_by_key(|name| !["without", "baseline"].contains(&name.as_str()));
+    let void = if dimension == Dimension::Arm { void_pairs(records) } else { BTreeSet::new() };
+    let part = |name: String| {
+        let own = |record: &&&TrialRecord| {
+            dimension.value_in(record) == name && !void.contains(&trial_pair_key(record))
+        };
+        SideRecords { records: records.iter().filter(own).copied().collect(), name }
+    };
+    names.into_iter().map(part).collect()
+}
+
+type TrialPairKey<'r> = (&'r str, &'r str, &'r str, Option<&'r str>, &'r str, u32);
+
+fn trial_pair_key(record: &TrialRecord) -> TrialPairKey<'_> {
+    let condition = &record.condition;
+    let (agent, model, mode) = (condition.agent.as_str(), condition.model.as_deref(), condition.mode.name());
+    (&record.suite, &record.case, agent, model, mode, record.attempt)
+}
+
+/// Where one trial was not in its arm, its partner has nothing to be compared with.
+fn void_pairs<'r>(records: &[&'r TrialRecord]) -> BTreeSet<TrialPairKey<'r>> {
+    let void =
+        |record: &&&TrialRecord| matches!(record.verdict, Verdict::NotScored(NotScoredReason::InvalidArm(_)));
+    records.iter().filter(void).map(|record| trial_pair_key(record)).collect()
+}

@@ -1,0 +1,98 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What happened to the agent's process. Says nothing about pass or fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentEnding {
+    /// The agent said it was done.
+    Finished,
+    /// Our time limit ended it.
+    TimedOut,
+    /// It stopped to ask a person, and nobody was there.
+    AskedUser,
+    RateLimited,
+    AuthFailed,
+    ApiFailed,
+    /// It exited in a way that its own stream does not explain.
+    Crashed,
+    NotLaunched,
+    /// The agent was not started, because something that its case needs is missing or not allowed.
+    NotStarted,
+    /// The room could not be made ready, so the agent was never asked.
+    SetupFailed,
+    /// A budget (turns, tokens, money) ended it.
+    OverBudget,
+    Cancelled,
+}
+
+impl AgentEnding {
+    pub const ALL: [AgentEnding; 12] = [
+        AgentEnding::Finished,
+        AgentEnding::TimedOut,
+        AgentEnding::AskedUser,
+        AgentEnding::RateLimited,
+        AgentEnding::AuthFailed,
+        AgentEnding::ApiFailed,
+        AgentEnding::Crashed,
+        AgentEnding::NotLaunched,
+        AgentEnding::NotStarted,
+        AgentEnding::SetupFailed,
+        AgentEnding::OverBudget,
+        AgentEnding::Cancelled,
+    ];
+
+    /// The key under `endings` in a summary.
+    pub fn name(self) -> &'static str {
+        match self {
+            AgentEnding::Finished => "finished",
+            AgentEnding::TimedOut => "timed_out",
+            AgentEnding::AskedUser => "asked_user",
+            AgentEnding::RateLimited => "rate_limited",
+            AgentEnding::AuthFailed => "auth_failed",
+            AgentEnding::ApiFailed => "api_failed",
+            AgentEnding::Crashed => "crashed",
+            AgentEnding::NotLaunched => "not_launched",
+            AgentEnding::NotStarted => "not_started",
+            AgentEnding::SetupFailed => "setup_failed",
+            AgentEnding::OverBudget => "over_budget",
+            AgentEnding::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether the agent had its say, so that its work can be marked at all.
+    pub fn can_be_graded(self) -> bool {
+        match self {
+            AgentEnding::Finished => true,
+            AgentEnding::TimedOut
+            | AgentEnding::AskedUser
+            | AgentEnding::RateLimited
+            | AgentEnding::AuthFailed
+            | AgentEnding::ApiFailed
+            | AgentEnding::Crashed
+            | AgentEnding::NotLaunched
+            | AgentEnding::NotStarted
+            | AgentEnding::SetupFailed
+            | AgentEnding::OverBudget
+            | AgentEnding::Cancelled => false,
+        }
+    }
+
+    pub fn describe(self) -> &'static str {
+        match self {
+            AgentEnding::Finished => "the agent finished",
+            AgentEnding::TimedOut => "the agent hit the time limit",
+            AgentEnding::AskedUser => "the agent stopped to ask a person",
+            AgentEnding::RateLimited => "the agent was rate limited",
+            AgentEnding::AuthFailed => "the agent could not log in",
+            AgentEnding::ApiFailed => "the agent lost the model API",
+            AgentEnding::Crashed => "the agent crashed",
+            AgentEnding::NotLaunched => "the agent could not be started",
+            AgentEnding::NotStarted => "the agent was not started",
+            // No agent was asked to do anything.
+            AgentEnding::SetupFailed => "the agent was not started: the setup script failed",
+            AgentEnding::OverBudget => "the agent went over its budget",
+            AgentEnding::Cancelled => "the agent was cancelled",
+        }
+    }
+}

@@ -1,0 +1,38 @@
+/// How many digits after the point numbers need beside their limit: at least two, and as many more as it takes for
+/// each rounded number to be on the same side of the rounded limit as it really is.
+pub fn decimals_to_compare(numbers: impl IntoIterator<Item = f64>, limit: f64) -> usize {
+    let rounded = |number: f64, digits: usize| format!("{number:.digits$}").parse().unwrap_or(number);
+    let tells =
+        |number: f64, digits: usize| (rounded(number, digits) < rounded(limit, digits)) == (number < limit);
+    let needed = |number: f64| {
+        (MIN_DECIMALS..MAX_DECIMALS).find(|digits| tells(number, *digits)).unwrap_or(MAX_DECIMALS)
+    };
+    numbers.into_iter().map(needed).max().unwrap_or(MIN_DECIMALS)
+}
+
+const MIN_DECIMALS: usize = 2;
+
+/// More digits than two different numbers of 64 bits have in common.
+const MAX_DECIMALS: usize = 17;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_misses_its_limit_never_looks_as_if_it_met_it() {
+        for (number, limit, digits) in [
+            (0.5, 0.8, 2),
+            (0.8, 0.8, 2),
+            (0.996, 1.0, 3),
+            (0.99996, 1.0, 5),
+            (0.665, 2.0 / 3.0, 3),
+            (0.7999, 0.8, 4),
+            (1.0, 1.0, 2),
+        ] {
+            assert_eq!(decimals_to_compare([number], limit), digits, "{number} beside {limit}");
+        }
+        assert_eq!(decimals_to_compare([0.5, 0.996], 1.0), 3);
+        assert_eq!(decimals_to_compare([], 1.0), 2);
+    }
+}

@@ -1,0 +1,45 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CheckResult, Digest, JudgeUsage, Verdict};
+
+/// What a judge said of the text of a skill, whatever its runs came to. It passes and fails nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SkillJudgement {
+    pub suite: String,
+    pub skill: String,
+    /// The text that it is about; `None` if it could not be read.
+    pub text: Option<Digest>,
+    /// One for each statement of the suite.
+    pub checks: Vec<CheckResult>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What the judge used; `None` where nobody was asked, or an earlier answer was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judging: Option<JudgeUsage>,
+}
+
+impl SkillJudgement {
+    /// Whether asking again would tell nothing new.
+    pub fn is_conclusive(&self) -> bool {
+        !self.checks.iter().any(|check| matches!(check.verdict, Verdict::NotScored(_)))
+    }
+
+    /// What was said of one statement, if it was put.
+    pub fn check(&self, id: &str) -> Option<&CheckResult> {
+        self.checks.iter().find(|check| check.check == id)
+    }
+
+    /// A line for people on each statement.
+    pub fn describe(&self) -> Vec<String> {
+        let line = |check: &CheckResult| {
+            let word = match check.verdict {
+                Verdict::Pass => "passed",
+                Verdict::Fail => "failed",
+                Verdict::NotScored(_) => "not scored",
+            };
+            format!("{} of skill {}: {word}: {}", check.check, self.skill, check.rationale)
+        };
+        self.checks.iter().map(line).collect()
+    }
+}

@@ -1,0 +1,226 @@
+//! What a document may hold, as JSON Schema. Written beside what reads it, so that editors can
+//! complete and explain a file with the words of the program that will read it.
+
+use serde_json::{Map, Value, json};
+
+/// A mapping, key by key. No key goes without a sentence that an editor can show.
+#[derive(Debug, Clone)]
+pub struct MappingSchema {
+    keys: Map<String, Value>,
+    required_keys: Vec<Value>,
+    allows_other_keys: bool,
+    keywords: Map<String, Value>,
+}
+
+impl MappingSchema {
+    /// A mapping in which any other key is a mistake.
+    pub fn closed() -> Self {
+        Self { keys: Map::new(), required_keys: Vec::new(), allows_other_keys: false, keywords: Map::new() }
+    }
+
+    /// A mapping whose other keys are kept and mean nothing.
+    pub fn open() -> Self {
+        Self { allows_other_keys: true, ..Self::closed() }
+    }
+
+    #[must_use]
+    pub fn required(mut self, key: &str, doc: &str, shape: impl Into<Value>) -> Self {
+        self.required_keys.push(json!(key));
+        self.optional(key, doc, shape)
+    }
+
+    #[must_use]
+    pub fn optional(mut self, key: &str, doc: &str, shape: impl Into<Value>) -> Self {
+        self.keys.insert(key.to_owned(), with_description(doc, shape));
+        self
+    }
+
+    /// A keyword of JSON Schema about the mapping as a whole.
+    #[must_use]
+    pub fn with_keyword(mut self, keyword: &str, value: Value) -> Self {
+        self.keywords.insert(keyword.to_owned(), value);
+        self
+    }
+}
+
+impl From<MappingSchema> for Value {
+    fn from(mapping: MappingSchema) -> Value {
+        let MappingSchema { keys, required_keys: required, allows_other_keys: open, keywords: more } =
+            mapping;
+        let mut map = Map::new();
+        map.insert("type".to_owned(), json!("object"));
+        map.insert("properties".to_owned(), Value::Object(keys));
+        if !required.is_empty() {
+            map.insert("required".to_owned(), Value::Array(required));
+        }
+        if !open {
+            map.insert("additionalProperties".to_owned(), json!(false));
+        }
+        map.extend(more);
+        Value::Object(map)
+    }
+}
+
+/// A whole file: what it is called, what it is for, and the shapes that it refers to by name.
+pub fn document(
+    title: &str,
+    about: &str,
+    shape: impl Into<Value>,
+    named: impl IntoIterator<Item = (&'static str, Value)>,
+) -> Value {
+    let mut map = Map::new();
+    map.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+    map.insert("title".to_owned(), json!(title));
+    map.insert("description".to_owned(), json!(about));
+    map.extend(into_map(shape.into()));
+    let named: Map<String, Value> = named.into_iter().map(|(name, shape)| (name.to_owned(), shape)).collect();
+    if !named.is_empty() {
+        map.insert("$defs".to_owned(), Value::Object(named));
+    }
+    Value::Object(map)
+}
+
+/// The same shape with a sentence about it.
+pub fn with_description(doc: &str, shape: impl Into<Value>) -> Value {
+    let mut map = Map::new();
+    map.insert("description".to_owned(), json!(doc));
+    map.extend(into_map(shape.into()));
+    Value::Object(map)
+}
+
+/// The same shape with examples that an editor can offer.
+pub fn with_examples(shape: impl Into<Value>, examples: Value) -> Value {
+    let mut map = into_map(shape.into());
+    map.insert("examples".to_owned(), examples);
+    Value::Object(map)
+}
+
+/// The same shape with what holds when nothing is said.
+pub fn with_default(shape: impl Into<Value>, value: impl Into<Value>) -> Value {
+    let mut map = into_map(shape.into());
+    map.insert("default".to_owned(), value.into());
+    Value::Object(map)
+}
+
+/// Shapes are mappings; the two that are not say "anything" and "nothing".
+fn into_map(shape: Value) -> Map<String, Value> {
+    match shape {
+        Value::Object(map) => map,
+        Value::Bool(false) => Map::from_iter([("not".to_owned(), json!({}))]),
+        Value::Null | Value::Bool(true) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+    }
+}
+
+pub fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/$defs/{name}")})
+}
+
+pub fn text() -> Value {
+    json!({"type": "string"})
+}
+
+/// Text that says something.
+pub fn nonempty_text() -> Value {
+    json!({"type": "string", "pattern": "\\S"})
+}
+
+pub fn one_of_words(words: &[&str]) -> Value {
+    json!({"enum": words})
+}
+
+pub fn boolean() -> Value {
+    json!({"type": "boolean"})
+}
+
+pub fn integer_between(least: i64, most: i64) -> Value {
+    json!({"type": "integer", "minimum": least, "maximum": most})
+}
+
+pub fn integer_from(least: i64) -> Value {
+    json!({"type": "integer", "minimum": least})
+}
+
+/// A number from 0 to 1.
+pub fn ratio() -> Value {
+    json!({"type": "number", "minimum": 0, "maximum": 1})
+}
+
+pub fn list(item: impl Into<Value>) -> Value {
+    json!({"type": "array", "items": item.into()})
+}
+
+pub fn nonempty_list(item: impl Into<Value>) -> Value {
+    json!({"type": "array", "items": item.into(), "minItems": 1})
+}
+
+/// A list of texts; one text stands for a list of one.
+pub fn text_or_texts() -> Value {
+    any_of([text(), list(text())])
+}
+
+/// As `texts`, and not empty.
+pub fn nonempty_text_or_texts() -> Value {
+    any_of([nonempty_text(), nonempty_list(nonempty_text())])
+}
+
+pub fn any_of(shapes: impl IntoIterator<Item = Value>) -> Value {
+    json!({"anyOf": shapes.into_iter().collect::<Vec<_>>()})
+}
+
+/// A number is seconds; or a number with a unit.
+pub fn duration() -> Value {
+    let week = 7 * 24 * 3600;
+    let shape = any_of([
+        json!({"type": "number", "exclusiveMinimum": 0, "maximum": week}),
+        json!({"type": "string", "pattern": "^\\s*[0-9]+(\\.[0-9]*)?\\s*(ms|s|m|h)?\\s*$"}),
+    ]);
+    with_examples(shape, json!([90, "500ms", "20s", "5m", "1h"]))
+}
+
+pub fn or_null(shape: impl Into<Value>) -> Value {
+    let mut map = into_map(shape.into());
+    let doc = map.shift_remove("description");
+    let default = map.shift_remove("default");
+    let mut out = match map.get("type") {
+        Some(Value::String(kind)) if !map.contains_key("enum") => {
+            let kind = json!([kind, "null"]);
+            map.insert("type".to_owned(), kind);
+            map
+        }
+        _ => into_map(any_of([Value::Object(map), json!({"type": "null"})])),
+    };
+    out.extend(doc.map(|doc| ("description".to_owned(), doc)));
+    out.extend(default.map(|value| ("default".to_owned(), value)));
+    Value::Object(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes() {
+        let mapping = MappingSchema::closed().required("a", "What a is.", text()).optional(
+            "b",
+            "What b is.",
+            or_null(ratio()),
+        );
+        assert_eq!(
+            Value::from(mapping),
+            json!({
+                "type": "object",
+                "properties": {
+                    "a": {"description": "What a is.", "type": "string"},
+                    "b": {"description": "What b is.", "type": ["number", "null"], "minimum": 0, "maximum": 1},
+                },
+                "required": ["a"],
+                "additionalProperties": false,
+            })
+        );
+        assert_eq!(
+            or_null(with_default(one_of_words(&["x"]), "x")),
+            json!({"anyOf": [{"enum": ["x"]}, {"type": "null"}], "default": "x"})
+        );
+        assert_eq!(Value::from(MappingSchema::open()), json!({"type": "object", "properties": {}}));
+    }
+}

@@ -1,0 +1,139 @@
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::{TreeNode, json, yaml};
+use crate::model::{Diagnostics, Digest, Span};
+
+/// Larger eval files do not exist; larger files were named by mistake or in malice.
+const MAX_FILE_SIZE: u64 = 32 * 1024 * 1024;
+
+/// A file's text and its tree.
+#[derive(Debug, Clone)]
+pub struct SourceFile {
+    pub path: PathBuf,
+    pub text: String,
+    pub root: TreeNode,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceSyntax {
+    Json,
+    Yaml,
+}
+
+impl SourceSyntax {
+    /// By the name; a file named otherwise by how it begins.
+    pub fn detect(path: &Path, text: &str) -> Self {
+        let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_lowercase);
+        match ending.as_deref() {
+            Some("json") => SourceSyntax::Json,
+            Some("yaml" | "yml") => SourceSyntax::Yaml,
+            _ if text.trim_start().starts_with(['{', '[']) => SourceSyntax::Json,
+            _ => SourceSyntax::Yaml,
+        }
+    }
+}
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+impl SourceFile {
+    /// Reads and parses a file. On failure the text read so far comes back with the problem, so
+    /// that an excerpt can be shown.
+    pub fn read(path: &Path, diagnostics: &mut Diagnostics) -> (String, Option<SourceFile>) {
+        let text = match read_text(path, diagnostics) {
+            Some(text) => text,
+            None => return (String::new(), None),
+        };
+        let source = SourceFile::parse(path, text.clone(), SourceSyntax::detect(path, &text), diagnostics);
+        (text, source)
+    }
+
+    pub fn parse(
+        path: &Path,
+        text: String,
+        syntax: SourceSyntax,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<SourceFile> {
+        let root = match syntax {
+            // Most readers of JSON refuse the mark, so a file that has one works nowhere else.
+            SourceSyntax::Json if text.starts_with(BYTE_ORDER_MARK) => {
+                let at = Span::new(0, BYTE_ORDER_MARK.len_utf8());
+                let help = "save the file as UTF-8 without a byte order mark";
+                diagnostics.error_with_help(
+                    "byte-order-mark",
+                    at,
+                    "JSON begins with a byte order mark",
+                    help,
+                );
+                return None;
+            }
+            SourceSyntax::Json => json::parse(&text, diagnostics),
+            SourceSyntax::Yaml => yaml::parse(&text, diagnostics),
+        }?;
+        Some(SourceFile { path: path.to_owned(), text, root })
+    }
+
+    pub fn digest(&self) -> Digest {
+        Digest::of_bytes(self.text.as_bytes())
+    }
+
+    /// The folder that relative paths in the file start from.
+    pub fn folder(&self) -> &Path {
+        match self.path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        }
+    }
+}
+
+fn read_text(path: &Path, diagnostics: &mut Diagnostics) -> Option<String> {
+    let bytes = match read_bounded(path, MAX_FILE_SIZE) {
+        Ok(bytes) => bytes,
+        Err(problem) => {
+            diagnostics.error("unreadable-file", None, format!("cannot read {}: {problem}", path.display()));
+            return None;
+        }
+    };
+    match String::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let valid = String::from_utf8_lossy(&error.as_bytes()[..at]).into_owned();
+            let position = Span::new(at, at).position(&valid);
+            diagnostics.error_with_help(
+                "invalid-utf8",
+                None,
+                format!(
+                    "not UTF-8 text: line {}, column {} is where it breaks",
+                    position.line, position.column
+                ),
+                "save the file as UTF-8",
+            );
+            None
+        }
+    }
+}
+
+/// A regular file's bytes, if there are no more than `largest`; else why not, in words.
+pub fn read_bounded(path: &Path, largest: u64) -> Result<Vec<u8>, String> {
+    // Asked before opening: opening a named pipe would wait for a writer.
+    let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if metadata.is_dir() {
+        return Err("it is a folder".to_owned());
+    }
+    if !metadata.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    let too_large = || format!("it is larger than {} MB", largest / 1024 / 1024);
+    if metadata.len() > largest {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(metadata.len() as usize);
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    file.take(largest + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > largest {
+        return Err(too_large());
+    }
+    Ok(bytes)
+}

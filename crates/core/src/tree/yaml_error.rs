@@ -1,0 +1,93 @@
+//! What the YAML parser stumbled over, in words that help an author.
+
+use granit_parser::ErrorKind;
+
+/// One sentence, and what to do about it where that is known.
+pub fn describe_error(kind: &ErrorKind) -> (String, Option<&'static str>) {
+    use ErrorKind as Kind;
+    let (sentence, help) = match kind {
+        Kind::UnclosedFlowCollection { open } => {
+            (format!("the \"{open}\" is not closed"), CLOSE_BRACKET_HELP)
+        }
+        Kind::UnexpectedEofFlowSequence | Kind::ExpectedFlowSequenceSeparator => {
+            ("expected a comma or \"]\"".to_owned(), CLOSE_BRACKET_HELP)
+        }
+        Kind::UnexpectedEofFlowMapping
+        | Kind::UnexpectedEofImplicitFlowMapping
+        | Kind::ExpectedFlowMappingSeparator => ("expected a comma or \"}\"".to_owned(), CLOSE_BRACKET_HELP),
+        Kind::MismatchedFlowCollectionEnd { open, close } => {
+            (format!("what \"{open}\" opens cannot end with \"{close}\""), CLOSE_BRACKET_HELP)
+        }
+        Kind::MisplacedFlowCollectionEnd => {
+            ("this bracket closes nothing".to_owned(), "text that begins with a bracket stands in quotes")
+        }
+        kind if is_unclosed_quote(kind) => {
+            ("the quote is not closed".to_owned(), "long text is easier to write below a |")
+        }
+        Kind::InvalidTrailingDoubleQuotedScalar | Kind::InvalidTrailingSingleQuotedScalar => (
+            "there is more after the closing quote".to_owned(),
+            "write the whole text in quotes, or below a |",
+        ),
+        Kind::UnknownQuotedScalarEscape | Kind::InvalidQuotedScalarHexEscape => (
+            "there is no such escape in double quotes".to_owned(),
+            "a backslash itself is written \\\\; in single quotes it needs nothing",
+        ),
+        Kind::MappingValueNotAllowed | Kind::InvalidColonPlacement | Kind::InvalidMappingValueWhitespace => {
+            ("a colon stands where none can".to_owned(), "text with a colon in it stands in quotes")
+        }
+        Kind::SimpleKeyExpected | Kind::ExpectedBlockMappingKey | Kind::InvalidSimpleKey => (
+            "expected a key with a colon".to_owned(),
+            "keys of one mapping begin in the same column; text of several lines stands below a |, further in",
+        ),
+        Kind::BlockSequenceEntryNotAllowed => (
+            "a list cannot begin on the line of its key".to_owned(),
+            "its first - stands on the next line; text that begins with - stands in quotes",
+        ),
+        Kind::InvalidIndentation | Kind::ExpectedBlockSequenceEntry => (
+            "the indentation fits nothing above it".to_owned(),
+            "entries of one list or mapping begin in the same column",
+        ),
+        kind if is_tab(kind) => {
+            ("a tab stands in the indentation".to_owned(), "indent with spaces; YAML does not allow tabs")
+        }
+        Kind::UnexpectedCharacter { character } => {
+            (format!("text cannot begin with {character:?}"), "put the text in quotes")
+        }
+        Kind::UnknownAnchor => (
+            "nothing above has the name that stands here after *".to_owned(),
+            "text that begins with * stands in quotes",
+        ),
+        Kind::InvalidBlockScalarIndent => {
+            ("a first blank line is indented further than the text".to_owned(), "remove its spaces")
+        }
+        Kind::InvalidBlockScalarHeader => {
+            ("there is text after the | or >".to_owned(), "it begins on the next line")
+        }
+        other => return (other.to_string(), None),
+    };
+    (sentence, Some(help))
+}
+
+/// Whether a tab stands where only spaces can.
+pub fn is_tab(kind: &ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::TabNotAllowed
+            | ErrorKind::TabInBlockIndentation
+            | ErrorKind::TabInIndentation
+            | ErrorKind::TabAtBlockScalarStart
+            | ErrorKind::TabInPlainScalar
+    )
+}
+
+/// Whether the parser gave up within quotes that nothing closed.
+pub fn is_unclosed_quote(kind: &ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::UnclosedQuotedScalar
+            | ErrorKind::DocumentIndicatorInQuotedScalar
+            | ErrorKind::InvalidQuotedScalarIndent
+    )
+}
+
+const CLOSE_BRACKET_HELP: &str = "text that begins with a bracket stands in quotes";

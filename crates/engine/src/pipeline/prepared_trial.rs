@@ -1,0 +1,511 @@
+//! One trial between its first file and its record.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::agent_slots::SlotPermit;
+use super::run_context::{RunContext, RunPhase, SuiteServices};
+use super::unexpected_skills::UnexpectedSkills;
+use super::unfinished_record;
+use crate::grading::{JudgeAccess, TrialGrader, TrialGrades, needs_agent, offered_skills};
+use crate::judge::JudgeContext;
+use crate::plan::{PlannedSuite, applicable_checks};
+use crate::probe_diagnosis;
+use crate::run::{Conversation, ConversationResult, ScriptContext, ScriptEnd, run_conversation, run_script};
+use crate::sandbox::TrialSandbox;
+use crate::stage::{
+    self, StagingRequest, Workspace, WorkspaceRoot, capture_changed_files, editable_file_changes,
+};
+use crate::store::{FolderListing, StagedSkill, TrialFacts, TurnFacts};
+use practicum_agents::agents::AgentCli;
+use practicum_agents::gateway::{Gateway, GatewayHalt, GatewayScope, ScopeKind};
+use practicum_core::model::{
+    AgentEnding, Arm, Case, CasePrompt, CheckKind, CheckPermissions, Digest, GivenFile, NotScoredReason,
+    Observation, SkillRef, Trial, TrialRecord, UrlChecker,
+};
+
+/// A trial whose room is ready.
+pub struct PreparedTrial<'p> {
+    phase: RunPhase,
+    /// The skill that it only tries, if it measures nothing.
+    probed_skill: Option<String>,
+    trial: &'p Trial,
+    planned: &'p PlannedSuite,
+    case: &'p Case,
+    agent: &'p AgentCli,
+    services: &'p SuiteServices,
+    pub workspace: Workspace,
+    scope: Option<GatewayScope>,
+    sandbox: TrialSandbox,
+    /// The trial's folder in the run directory.
+    folder: PathBuf,
+    /// Names the trial's processes, and those of its whole run.
+    marker: String,
+}
+
+/// Stages a trial and runs its setup. Where that fails, the record says how.
+pub async fn prepare_trial<'p>(
+    exam: &'p Arc<RunContext>,
+    part: RunPhase,
+    trial: &'p Trial,
+) -> Result<PreparedTrial<'p>, Box<TrialRecord>> {
+    let plan = exam.plan_of(part);
+    let failed = |ended: AgentEnding, why: String| Box::new(unfinished_record(plan, trial, ended, &why));
+    let (planned, case) = plan.suite_and_case(trial);
+    let agent = exam.agents.get(&trial.condition.agent).ok_or_else(|| {
+        failed(AgentEnding::NotLaunched, format!("there is no agent {}", trial.condition.agent))
+    })?;
+    let folder = match part {
+        RunPhase::Probes => exam.run_dir.create_probe_folder(&trial.id),
+        RunPhase::Trials => exam.run_dir.create_trial_folder(&trial.id),
+    };
+    let folder = folder.map_err(|error| failed(AgentEnding::NotLaunched, error.to_string()))?;
+    let workspace =
+        stage_in_background(exam, part, trial).await.map_err(|why| failed(AgentEnding::NotLaunched, why))?;
+    let means = &exam.suites[trial.suite];
+    let led = agent.route.as_ref().is_some_and(|route| route.reaches_model(trial.condition.model.as_deref()));
+    let gateway = means.gateway.as_ref().filter(|(_, stand)| !stand.is_optional() || led);
+    let tried = match part {
+        RunPhase::Probes => plan.probed_skill(trial).map(|skill| skill.name.clone()),
+        RunPhase::Trials => None,
+    };
+    let named = staged_skill_names(planned, &workspace);
+    let meant = named.iter().find(|(own, _)| tried.as_deref().is_none_or(|tried| *own == tried));
+    let own = planned.suite.skills.first().map(|skill| skill.name.as_str());
+    let called = meant.map(|(_, staged)| workspace.call_name_of(staged));
+    let skill = called.or(own).unwrap_or_default().to_owned();
+    let kind = match part {
+        RunPhase::Probes => ScopeKind::Probe,
+        RunPhase::Trials => ScopeKind::Agent,
+    };
+    let scope = gateway.map(|(gateway, _)| register(gateway, trial, kind, &workspace, &skill));
+    let address = scope.as_ref().map(GatewayScope::base_url);
+    let walls = exam.sandbox.for_trial(workspace.root(), agent, address, &exam.user_env);
+    let walls = walls.map_err(|error| failed(AgentEnding::NotLaunched, error.to_string()))?;
+    // The agent can read its environment, and must not learn there which case this is.
+    let marker = format!("{}@{}", Digest::of_bytes(trial.id.as_str().as_bytes()).short(), exam.run_dir.id());
+    let mut prepared = PreparedTrial {
+        phase: part,
+        probed_skill: tried,
+        trial,
+        planned,
+        case,
+        agent,
+        services: means,
+        workspace,
+        scope,
+        sandbox: walls,
+        folder,
+        marker,
+    };
+    if let Some(script) = &case.workspace.setup {
+        match prepared.run_script(exam, script).await {
+            ScriptEnd::Done => prepared.workspace.reset_snapshot(),
+            ScriptEnd::Failed(why) => {
+                let notes = prepared.tear_down(exam).await;
+                let record = *failed(AgentEnding::SetupFailed, why);
+                return Err(Box::new(TrialRecord { notes, ..record }));
+            }
+        }
+    }
+    Ok(prepared)
+}
+
+/// The skills under test: their own names, and those they have in the room.
+fn staged_skill_names<'n>(planned: &'n PlannedSuite, workspace: &'n Workspace) -> Vec<(&'n str, &'n str)> {
+    let placed = planned.suite.skills.iter().filter(|skill| skill.path.is_some());
+    placed.map(|skill| skill.name.as_str()).zip(workspace.staged_names.iter().map(String::as_str)).collect()
+}
+
+fn register(
+    gateway: &Gateway,
+    trial: &Trial,
+    kind: ScopeKind,
+    workspace: &Workspace,
+    skill: &str,
+) -> GatewayScope {
+    let places = [("workspace", &workspace.folder), ("home", &workspace.home), ("tmp", &workspace.tmp)];
+    let mut vars: BTreeMap<String, String> =
+        places.map(|(name, path)| (name.to_owned(), path.display().to_string())).into();
+    vars.insert("skill".to_owned(), skill.to_owned());
+    gateway.register(trial.id.as_str(), kind, vars)
+}
+
+/// Staging copies files, so it happens off the threads that listen to agents.
+async fn stage_in_background(
+    exam: &Arc<RunContext>,
+    part: RunPhase,
+    trial: &Trial,
+) -> Result<Workspace, String> {
+    let (exam, trial) = (Arc::clone(exam), trial.clone());
+    let staged = tokio::task::spawn_blocking(move || {
+        let (planned, case) = exam.plan_of(part).suite_and_case(&trial);
+        let agent = exam.agents.get(&trial.condition.agent).ok_or("no agent")?;
+        // The room's name must not tell the agent which case this is.
+        let opaque = Digest::of_bytes(trial.id.as_str().as_bytes());
+        let mut workspace = stage::stage_workspace(&StagingRequest {
+            case,
+            skills: &planned.suite.skills,
+            rivals: &planned.suite.rivals,
+            plugins: if agent.can_load_plugins() { &planned.suite.plugins } else { &[] },
+            allow_plugin_code: exam.allow_plugin_code,
+            arm: trial.condition.arm,
+            skills_dir: &agent.skills_dir,
+            project: &planned.project,
+            hidden_files: &exam.hidden_files,
+            root: WorkspaceRoot::workspace_path(&exam.workspace_root, opaque.short()),
+            alias_ending: opaque.short(),
+            add_canaries: !agent.decoder.shows_skills,
+        })
+        .map_err(|error| error.to_string())?;
+        // After staging, so that no change in between goes unnoticed.
+        let tested: &[SkillRef] = match trial.condition.arm {
+            Arm::WithSkill | Arm::Version(_) => &planned.suite.skills,
+            Arm::WithoutSkill => &[],
+        };
+        if let Some(why) = exam.reusable.why_changed(tested) {
+            return Err(why);
+        }
+        if exam.keep_workspaces {
+            workspace.set_keep_on_drop();
+        }
+        Ok::<Workspace, String>(workspace)
+    });
+    staged.await.map_err(|error| error.to_string())?
+}
+
+impl PreparedTrial<'_> {
+    /// Lets the agent work, unless nothing that it could do would be looked at.
+    pub async fn run_agent(&self, exam: &RunContext) -> ConversationResult {
+        if self.needs_agent() {
+            self.run_conversation(exam).await
+        } else {
+            ConversationResult::not_needed(&self.turns())
+        }
+    }
+
+    fn needs_agent(&self) -> bool {
+        needs_agent(&applicable_checks(self.case, &self.trial.condition))
+    }
+
+    async fn run_conversation(&self, exam: &RunContext) -> ConversationResult {
+        let mut turns = self.turns();
+        // An agent that takes no system prompt is told before the user's first words.
+        if let (Some(text), Some(first)) = (&self.planned.mode_text, turns.first_mut())
+            && !self.agent.can_append_system_prompt()
+        {
+            *first = format!("{text}\n\n{first}");
+        }
+        let allowed =
+            exam.pass_env.iter().filter_map(|name| Some((name.clone(), exam.user_env.get(name)?.clone())));
+        let mut extra_env: Vec<(String, String)> = allowed.collect();
+        if self.planned.settings.sync_tasks.value {
+            extra_env.push(("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".to_owned(), "1".to_owned()));
+        }
+        let tools = self.allowed_tools();
+        let talk = Conversation {
+            agent: self.agent,
+            turns: &turns,
+            model: self.trial.condition.model.as_deref(),
+            append_system: self
+                .planned
+                .mode_text
+                .as_deref()
+                .filter(|_| self.agent.can_append_system_prompt()),
+            tools: tools.as_deref(),
+            gateway: self.scope.as_ref().map(GatewayScope::base_url),
+            user_env: &exam.user_env,
+            extra_env: &extra_env,
+            sandbox: &self.sandbox,
+            time_limit: self.planned.time_limit(self.case),
+            marker: &self.marker,
+            record_folder: &self.folder,
+            memory: &exam.memory,
+        };
+        let mut conversed = run_conversation(&talk, &self.workspace, &exam.stop.cancel).await;
+        if let Some(scope) = &self.scope {
+            conversed.notes.extend(self.gateway_notes(scope));
+        }
+        conversed
+    }
+
+    fn gateway_notes(&self, scope: &GatewayScope) -> Vec<String> {
+        let who = self.services.gateway_name();
+        scope.finish().into_iter().map(|note| format!("{who}: {note}")).collect()
+    }
+
+    /// What the gateway knows better than the agent: tokens, money, and why it got no answer.
+    /// Without one, the agent's own word is all there is to hold against the budget.
+    pub fn apply_gateway_usage(&self, exam: &RunContext, seen: &mut Observation) {
+        // An agent that went around the gateway is in the same place as one that has none.
+        let asked = self.scope.as_ref().filter(|scope| scope.requests() > 0);
+        let Some(scope) = asked else {
+            let model = seen.model.as_deref().unwrap_or_default();
+            let cost = seen.cost_usd.or_else(|| exam.ledger.prices().cost(model, seen.usage));
+            exam.ledger.record_spending(seen.usage, cost);
+            return;
+        };
+        if self.services.gateway.as_ref().is_some_and(|(_, stand)| stand.uses_real_model()) {
+            seen.usage = scope.usage();
+            seen.cost_usd = scope.cost().or(seen.cost_usd);
+        }
+        // An agent that went on without an answer did not do what it would have done with one.
+        match (scope.halt_reason(), seen.ended) {
+            (None, _) | (Some(_), AgentEnding::Cancelled) => {}
+            (Some(GatewayHalt::OverBudget(why)), _) => {
+                seen.ended = AgentEnding::OverBudget;
+                seen.ended_because = Some(why);
+            }
+            (Some(GatewayHalt::Unanswered(why)), _) => {
+                seen.ended = AgentEnding::ApiFailed;
+                seen.ended_because = Some(why);
+            }
+        }
+    }
+
+    /// The only tools that the agent may use, as it wants to be told. One that has a skill can take it up.
+    fn allowed_tools(&self) -> Option<String> {
+        let mut tools = self.planned.settings.tools.value.clone()?;
+        if !self.workspace.staged_names.is_empty() && !tools.iter().any(|tool| tool == "Skill") {
+            tools.push("Skill".to_owned());
+        }
+        Some(tools.join(","))
+    }
+
+    fn turns(&self) -> Vec<String> {
+        match &self.case.prompt {
+            // Only now it is known what the skill is called in the room.
+            CasePrompt::Turns(_) if self.probed_skill.is_some() => {
+                vec![probe_diagnosis::probe_prompt(self.probed_skill_name().unwrap_or_default())]
+            }
+            CasePrompt::Turns(turns) => turns.clone(),
+            // Without the skill its command means nothing, and what stands in for the skill is no part of the run.
+            CasePrompt::SkillCommand { args } if self.trial.condition.arm == Arm::WithoutSkill => {
+                vec![self.planned.suite.prompt_without_skill(args).unwrap_or(args).to_owned()]
+            }
+            CasePrompt::SkillCommand { args } => {
+                let skill = self.workspace.call_names.first().map_or("", String::as_str);
+                match self.agent.skill_command {
+                    Some(command) => vec![command(skill, args)],
+                    None => {
+                        let own = self.planned.suite.run_policy.system_prompt.as_deref();
+                        let derived = self.planned.derived_system.as_deref();
+                        let before = own.or(derived).map(|text| format!("{text}\n\n")).unwrap_or_default();
+                        vec![format!("{before}{args}")]
+                    }
+                }
+            }
+        }
+    }
+
+    /// The name that the skill which a probe is about has in the room.
+    pub fn probed_skill_name(&self) -> Option<&str> {
+        let about = self.probed_skill.as_deref()?;
+        let names = staged_skill_names(self.planned, &self.workspace);
+        names.into_iter().find(|(own, _)| *own == about).map(|(_, staged)| staged)
+    }
+
+    /// Every text that the model was told, where somebody listened.
+    pub fn model_input_text(&self) -> Option<String> {
+        self.scope.as_ref().filter(|scope| scope.requests() > 0).map(GatewayScope::probe_request_texts)
+    }
+
+    /// A question only counts as an ending where there was one turn to answer in, and work to be done. Whether
+    /// a skill is taken up is known also where the agent then asks.
+    pub fn should_detect_questions(&self) -> bool {
+        if self.probed_skill.is_some() {
+            return false;
+        }
+        let one_turn = match &self.case.prompt {
+            CasePrompt::Turns(turns) => turns.len() == 1,
+            CasePrompt::SkillCommand { .. } => true,
+        };
+        let checks = applicable_checks(self.case, &self.trial.condition);
+        let about_work = checks.iter().any(|check| !matches!(check.kind, CheckKind::Activation(_)));
+        one_turn && about_work && self.planned.settings.detect_questions.value
+    }
+
+    /// Runs the teardown, once all that is to be seen of the room has been. That it failed is told and changes
+    /// nothing.
+    async fn tear_down(&self, exam: &RunContext) -> Vec<String> {
+        let Some(script) = &self.case.workspace.teardown else { return Vec::new() };
+        match self.run_script(exam, script).await {
+            ScriptEnd::Done => Vec::new(),
+            ScriptEnd::Failed(why) => vec![TrialRecord::teardown_note(&why)],
+        }
+    }
+
+    async fn run_script(&self, exam: &RunContext, script: &str) -> ScriptEnd {
+        if !exam.allow_scripts {
+            return ScriptEnd::Failed("it is not trusted".to_owned());
+        }
+        let scene = ScriptContext {
+            folder: &self.workspace.folder,
+            home: &self.workspace.home,
+            tmp: &self.workspace.tmp,
+            user_env: &exam.user_env,
+            sandbox: &self.sandbox,
+            marker: &self.marker,
+            record_folder: &self.folder,
+        };
+        run_script(script, &scene, &exam.stop.cancel).await
+    }
+
+    /// What the trial is marked by.
+    pub fn grader<'s>(&'s self, exam: &'s RunContext) -> TrialGrader<'s> {
+        let checks = applicable_checks(self.case, &self.trial.condition);
+        TrialGrader {
+            suite: &self.planned.suite,
+            case: self.case,
+            offered_skills: offered_skills(&self.planned.suite, &checks),
+            checks,
+            arm: self.trial.condition.arm,
+            skills: self.skill_names(),
+            permissions: CheckPermissions {
+                run_code: exam.allow_scripts,
+                url_checker: exam.web.as_ref().map(|web| web as &dyn UrlChecker),
+            },
+        }
+    }
+
+    /// The last line that the agent wrote to its standard error, which often says why it crashed.
+    pub fn last_line_of_stderr(&self) -> Option<String> {
+        const MAX_STDERR_BYTES: u64 = 16 * 1024;
+        let mut file = std::fs::File::open(self.folder.join("stderr.txt")).ok()?;
+        let length = file.metadata().ok()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(MAX_STDERR_BYTES))).ok()?;
+        let mut bytes = Vec::new();
+        file.take(MAX_STDERR_BYTES).read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+        Some(line.chars().take(300).collect())
+    }
+
+    /// The skills that the agent lists and that nobody gave it.
+    pub fn unexpected_skills(&self, exam: &RunContext, seen: &Observation) -> UnexpectedSkills {
+        let listed = seen.skills_listed.as_deref().unwrap_or_default();
+        UnexpectedSkills::find(listed, self.agent, &self.workspace, &exam.user_env)
+    }
+
+    /// The skills under test: their own names, and those they have in the room, that in the listing first.
+    fn skill_names(&self) -> Vec<(String, String)> {
+        let names = staged_skill_names(self.planned, &self.workspace).into_iter();
+        let all = names.flat_map(|(own, staged)| {
+            let others = self.workspace.other_names.iter().filter(move |(known, _)| known == staged);
+            let others = others.map(|(_, other)| other.as_str());
+            std::iter::once(staged).chain(others).map(move |staged| (own.to_owned(), staged.to_owned()))
+        });
+        all.collect()
+    }
+
+    /// Marks what was seen. Code runs in the agent's place, because it may want what agents want (a port,
+    /// a processor); the judge is asked elsewhere, at an address of this trial's own.
+    pub async fn grade(
+        &self,
+        exam: &RunContext,
+        seen: &Observation,
+        given: &[GivenFile],
+        seat: &mut SlotPermit,
+    ) -> TrialGrades {
+        let (sheet, view) = (self.grader(exam), self.workspace.view());
+        let findings = sheet.run_checks_in_background(seen, &view);
+        let judged = self.services.judge.is_ok() && sheet.needs_judge(seen);
+        // What a teardown takes down, the next one's setup may want to put up.
+        if self.case.workspace.teardown.is_none() && (judged || !exam.can_delay_next_trial(seen.ended)) {
+            seat.release_agent_slot();
+        }
+        let address = || {
+            let gateway = self.services.gateway.as_ref().map(|(gateway, _)| gateway);
+            gateway.map(|gateway| register(gateway, self.trial, ScopeKind::Judge, &self.workspace, ""))
+        };
+        let judge = match &self.services.judge {
+            _ if exam.stop.cancel.is_cancelled() => Err(NotScoredReason::Ended(AgentEnding::Cancelled)),
+            Err(why) => Err(NotScoredReason::NotJudged(why.clone())),
+            Ok(judge) => Ok(judge.as_ref()),
+        };
+        let sitting = JudgeContext { marker: &self.marker, cancel: &exam.stop.cancel };
+        let (gateway, prices) = (self.services.gateway_name(), self.services.prices(exam.ledger.prices()));
+        let jury =
+            JudgeAccess { judge, context: sitting, open_scope: &address, gateway_name: gateway, prices };
+        sheet.grade_with_findings(seen, &view, given, &jury, findings).await
+    }
+
+    /// What the files of the trial will not say.
+    pub fn facts(
+        &self,
+        seen: &Observation,
+        started: jiff::Timestamp,
+        turns: Vec<TurnFacts>,
+        given: Vec<GivenFile>,
+    ) -> TrialFacts {
+        TrialFacts {
+            schema_version: 1,
+            stream: self.agent.decoder.name.to_owned(),
+            turns,
+            ended: seen.ended,
+            ended_because: seen.ended_because.clone(),
+            files: seen.files.clone(),
+            skills: self
+                .skill_names()
+                .into_iter()
+                .map(|(name, staged_as)| StagedSkill { name, staged_as })
+                .collect(),
+            canaries: self.workspace.canaries.clone(),
+            left: FolderListing::of_folder(&self.workspace.folder),
+            given,
+            unread: seen.unread.clone(),
+            usage: seen.usage,
+            leaked: seen.leaked.clone(),
+            cost_usd: seen.cost_usd,
+            seconds: seen.seconds,
+            started: Some(started.to_string()),
+            only_predicted: !self.needs_agent(),
+        }
+    }
+
+    /// Keeps the files that the agent worked on. Gives what is worth telling of them.
+    fn capture(&self, seen: &Observation) -> Vec<String> {
+        let (from, to) = (&self.workspace.folder, &self.folder);
+        let inputs = editable_file_changes(&self.case.workspace.files, from);
+        let mut notes = capture_changed_files(&seen.files, from, &to.join("files"));
+        notes.extend(capture_changed_files(&inputs, from, &to.join("inputs")));
+        notes
+    }
+
+    /// Writes the trial's folder. Only then does anyone hear of it.
+    pub async fn store(
+        self,
+        exam: &Arc<RunContext>,
+        mut record: TrialRecord,
+        seen: Observation,
+        facts: TrialFacts,
+    ) -> TrialRecord {
+        if !(seen.files.is_empty() && self.case.workspace.files.is_empty()) {
+            record.notes.extend(crate::run::run_blocking(|| self.capture(&seen)));
+        }
+        record.notes.extend(self.tear_down(exam).await);
+        let (folder, workspace) = (self.folder, self.workspace);
+        let keeper = Arc::clone(exam);
+        let kept = tokio::task::spawn_blocking(move || {
+            let closed =
+                keeper.run_dir.complete_trial(&folder, &record, &seen.output, facts, &keeper.scrubber);
+            if let Err(error) = closed {
+                record.notes.push(error.to_string());
+            }
+            // The room goes here, with its files, and not on a thread that listens to agents.
+            drop(workspace);
+            record
+        });
+        match kept.await {
+            Ok(record) => record,
+            Err(error) => unfinished_record(
+                exam.plan_of(self.phase),
+                self.trial,
+                AgentEnding::Crashed,
+                &error.to_string(),
+            ),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Skills that an agent lists and that nobody put into its room.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::stage::Workspace;
+use practicum_agents::agents::AgentCli;
+use practicum_skills::skill::SKILL_FILE;
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct UnexpectedSkills {
+    /// Those of the user, whose configuration is no part of an exam.
+    pub leaked: Vec<String>,
+    /// Those that nobody can account for: a new version of the agent may bring them.
+    pub unknown: Vec<String>,
+}
+
+impl UnexpectedSkills {
+    /// Looks at files only where a name needs an explanation.
+    pub fn find(
+        listed: &[String],
+        agent: &AgentCli,
+        workspace: &Workspace,
+        user_env: &BTreeMap<String, String>,
+    ) -> Self {
+        let known = |name: &str| {
+            let staged = workspace.staged_names.iter().chain(&workspace.plugin_skills);
+            agent.own_skills.contains(&name) || staged.into_iter().any(|staged| staged == name)
+        };
+        let mut names: Vec<&str> =
+            listed.iter().map(|name| without_plugin(name)).filter(|name| !known(name)).collect();
+        if names.is_empty() {
+            return Self::default();
+        }
+        let places = std::iter::once(&workspace.folder).chain(&workspace.plugins);
+        let room: BTreeSet<String> = places.flat_map(|folder| skills_in_workspace(folder)).collect();
+        names.retain(|name| !room.contains(*name));
+        let theirs: BTreeSet<String> =
+            users_folders(agent, workspace, user_env).iter().flat_map(|folder| skills_in(folder)).collect();
+        let (leaked, unknown) = names.into_iter().map(str::to_owned).partition(|name| theirs.contains(name));
+        Self { leaked, unknown }
+    }
+
+    pub fn note(&self) -> Option<String> {
+        let names = self.unknown.join(", ");
+        (!names.is_empty())
+            .then(|| format!("the agent lists {names}, which is neither in its room nor known as its own"))
+    }
+}
+
+/// A name without its plugin.
+fn without_plugin(name: &str) -> &str {
+    name.rsplit(':').next().unwrap_or(name)
+}
+
+/// The names of all that is a skill or a command in a workspace, wherever a project keeps them.
+fn skills_in_workspace(folder: &Path) -> BTreeSet<String> {
+    let walk = ignore::WalkBuilder::new(folder).standard_filters(false).follow_links(true).build();
+    let name = |path: PathBuf| match path.file_name()?.to_str()? {
+        SKILL_FILE => Some(path.parent()?.file_name()?.to_str()?.to_owned()),
+        _ if path.extension()? == "md" => Some(path.file_stem()?.to_str()?.to_owned()),
+        _ => None,
+    };
+    walk.flatten().filter_map(|entry| name(entry.into_path())).collect()
+}
+
+/// Where an agent finds skills of the user: in its own folder, in the home, and above its room.
+fn users_folders(
+    agent: &AgentCli,
+    workspace: &Workspace,
+    user_env: &BTreeMap<String, String>,
+) -> Vec<PathBuf> {
+    let above = workspace.root().ancestors().skip(1).map(Path::to_owned);
+    let home = user_env.get("HOME").map(PathBuf::from);
+    let mut folders: Vec<PathBuf> =
+        above.chain(home).map(|folder| agent.skills_dir.join_to(&folder)).collect();
+    folders.extend(agent.credentials.login_folder(user_env).map(|own| own.join("skills")));
+    folders
+}
+
+fn skills_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.path().join(SKILL_FILE).is_file())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
+}

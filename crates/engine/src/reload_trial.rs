@@ -1,0 +1,207 @@
+//! What is remembered of a trial.
+//!
+//! In: a trial's folder in a run directory. Out: what was seen of it, as far as that was kept, its
+//! stream read by today's decoder. Never: guesses what was not kept.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use crate::observe::{ProcessEnd, RawRun, RawTurn, observe};
+use crate::run::decode;
+use crate::stage::FolderView;
+use crate::store::{FolderListing, TrialFacts};
+use practicum_agents::agents::find_decoder;
+use practicum_core::model::{FileChangeKind, GivenFile, Observation, RelPath, WorkspaceView};
+
+/// A trial as it can still be marked.
+pub struct ReloadedTrial {
+    pub observation: Observation,
+    pub workspace: StoredWorkspace,
+    /// The skills under test: their own names, and those they had in the room.
+    pub skills: Vec<(String, String)>,
+    pub given_files: Vec<GivenFile>,
+    /// Whether no agent was run, because all that was asked was a prediction.
+    pub only_predicted: bool,
+}
+
+/// Reads a trial's folder. An error says what is missing.
+pub fn reload_trial(folder: &Path) -> Result<ReloadedTrial, String> {
+    let facts = TrialFacts::read(folder)?;
+    let turns = decode_turns(&facts, &folder.join("transcript.jsonl"))?;
+    let raw = RawRun { turns, seconds: facts.seconds };
+    let cut = facts.unread;
+    let observed = observe(raw, facts.files.clone(), false);
+    let mut seen = Observation {
+        hides_tools: observed.hides_tools || cut.is_some(),
+        unread: cut.or(observed.unread.clone()),
+        // What ended the run and what it cost, the stream alone does not say.
+        ended: facts.ended,
+        ended_because: facts.ended_because,
+        usage: facts.usage,
+        cost_usd: facts.cost_usd,
+        leaked: facts.leaked,
+        ..observed
+    };
+    seen.add_canary_evidence(&facts.canaries);
+    let changes = facts.files.into_iter().map(|file| (file.path, file.change)).collect();
+    let kept = folder.join("files");
+    Ok(ReloadedTrial {
+        observation: seen,
+        workspace: StoredWorkspace { view: FolderView::new(&kept), changes, listing: facts.left },
+        skills: facts.skills.into_iter().map(|skill| (skill.name, skill.staged_as)).collect(),
+        given_files: facts.given,
+        only_predicted: facts.only_predicted,
+    })
+}
+
+fn decode_turns(facts: &TrialFacts, path: &Path) -> Result<Vec<RawTurn>, String> {
+    let kind = find_decoder(&facts.stream)
+        .ok_or_else(|| format!("nothing here reads the stream {} of its transcript", facts.stream))?;
+    let silent = facts.turns.iter().all(|turn| turn.bytes == 0);
+    // An agent that said nothing left no transcript.
+    if !silent {
+        std::fs::File::open(path).map_err(|error| format!("its transcript cannot be read: {error}"))?;
+    }
+    let mut from = 0;
+    let mut turns = Vec::new();
+    for turn in &facts.turns {
+        // The last is as long as what is left: only where several turns meet, the place counts.
+        let is_last = turns.len() + 1 == facts.turns.len();
+        let until = if is_last { u64::MAX } else { from + turn.bytes };
+        let transcript = decode(path, from..until, kind);
+        from = until;
+        let (prompt, bytes) = (turn.prompt.clone(), turn.bytes);
+        turns.push(RawTurn { prompt, transcript, bytes, process: ProcessEnd::Exited(0) });
+    }
+    Ok(turns)
+}
+
+/// What was kept of a workspace: the files that the agent made or changed, and the names of the rest.
+pub struct StoredWorkspace {
+    view: FolderView,
+    changes: BTreeMap<RelPath, FileChangeKind>,
+    listing: Option<FolderListing>,
+}
+
+impl StoredWorkspace {
+    /// Whether a path leads through a link, of which only the name was kept.
+    fn is_linked(&self, path: &RelPath) -> bool {
+        let Some(left) = &self.listing else { return false };
+        with_parent_folders(path).any(|above| left.others.contains(&above))
+    }
+}
+
+/// A path and the folders it is in.
+fn with_parent_folders(path: &RelPath) -> impl Iterator<Item = RelPath> {
+    Path::new(path.as_str()).ancestors().filter_map(|above| RelPath::new(above.to_str()?))
+}
+
+fn not_stored_error(why: &str) -> io::Error {
+    io::Error::other(format!("the workspace is gone, and {why}"))
+}
+
+impl WorkspaceView for StoredWorkspace {
+    fn read(&self, path: &RelPath) -> io::Result<Option<Vec<u8>>> {
+        match self.changes.get(path) {
+            Some(FileChangeKind::Deleted) => return Ok(None),
+            Some(FileChangeKind::Created | FileChangeKind::Changed) => {
+                let kept = self.view.read(path)?;
+                return kept.map(Some).ok_or_else(|| not_stored_error("this file was not kept"));
+            }
+            None if self.is_linked(path) => return Err(not_stored_error("links are not kept")),
+            None => {}
+        }
+        match &self.listing {
+            Some(left) if !left.files.contains(path) => Ok(None),
+            Some(_) | None => Err(not_stored_error("files that the agent did not change are not kept")),
+        }
+    }
+
+    fn exists(&self, path: &RelPath) -> io::Result<bool> {
+        if self.is_linked(path) {
+            return Err(not_stored_error("links are not kept"));
+        }
+        if let Some(left) = &self.listing {
+            return Ok(left.files.contains(path) || left.folders.contains(path));
+        }
+        let made =
+            |path: &RelPath| self.changes.get(path).is_some_and(|change| *change != FileChangeKind::Deleted);
+        let folder_of_made = || {
+            self.changes
+                .keys()
+                .any(|file| made(file) && with_parent_folders(file).any(|above| above == *path))
+        };
+        match self.changes.get(path) {
+            Some(FileChangeKind::Deleted) => Ok(false),
+            _ if folder_of_made() => Ok(true),
+            _ => Err(not_stored_error("there was too much in it to list")),
+        }
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> RelPath {
+        RelPath::new(text).expect("a path")
+    }
+
+    /// What can be said of each path: whether it exists, and what it holds.
+    fn said(workspace: &StoredWorkspace, name: &str) -> String {
+        let exists = workspace.exists(&path(name)).map_or("?".to_owned(), |there| there.to_string());
+        let text = match workspace.read(&path(name)) {
+            Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
+            Ok(None) => "-".to_owned(),
+            Err(_) => "?".to_owned(),
+        };
+        format!("{exists} {text}")
+    }
+
+    #[test]
+    fn what_was_not_kept_is_not_guessed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("out")).expect("create");
+        std::fs::write(folder.path().join("out/new.md"), "new").expect("write");
+        let changes = || {
+            let all = [
+                ("out/new.md", FileChangeKind::Created),
+                ("out/large.bin", FileChangeKind::Created),
+                ("old.md", FileChangeKind::Deleted),
+            ];
+            all.map(|(name, change)| (path(name), change)).into()
+        };
+        let names = |list: &[&str]| list.iter().map(|name| path(name)).collect();
+        let left = FolderListing {
+            files: names(&["out/new.md", "out/large.bin", "given.md"]),
+            folders: names(&["out", "empty"]),
+            others: names(&["link"]),
+        };
+        let workspace = |left| StoredWorkspace {
+            view: FolderView::new(folder.path()),
+            changes: changes(),
+            listing: left,
+        };
+        let (listed, unlisted) = (workspace(Some(left)), workspace(None));
+        for (name, with_names, without) in [
+            ("out/new.md", "true new", "true new"),
+            ("out/large.bin", "true ?", "true ?"),
+            ("old.md", "false -", "false -"),
+            ("out", "true -", "true ?"),
+            ("empty", "true -", "? ?"),
+            ("given.md", "true ?", "? ?"),
+            ("never.md", "false -", "? ?"),
+            ("link", "? ?", "? ?"),
+            ("link/below.md", "? ?", "? ?"),
+        ] {
+            assert_eq!(said(&listed, name), with_names, "{name}");
+            assert_eq!(said(&unlisted, name), without, "{name}");
+        }
+        assert!(listed.folder().is_none());
+    }
+}

@@ -1,0 +1,108 @@
+//! One stream of a process, kept on disk within bounds.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// The most that is kept of the beginning. What comes after is read and dropped, so that a flood
+/// neither fills the disk nor blocks the agent.
+const MAX_HEAD_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The most that is kept of the end of a longer one: there the stream says how it ended.
+const MAX_TAIL_BYTES: usize = 1024 * 1024;
+
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Reads a stream to its end. Tells if not all of it was kept.
+pub async fn capture_stream(stream: Option<impl AsyncRead + Unpin>, path: &Path) -> Option<String> {
+    let mut stream = stream?;
+    let mut kept = StreamCapture::default();
+    let mut buffer = vec![0; CHUNK_BYTES];
+    while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+        kept.push(&buffer[..count], path);
+    }
+    kept.finish()
+}
+
+#[derive(Default)]
+struct StreamCapture {
+    file: Option<File>,
+    /// Why some of it is lost, such as a disk that is full.
+    write_error: Option<std::io::Error>,
+    bytes_seen: u64,
+    tail: VecDeque<u8>,
+}
+
+impl StreamCapture {
+    /// Written at once and without another thread: it goes to the page cache, which is quicker than
+    /// handing it over.
+    fn push(&mut self, bytes: &[u8], path: &Path) {
+        if self.file.is_none() {
+            // Most processes say nothing on one of the streams, and then there is no file.
+            let opened = File::options().create(true).append(true).open(path);
+            self.file = opened.map_err(|error| self.write_error = Some(error)).ok();
+        }
+        let room = usize::try_from(MAX_HEAD_BYTES.saturating_sub(self.bytes_seen)).unwrap_or(usize::MAX);
+        let (first, rest) = bytes.split_at(bytes.len().min(room));
+        if let Some(file) = self.file.as_mut().filter(|_| !first.is_empty()) {
+            self.write_error = file.write_all(first).err().or(self.write_error.take());
+        }
+        if !rest.is_empty() {
+            self.tail.extend(rest);
+            self.tail.drain(..self.tail.len().saturating_sub(MAX_TAIL_BYTES));
+        }
+        self.bytes_seen += bytes.len() as u64;
+    }
+
+    fn finish(mut self) -> Option<String> {
+        if let Some(error) = self.write_error {
+            return Some(format!("not all of its output could be kept: {error}"));
+        }
+        if self.tail.is_empty() {
+            return None;
+        }
+        let last = self.tail.make_contiguous();
+        let dropped = self.bytes_seen - MAX_HEAD_BYTES - last.len() as u64;
+        if let Some(file) = &mut self.file {
+            // A line of its own, so that neither half is taken for a whole line.
+            let _ = file.write_all(b"\n");
+            let _ = file.write_all(last);
+        }
+        Some(format!(
+            "of {} bytes of output only the first {MAX_HEAD_BYTES} and the last {} were kept",
+            self.bytes_seen,
+            self.bytes_seen - MAX_HEAD_BYTES - dropped
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_flood_both_ends_are_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out");
+        let mut kept = StreamCapture { bytes_seen: MAX_HEAD_BYTES - 3, ..StreamCapture::default() };
+        kept.push(b"abcdef", &path);
+        kept.push(&vec![b'-'; MAX_TAIL_BYTES], &path);
+        kept.push(b"\nend", &path);
+        let note = kept.finish().expect("told");
+        assert!(note.contains("the last 1048576 were kept"), "{note}");
+        let text = std::fs::read_to_string(&path).expect("kept");
+        assert!(text.starts_with("abc\n---") && text.ends_with("---\nend"), "{}", text.len());
+        assert_eq!(text.len(), 4 + MAX_TAIL_BYTES);
+    }
+
+    #[test]
+    fn silence_leaves_no_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out");
+        assert_eq!(StreamCapture::default().finish(), None);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,550 @@
+//! From what a user asks to an exam that can begin.
+//!
+//! In: paths, choices, settings. Out: `Reading`, then `RunContext`. Never: starts an agent.
+
+mod arms;
+mod criteria_selection;
+mod derived_system_prompt;
+mod eval_files;
+mod fixture_paths;
+mod judges;
+mod plugins;
+mod services;
+mod skill_problems;
+mod slash_commands;
+mod stored_suites;
+mod suite_names;
+mod unfit_fixtures;
+mod unstaged_files;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+pub use criteria_selection::{leave_other_criteria_open, remove_other_criteria};
+pub use eval_files::{EvalFiles, read_eval_files, single_command_evals, single_prompt_evals};
+pub use judges::{JudgePool, require_judges};
+pub use services::{SharedServices, connect_adviser, connect_services, read_script};
+pub use skill_problems::{
+    leave_out_unfit_rivals, meaningless_negative_cases, mismatched_name_notices, missing_description_notices,
+    skill_warnings, uncallable_skill_notices, unreadable_skills,
+};
+pub use stored_suites::{StoredSuite, stored_suites};
+pub use unfit_fixtures::unfit_fixtures;
+pub use unstaged_files::{overlay_link_notices, skill_link_notices};
+
+use self::eval_files::skill_ref_at;
+use self::skill_problems::same_name_notice;
+use crate::options::RunInputs;
+use crate::pipeline::{ReusableResults, ReusableTrial};
+use crate::plan::{CaseFilter, MissingRequirements, Plan, PlannedSuite};
+use crate::sandbox::Sandbox;
+use crate::settings::{
+    Setting, SettingLayers, SettingSource as SaidBy, Settings, SettingsError, own_agents, project_root,
+};
+use crate::system_prompt;
+use practicum_agents::agents::{AGENTS, AgentCli, LaunchError, is_tool_name, tool_names};
+use practicum_agents::gateway::{Cassette, CassetteError, ScopeKind};
+use practicum_core::model::{
+    Case, CheckKind, Diagnostics, GateName, PassRule, ProbeRecord, SandboxMode, SkillRef, SkillUseMode,
+    Suite, Trial, WorkspaceBase,
+};
+use practicum_core::tree::closest_word;
+use practicum_evals::dialects::LocatedSuite;
+use practicum_evals::discover::DiscoverError;
+use practicum_skills::skill::Skill;
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunSetupError {
+    #[error(transparent)]
+    Discover(#[from] DiscoverError),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Skill(#[from] practicum_skills::skill::SkillError),
+    #[error(transparent)]
+    Plugin(#[from] practicum_skills::skill::PluginError),
+    #[error(
+        "no skill at {0}, and none of that name in the plugins or skills folders of this project; name its \
+         folder, or say where the plugins are with CLAUDE_1337_PLUGINS (default ../plugins)"
+    )]
+    NoSkillNamed(String),
+    #[error(
+        "the eval file names no agent, which for its format means claude or codex, and neither is installed; install \
+         one of them, or choose an agent with --agent (builtin is this program's own)"
+    )]
+    NoAgentInstalled,
+    #[error("several skills are called {name}; say {choices}")]
+    SeveralSkillsNamed { name: String, choices: String },
+    #[error("suite {suite} is about several skills, and {skill} is none of them")]
+    SkillNotInSuite { skill: String, suite: String },
+    #[error("the skill {skill} is under test in suite {suite}, so it cannot be staged beside itself")]
+    SkillIsOwnRival { skill: String, suite: String },
+    #[error("there is no agent \"{name}\"; {hint}")]
+    UnknownAgent { name: String, hint: String },
+    #[error("{0}")]
+    UnknownMode(String),
+    #[error("{0}; install it, or name another with --agent (practicum doctor tells which are here)")]
+    AgentNotInstalled(LaunchError),
+    #[error("the script {path} cannot be used")]
+    Script { path: PathBuf, text: String, diagnostics: Diagnostics },
+    #[error(transparent)]
+    Cassette(#[from] CassetteError),
+    #[error("no criterion has \"{wanted}\" in its id, name or text; there are: {known}")]
+    UnknownCriterion { wanted: String, known: String },
+    #[error("{}", .0.join("\n"))]
+    CannotRun(Vec<String>),
+    #[error(
+        "no model can be asked to grade, so nothing was begun: {}\n  --no-judge leaves what it would grade unscored",
+        .0.join("; ")
+    )]
+    NoJudge(Vec<String>),
+    #[error(transparent)]
+    Sandbox(#[from] crate::sandbox::SandboxError),
+    #[error("cannot start the gateway: {0}")]
+    Gateway(std::io::Error),
+}
+
+// By hand, because a source would be told a second time.
+impl From<LaunchError> for RunSetupError {
+    fn from(error: LaunchError) -> Self {
+        Self::AgentNotInstalled(error)
+    }
+}
+
+/// What a suite names and this machine does not have. The cases that need it are not run, and stay unscored.
+pub fn find_missing_requirements(suite: &Suite) -> MissingRequirements {
+    let mut missing = MissingRequirements::default();
+    for skill in &suite.skills {
+        match &skill.path {
+            Some(path) => missing.skills.extend(match Skill::read(path) {
+                Ok(skill) => skill.describe_unusable_name(),
+                Err(error) => Some(error.to_string()),
+            }),
+            None => missing.skills.push(format!(
+                "the skill {} of suite {} was not found; name it with --skill",
+                skill.name, suite.name
+            )),
+        }
+    }
+    for case in &suite.cases {
+        let files = case.workspace.files.iter().map(|file| &file.source).chain(&case.workspace.overlays);
+        for path in files {
+            let why = match path.metadata() {
+                Err(_) => "does not exist",
+                // A pipe or a device has no end that a copy could reach.
+                Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
+                    "is neither a regular file nor a folder"
+                }
+                Ok(_) => continue,
+            };
+            let why = format!("{} {why}", path.display());
+            missing.files.entry(case.id.clone()).or_default().push(why);
+        }
+    }
+    missing
+}
+
+/// Every agent that can be named: those of the project and user files, then the known ones.
+pub fn all_agents(layers: &SettingLayers) -> Result<BTreeMap<String, AgentCli>, SettingsError> {
+    let known = AGENTS.iter().map(|make| make());
+    let own = own_agents(layers)?;
+    Ok(known.chain(own).map(|agent| (agent.name.clone(), agent)).collect())
+}
+
+/// Settles how each suite is run of which a case is wanted. Gives also what was chosen for the user, in words.
+pub fn resolve_suites(
+    reading: EvalFiles,
+    ask: &RunInputs,
+    layers: &SettingLayers,
+    agents: &BTreeMap<String, AgentCli>,
+    filter: &CaseFilter,
+) -> Result<(Vec<PlannedSuite>, Vec<String>), RunSetupError> {
+    let mut planned = Vec::new();
+    let mut notices = Vec::new();
+    let mut problems = Vec::new();
+    let mut project_notices = unstaged_files::ProjectNotices::default();
+    let rivals: Vec<SkillRef> =
+        ask.with_skills.iter().map(|path| skill_ref_at(path)).collect::<Result<_, RunSetupError>>()?;
+    let mut suites = reading.into_suites()?;
+    notices.extend(suite_names::make_names_unique(&mut suites));
+    // What nobody asked for cannot keep the rest from running.
+    suites.retain(|placed| filter.wants_some_of(&placed.suite));
+    for LocatedSuite { mut suite, mut project, .. } in suites {
+        let mut left_out = Vec::new();
+        for rival in &rivals {
+            left_out.extend(replaced_rival(&suite, rival));
+            if !suite.add_rival(rival.clone()) {
+                let tested = suite.skills.iter().find(|skill| skill.name == rival.name);
+                let (skill, suite) = (rival.name.clone(), suite.name.clone());
+                match tested.and_then(|tested| same_name_notice(&read_skill(tested)?, &read_skill(rival)?)) {
+                    // What is tested is clear, so another skill of its name is only left out.
+                    Some(told) => left_out.push(told),
+                    None => return Err(RunSetupError::SkillIsOwnRival { skill, suite }),
+                }
+            }
+        }
+        let plugins = plugins::add_plugins(&mut suite, &ask.plugins)?;
+        left_out.extend(leave_out_unfit_rivals(&mut suite));
+        let mut missing = find_missing_requirements(&suite);
+        for (case, why) in unfit_fixtures(&suite) {
+            missing.files.entry(case).or_default().extend(why);
+        }
+        for (case, why) in meaningless_negative_cases(&suite) {
+            missing.files.entry(case).or_default().push(why);
+        }
+        let settings = Settings::resolve(layers, &suite)?;
+        if settings.trigger_threshold.source == SaidBy::Flag {
+            suite.cases.iter_mut().for_each(decide_by_threshold);
+        }
+        problems.extend(judges::unknown_provider_reason(&settings, &suite).filter(|_| !ask.no_judge));
+        let names = choose_agents(&settings.agents, agents, layers, !ask.only_shown, &mut notices)?;
+        problems.extend(agents_without_gateway(ask, &suite, &names, agents));
+        problems.extend(arms::problems(&suite, &settings.arms.value));
+        notices.extend(arms::left_out_cases_notice(&suite, &settings.arms.value));
+        if let Some(tools) = &settings.tools.value {
+            let unknown = tools.iter().filter(|tool| !is_tool_name(tool));
+            let told = unknown.map(|tool| {
+                let meant =
+                    closest_word(tool, tool_names()).map(|meant| format!("; did you mean \"{meant}\"?"));
+                format!(
+                    "--tools names \"{tool}\", a tool that no known agent has{}",
+                    meant.unwrap_or_default()
+                )
+            });
+            told.for_each(|notice| left_out.push(notice));
+            let cannot =
+                names.iter().filter(|name| agents.get(*name).is_some_and(|agent| !agent.can_limit_tools()));
+            problems.extend(cannot.map(|name| {
+                format!(
+                    "agent {name} cannot be limited to some tools; leave --tools off, or choose another agent"
+                )
+            }));
+        }
+        if let Some(base) = chosen_workspace(&settings.workspace, &suite) {
+            project = project_of_workspace(base, &suite, project);
+            suite.cases.iter_mut().for_each(|case| case.workspace.base = base);
+        }
+        if suite.cases.iter().any(|case| case.workspace.base == WorkspaceBase::Project)
+            && is_bare_home(&project, layers)
+        {
+            problems.push("the project is your home folder, which is not copied for agents".to_owned());
+        }
+        if suite.skills.is_empty() {
+            notices.push(format!(
+                "suite {} names no skill, so none is staged; name one with --skill",
+                suite.name
+            ));
+        }
+        let canaries = names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite));
+        let chosen = names.iter().filter_map(|name| agents.get(name));
+        left_out.extend(plugins::plugin_notices(&plugins, &suite, chosen, ask.trust));
+        let of_skills = left_out.into_iter().chain(skill_warnings(&suite)).chain(skill_link_notices(&suite));
+        let of_skills =
+            of_skills.chain(uncallable_skill_notices(&suite)).chain(missing_description_notices(&suite));
+        let of_project = project_notices.uncopied_files_notice(&suite, &project);
+        let overlays = unstaged_files::outside_overlay_notices(&suite, &project);
+        for notice in
+            canaries.chain(of_skills).chain(of_project).chain(overlays).chain(overlay_link_notices(&suite))
+        {
+            if !notices.contains(&notice) {
+                notices.push(notice);
+            }
+        }
+        let script = choose_script(ask, &suite, &names);
+        let mode_text = mode_text(&settings.mode.value, layers).map_err(RunSetupError::UnknownMode)?;
+        let chosen = names.iter().filter_map(|name| agents.get(name));
+        let derived_system = match derived_system_prompt::derive_system_prompt(&suite, &project, chosen) {
+            Ok(text) => text,
+            Err(problem) => {
+                if missing.skills.is_empty() {
+                    missing.skills.push(problem);
+                }
+                None
+            }
+        };
+        planned.push(PlannedSuite {
+            suite,
+            settings,
+            agents: names,
+            project,
+            script,
+            mode_text,
+            derived_system,
+            missing,
+        });
+    }
+    // One suite that lacks its skill does not keep the others from running. Where all lack theirs, nothing can.
+    if planned.iter().all(|planned| !planned.missing.skills.is_empty()) {
+        for problem in planned.iter().flat_map(|planned| &planned.missing.skills) {
+            if !problems.contains(problem) {
+                problems.push(problem.clone());
+            }
+        }
+    }
+    // Several suites may name the same broken skill, which is told once.
+    let mut told = HashSet::new();
+    problems.retain(|problem: &String| told.insert(problem.clone()));
+    if problems.is_empty() { Ok((planned, notices)) } else { Err(RunSetupError::CannotRun(problems)) }
+}
+
+/// Says that a skill which the user names takes the place of another of its name, if it does.
+fn replaced_rival(suite: &Suite, rival: &SkillRef) -> Option<String> {
+    let known = suite.rivals.iter().find(|known| known.name == rival.name)?;
+    same_name_notice(&read_skill(rival)?, &read_skill(known)?)
+}
+
+fn read_skill(skill: &SkillRef) -> Option<Skill> {
+    Skill::read(skill.path.as_deref()?).ok()
+}
+
+/// Lets the share of runs that activate the skill decide a case that asks for nothing else: the user gives a
+/// threshold, also where the format has none.
+fn decide_by_threshold(case: &mut Case) {
+    let asks_once =
+        matches!(case.checks.as_slice(), [check] if matches!(check.kind, CheckKind::Activation(_)));
+    if asks_once && case.pass_rule == PassRule::EveryRequiredCheck {
+        case.pass_rule = PassRule::ActivationRate(None);
+    }
+}
+
+/// The text of a mode, which the settings may word. An unknown name is an error that lists the known ones.
+pub fn mode_text(mode: &SkillUseMode, layers: &SettingLayers) -> Result<Option<String>, String> {
+    let table = layers.table("modes");
+    let own = table.filter_map(|(name, text, _)| Some((name.clone(), text.as_str()?.to_owned())));
+    Ok(system_prompt::mode_text(mode, &own.collect())?.map(str::to_owned))
+}
+
+/// What all workspaces of a suite begin as, if the settings decide that and not each case. A project file does
+/// so only for formats that leave it open.
+fn chosen_workspace(setting: &Setting<Option<WorkspaceBase>>, suite: &Suite) -> Option<WorkspaceBase> {
+    let decides = match setting.source {
+        SaidBy::Flag | SaidBy::Environment(_) | SaidBy::EvalFile => true,
+        SaidBy::Project(_) | SaidBy::User(_) | SaidBy::Format(_) | SaidBy::Default => {
+            suite.format_defaults.workspace.is_some()
+        }
+    };
+    setting.value.filter(|_| decides)
+}
+
+/// Whether a project is the user's home folder, and nothing in it says that it is a project.
+fn is_bare_home(project: &Path, layers: &SettingLayers) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let home = layers.environment().get("HOME");
+    let is_home = home.is_some_and(|home| real(Path::new(home)) == real(project));
+    is_home && !["practicum.toml", ".git"].iter().any(|name| project.join(name).exists())
+}
+
+/// Evals that lie elsewhere are tried in the project of their skill.
+fn project_of_workspace(base: WorkspaceBase, suite: &Suite, project: PathBuf) -> PathBuf {
+    let skill = suite.skills.iter().find_map(|skill| skill.path.as_deref());
+    match (base, skill) {
+        (WorkspaceBase::Project, Some(skill)) if suite.format_defaults.workspace.is_some() => {
+            project_root(skill)
+        }
+        _ => project,
+    }
+}
+
+/// What is told where an agent does not show what it takes up, and the suite asks for it.
+fn canary_notice(agent: &AgentCli, suite: &Suite) -> Option<String> {
+    let asks = suite.has_checks_for(GateName::Recall) && !agent.decoder.shows_skills;
+    asks.then(|| {
+        format!(
+            "the stream of agent {} shows no skills, so their copies carry a marker line; where it does not \
+             turn up, whether a skill fired stays unknown",
+            agent.name
+        )
+    })
+}
+
+/// The same for looking at: nothing has to be installed or to exist.
+pub fn outline_eval_files(
+    reading: EvalFiles,
+    layers: &SettingLayers,
+) -> Result<Vec<PlannedSuite>, RunSetupError> {
+    outline_suites(reading.into_suites()?, layers)
+}
+
+/// The same for suites that were read.
+pub fn outline_suites(
+    mut suites: Vec<LocatedSuite>,
+    layers: &SettingLayers,
+) -> Result<Vec<PlannedSuite>, RunSetupError> {
+    suite_names::make_names_unique(&mut suites);
+    let mut planned = Vec::new();
+    for LocatedSuite { mut suite, project, .. } in suites {
+        let settings = Settings::resolve(layers, &suite)?;
+        if settings.trigger_threshold.source == SaidBy::Flag {
+            suite.cases.iter_mut().for_each(decide_by_threshold);
+        }
+        let agents = settings.agents.value.clone();
+        planned.push(PlannedSuite {
+            suite,
+            settings,
+            agents,
+            project,
+            script: None,
+            mode_text: None,
+            derived_system: None,
+            missing: MissingRequirements::default(),
+        });
+    }
+    Ok(planned)
+}
+
+/// The agents that are wanted. Where they are only to be shown, they need not be installed.
+/// `auto` is the first agent that is installed, in the order of the registry, of those that may be
+/// chosen unasked; `builtin` only where no eval format asked for its own.
+fn choose_agents(
+    wanted: &Setting<Vec<String>>,
+    agents: &BTreeMap<String, AgentCli>,
+    layers: &SettingLayers,
+    is_needed: bool,
+    notices: &mut Vec<String>,
+) -> Result<Vec<String>, RunSetupError> {
+    let mut names = Vec::new();
+    for name in &wanted.value {
+        if name == "auto" {
+            // An eval format's own `auto` means a CLI of that format's makers, and not an agent of this program.
+            let cli_only = matches!(wanted.source, SaidBy::Format(_));
+            let Some((agent, notice)) = choose_auto(cli_only, layers, is_needed) else {
+                return Err(RunSetupError::NoAgentInstalled);
+            };
+            if !notices.contains(&notice) {
+                notices.push(notice);
+            }
+            names.push(agent.name);
+            continue;
+        }
+        let Some(agent) = agents.get(name) else {
+            let known: Vec<&str> = agents.keys().map(String::as_str).collect();
+            let hint = match closest_word(name, &known) {
+                Some(meant) => format!("did you mean \"{meant}\"?"),
+                None => format!("there are {}", known.join(", ")),
+            };
+            return Err(RunSetupError::UnknownAgent { name: name.clone(), hint });
+        };
+        if is_needed {
+            agent.installed_path(layers.environment())?;
+        }
+        names.push(name.clone());
+    }
+    let mut seen = HashSet::new();
+    names.retain(|name: &String| seen.insert(name.clone()));
+    Ok(names)
+}
+
+/// The agent that `auto` stands for, and a notice that names it. One that is only to be shown need not be installed.
+fn choose_auto(cli_only: bool, layers: &SettingLayers, is_needed: bool) -> Option<(AgentCli, String)> {
+    let known = || {
+        let agents = AGENTS.iter().map(|make| make());
+        agents.filter(|agent| agent.auto && !(cli_only && agent.is_this_program()))
+    };
+    let installed = known().find(|agent| agent.installed_path(layers.environment()).is_ok());
+    let is_here = installed.is_some();
+    let agent = installed.or_else(|| known().next().filter(|_| !is_needed))?;
+    let why = match (is_here, agent.is_this_program()) {
+        (true, true) => "this program's own, because neither claude nor codex is installed",
+        (true, false) => "the first that is installed",
+        (false, _) => "which is not installed here",
+    };
+    let notice = format!("agent auto: {}, {why}", agent.name);
+    Some((agent, notice))
+}
+
+/// The agents for which a script or a cassette is to answer, and which cannot be made to ask it, in words.
+fn agents_without_gateway(
+    ask: &RunInputs,
+    suite: &Suite,
+    names: &[String],
+    agents: &BTreeMap<String, AgentCli>,
+) -> Vec<String> {
+    let given = match (&ask.record, &ask.replay, choose_script(ask, suite, names)) {
+        (Some(_), _, _) => "--record",
+        (None, Some(_), _) => "--replay",
+        (None, None, Some(_)) => "the script",
+        (None, None, None) => return Vec::new(),
+    };
+    let cannot = |name: &&String| agents.get(*name).is_some_and(|agent| agent.route.is_none());
+    let told = |name: &String| {
+        format!(
+            "agent {name} cannot be pointed at a gateway, which {given} needs; leave it off, choose another agent, \
+             or say in practicum.toml how the agent is pointed at one"
+        )
+    };
+    names.iter().filter(cannot).map(told).collect()
+}
+
+/// A suite's script stands in for the model of the suite's own agent; naming another agent
+/// means asking a real model.
+pub fn choose_script(ask: &RunInputs, suite: &Suite, agents: &[String]) -> Option<PathBuf> {
+    if ask.record.is_some() || ask.replay.is_some() {
+        return None;
+    }
+    if let Some(script) = &ask.script {
+        return Some(std::path::absolute(script).unwrap_or_else(|_| script.clone()));
+    }
+    let own = agents.iter().all(|agent| suite.run_policy.agents.contains(agent));
+    suite.run_policy.script.clone().filter(|_| own)
+}
+
+/// What is to be tried before a plan's trials. Where answers are scripted or recorded, only what the
+/// script or the cassette has an answer for: it tells of the evals and not of an agent, and one that was
+/// made without probes must go on to work.
+pub fn choose_probes(
+    plan: &Plan,
+    prior: &mut ReusableResults,
+    ask: &RunInputs,
+) -> Result<Plan, RunSetupError> {
+    let mut stored: Vec<ProbeRecord> = Vec::new();
+    let mut probes = plan.probe_plan(|index, skill| {
+        let trial = &plan.trials[index];
+        let is_kept = matches!(prior.trials.get(&index), Some(ReusableTrial::FromThisRun(_)));
+        if is_kept || plan.why_not_started(trial).is_some() {
+            return false;
+        }
+        let of_reused = prior.probe_of_reused(index, trial, skill);
+        stored.extend(of_reused.cloned());
+        of_reused.is_none()
+    });
+    let mut answered = Vec::new();
+    for (at, planned) in plan.suites.iter().enumerate() {
+        let is_asked = probes.trials.iter().any(|trial| trial.suite == at);
+        let answers = match (&planned.script, &ask.replay) {
+            _ if !is_asked => false,
+            (Some(script), _) => read_script(script)?.has_scenario_for(ScopeKind::Probe),
+            (None, Some(tape)) => {
+                Cassette::read(tape)?.recorded_scopes().iter().any(|(kind, _)| *kind == ScopeKind::Probe)
+            }
+            (None, None) => true,
+        };
+        answered.push(answers);
+    }
+    let is_known = |trial: &Trial| prior.probes.iter().any(|probe| probe.trial == trial.id);
+    probes.trials.retain(|trial| answered[trial.suite] && !is_known(trial));
+    // A stored probe is told of, unless it is made again.
+    for probe in stored {
+        let is_told = prior.probes.iter().any(|known| known.trial == probe.trial);
+        if !is_told && probes.trials.iter().all(|trial| trial.id != probe.trial) {
+            prior.probes.push(probe);
+        }
+    }
+    Ok(probes)
+}
+
+/// The walls of a run. Behind them is all that would tell an agent what it is examined for.
+pub fn build_sandbox(
+    wanted: SandboxMode,
+    env: &BTreeMap<String, String>,
+    plan: &Plan,
+    own: impl IntoIterator<Item = PathBuf>,
+) -> Result<Sandbox, RunSetupError> {
+    let mut hidden: Vec<PathBuf> = own.into_iter().chain(env.get("HOME").map(PathBuf::from)).collect();
+    for PlannedSuite { suite, project, script, .. } in &plan.suites {
+        hidden.extend([project.clone(), suite.origin.path.clone()]);
+        hidden.extend(script.iter().cloned());
+        hidden.extend(suite.plugins.iter().cloned());
+        hidden.extend(suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.clone()));
+    }
+    Ok(Sandbox::build(wanted, env, hidden)?)
+}

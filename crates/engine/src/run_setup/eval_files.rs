@@ -1,0 +1,397 @@
+//! Eval files, found and read.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::fixture_paths::FixturePaths;
+use super::{RunSetupError, find_missing_requirements, slash_commands, unfit_fixtures};
+use crate::options::{CaseKind, RunInputs};
+use crate::plan::{CaseFilter, CaseGlob, MissingRequirements};
+use crate::settings::{ProjectRoots, project_root};
+use crate::suite_quality;
+use practicum_core::model::{ActivationExpectation, CheckKind, SkillRef, Suite, count_with_noun};
+use practicum_evals::dialects::{self, Dialect, EvalFileLocation, LoadedFile, LocatedSuite};
+use practicum_evals::discover::{self, DiscoveryMethod, DiscoveryResult, EvalFile, EvalSearch, SkippedFile};
+use practicum_skills::skill::Skill;
+
+/// The files that were found, read.
+pub struct EvalFiles {
+    pub files: Vec<LoadedFile>,
+    /// For each file, the project it belongs to.
+    projects: Vec<PathBuf>,
+    /// The skill under test, if the user names one.
+    skill: Option<SkillRef>,
+    /// What the user should know of how the files were found.
+    pub notices: Vec<String>,
+    /// Files that were found and not read: they hold no evals, git ignores them, or they are dependencies.
+    pub skipped: Vec<PathBuf>,
+}
+
+/// The codes of what is said of a skill that is not on this machine.
+const MISSING_SKILL_CODES: [&str; 3] = ["skill-not-found", "several-skills", "unreadable-skill"];
+
+impl EvalFiles {
+    /// Makes errors of the warnings about skills that a run would miss. Whoever only checks a file may do so
+    /// where its skill is not.
+    pub fn refuse_missing_skills(&mut self) {
+        for LoadedFile { lowered, .. } in &mut self.files {
+            let Some(mut suite) = lowered.suite.clone() else { continue };
+            if let Some(skill) = &self.skill {
+                suite.set_tested_skill(skill.clone());
+            }
+            // What has no warning yet is told when the suite is put together.
+            if !find_missing_requirements(&suite).skills.is_empty() {
+                lowered.diagnostics.raise_to_errors(&MISSING_SKILL_CODES);
+            }
+        }
+    }
+
+    /// Makes errors of the warnings about files that a run would miss. The eval files themselves can be used:
+    /// only the cases that need what is missing cannot run.
+    pub fn refuse_missing_files(&mut self) {
+        for LoadedFile { lowered, .. } in &mut self.files {
+            let Some(mut suite) = lowered.suite.clone() else { continue };
+            if let Some(skill) = &self.skill {
+                suite.set_tested_skill(skill.clone());
+            }
+            let MissingRequirements { files, .. } = find_missing_requirements(&suite);
+            let diagnostics = &mut lowered.diagnostics;
+            for (case, why) in unfit_fixtures(&suite) {
+                diagnostics.error("unfit-file", None, format!("case {case}: {}", why.join("; ")));
+            }
+            if !files.is_empty() && !diagnostics.raise_to_errors(&["file-not-found"]) {
+                for (case, why) in files {
+                    diagnostics.error("file-not-found", None, format!("case {case}: {}", why.join("; ")));
+                }
+            }
+        }
+    }
+
+    /// Leaves out what the user did not select and what would keep the selected cases from running: broken cases
+    /// of the same file, and skills that are not on this machine and that no selected case is about. What is left
+    /// out stays a warning.
+    pub fn leave_out_unselected(&mut self, filter: &CaseFilter) {
+        if !filter.is_selective() {
+            return;
+        }
+        for file in &mut self.files {
+            if file.has_no_case {
+                file.lowered.diagnostics.lower_to_warnings();
+            }
+            // Of a broken case nobody knows its kind, only its id.
+            let is_wanted = |id: &String| filter.cases.is_empty() || filter.wants_id(id);
+            let rest = file.rest_of_suite.take_if(|rest| !rest.broken_cases.iter().any(is_wanted));
+            let rest = rest.map(|rest| rest.suite).filter(|suite| filter.wants_some_of(suite));
+            if let Some(suite) = rest {
+                file.lowered.diagnostics.lower_to_warnings();
+                suite_quality::review_suite(&suite, &file.text, &mut file.lowered.diagnostics);
+                file.lowered.diagnostics.sort();
+                file.lowered.suite = Some(suite);
+            }
+            if let Some(suite) = &mut file.lowered.suite {
+                leave_out_unneeded_skills(suite, filter);
+            }
+        }
+    }
+
+    /// Whether a file that may hold a wanted case cannot be understood; and, in words, the other files that
+    /// cannot be understood.
+    pub fn invalid_files(&self, filter: &CaseFilter) -> (bool, Vec<String>) {
+        let cases = self.files.iter().filter_map(|file| file.lowered.suite.as_ref()).flat_map(|of| &of.cases);
+        let ids: HashSet<&str> = cases.map(|case| case.id.as_str()).collect();
+        // An id that is spelt out and was found is not looked for in other files.
+        let is_found = |glob: &CaseGlob| glob.is_literal && ids.iter().any(|id| glob.matches(id));
+        let all_found = !filter.cases.is_empty() && filter.cases.iter().all(is_found);
+        let mut told = Vec::new();
+        let mut any = false;
+        for file in self.files.iter().filter(|file| file.lowered.diagnostics.has_errors()) {
+            let may_be_wanted = match dialects::case_id_of_file(file) {
+                Some(id) => filter.wants_id(&id),
+                None => !all_found || ids.iter().any(|id| filter.wants_id(id) && may_name(&file.text, id)),
+            };
+            let is_other_kind =
+                filter.only == Some(CaseKind::Artifact) && dialects::is_trigger_file(&file.path);
+            any |= may_be_wanted && !is_other_kind;
+            let path = file.path.display();
+            if is_other_kind {
+                told.push(format!("{path} cannot be understood; trigger queries are not asked for"));
+            } else if !may_be_wanted {
+                told.push(format!("{path} cannot be understood, and does not name a case that is wanted"));
+            }
+        }
+        (any, told)
+    }
+
+    /// Whether no case that was read has an id that fits this pattern.
+    pub fn has_no_case(&self, glob: &str) -> bool {
+        let mut cases =
+            self.files.iter().filter_map(|file| file.lowered.suite.as_ref()).flat_map(|of| &of.cases);
+        CaseGlob::new(glob).is_none_or(|glob| !cases.any(|case| glob.matches(&case.id)))
+    }
+
+    /// Has each of these skills examined as it is elsewhere. `moved` gives where, or `None` to leave a skill
+    /// as it is. Gives how many were moved.
+    pub fn redirect_skills<E>(
+        &mut self,
+        mut moved: impl FnMut(&Path) -> Result<Option<PathBuf>, E>,
+    ) -> Result<usize, E> {
+        let suites = self.files.iter_mut().filter_map(|file| file.lowered.suite.as_mut());
+        let skills = suites.flat_map(|suite| suite.skills.iter_mut());
+        let mut count = 0;
+        for path in skills.chain(&mut self.skill).filter_map(|skill| skill.path.as_mut()) {
+            if let Some(elsewhere) = moved(path)? {
+                *path = elsewhere;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    pub fn has_errors(&self) -> bool {
+        self.files.iter().any(|file| file.lowered.diagnostics.has_errors())
+    }
+
+    /// Whether the user names the skill under test, whatever the files say.
+    pub fn names_skill(&self) -> bool {
+        self.skill.is_some()
+    }
+
+    /// The suites that could be understood.
+    pub fn into_suites(self) -> Result<Vec<LocatedSuite>, RunSetupError> {
+        let placed = self.files.into_iter().zip(self.projects).filter_map(|(file, project)| {
+            Some(LocatedSuite { suite: file.lowered.suite?, root: file.root, project })
+        });
+        let mut suites = dialects::merge_folders(placed);
+        if let Some(skill) = &self.skill {
+            for LocatedSuite { suite, .. } in &mut suites {
+                if !suite.set_tested_skill(skill.clone()) {
+                    let (skill, suite) = (skill.name.clone(), suite.name.clone());
+                    return Err(RunSetupError::SkillNotInSuite { skill, suite });
+                }
+            }
+        }
+        Ok(suites)
+    }
+}
+
+/// Finds and reads eval files.
+pub fn read_eval_files(ask: &RunInputs, env: &BTreeMap<String, String>) -> Result<EvalFiles, RunSetupError> {
+    let forced: Option<&'static dyn Dialect> = ask.dialect.as_deref().and_then(dialects::find_dialect);
+    let search = EvalSearch { paths: ask.paths.clone(), evals: ask.evals.clone(), skillet: skillet_dir(env) };
+    let DiscoveryResult { files: found, skipped, skill: beside } =
+        discover::discover(&search, &project_root)?;
+    if let (Some(skill), Some(beside)) = (&ask.skill, &beside) {
+        let problem = format!("{} has no evals, and --skill names {}", beside.display(), skill.display());
+        return Err(RunSetupError::CannotRun(vec![problem]));
+    }
+    let mut notices: Vec<String> = beside
+        .iter()
+        .map(|skill| format!("{} has no evals of its own; it is the skill under test", skill.display()))
+        .collect();
+    let named_skill = ask.skill.clone().or_else(|| search.skill_of_evals()).or(beside);
+    let plugins = env.get("CLAUDE_1337_PLUGINS").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let mut projects = ProjectRoots::default();
+    let skill = match &named_skill {
+        Some(path) => Some(skill_ref_at(path)?),
+        None => None,
+    };
+    let under_test = skill.as_ref().and_then(|skill| skill.path.clone());
+    let mut places = Vec::new();
+    let mut sought = Vec::new();
+    for EvalFile { file, root, skill, found_by: by } in found {
+        let project = projects.root_of(&file);
+        let skill = under_test.clone().or(skill);
+        places.push((file, EvalFileLocation { root, project, plugins: plugins.clone(), skill }));
+        sought.push(by);
+    }
+    let mut files = load_all(&places, forced);
+    let given: Vec<PathBuf> = search.named_skills();
+    for (file, (_, place)) in files.iter_mut().zip(&places) {
+        assign_named_skill(file, place, &given);
+    }
+    let projects = places.into_iter().map(|(_, place)| place.project);
+    let given = FixturePaths::from_files(&files);
+    let kept = files.into_iter().zip(projects).zip(sought).filter_map(|((file, project), by)| {
+        let is_exam = by == DiscoveryMethod::Name || !given.has(&file.path);
+        is_exam.then_some((file, project))
+    });
+    let (mut files, projects): (Vec<LoadedFile>, Vec<PathBuf>) = kept.unzip();
+    // A skill that cannot be read is told of where it is staged.
+    let beside = ask.with_skills.iter().filter_map(|path| skill_ref_at(path).ok());
+    let named: Vec<SkillRef> = skill.iter().cloned().chain(beside).collect();
+    slash_commands::warn_unstaged_commands(&mut files, &projects, &named);
+    let of_plugins = ask.plugins.iter().flat_map(|root| slash_commands::skills_of_plugin(root));
+    let staged: Vec<SkillRef> = named.into_iter().chain(of_plugins).collect();
+    slash_commands::warn_unstaged_skills(&mut files, &projects, &staged);
+    let skipped: Vec<SkippedFile> = skipped.into_iter().filter(|skipped| !given.has(&skipped.path)).collect();
+    notices.extend(describe_skipped_files(skipped.iter()));
+    let skipped = skipped.into_iter().map(|skipped| skipped.path).collect();
+    Ok(EvalFiles { files, projects, skill, notices, skipped })
+}
+
+/// Takes the skills out of a suite about several that are not on this machine, if no wanted case is about them.
+fn leave_out_unneeded_skills(suite: &mut Suite, filter: &CaseFilter) {
+    let is_here = |skill: &SkillRef| skill.path.as_deref().is_some_and(|path| Skill::read(path).is_ok());
+    if suite.skills.iter().all(is_here) || !suite.skills.iter().any(is_here) {
+        return;
+    }
+    let mut needed: HashSet<String> = HashSet::new();
+    for check in filter.wanted_cases(suite).into_iter().flat_map(|case| &case.checks) {
+        if let CheckKind::Activation(activation) = &check.kind {
+            needed.extend(activation.skills.iter().cloned());
+        }
+    }
+    suite.skills.retain(|skill| is_here(skill) || needed.contains(&skill.name));
+}
+
+/// Whether a text may name a case of this id. Ids are often made from prompts, so that only letters and digits
+/// of the last part are compared.
+fn may_name(text: &str, id: &str) -> bool {
+    let plain = |text: &str| -> String {
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    let last = plain(id.rsplit('/').next().unwrap_or(id));
+    last.is_empty() || plain(text).contains(&last)
+}
+
+/// `skipped 3 files: …`; `None` where none was skipped.
+fn describe_skipped_files<'p>(skipped: impl Iterator<Item = &'p SkippedFile>) -> Option<String> {
+    const MOST_NAMED_FILES: usize = 5;
+    let all: Vec<&SkippedFile> = skipped.collect();
+    let named = all.iter().take(MOST_NAMED_FILES);
+    let mut names: Vec<String> =
+        named.map(|SkippedFile { path, why }| format!("{} ({why})", path.display())).collect();
+    let more = all.len().saturating_sub(MOST_NAMED_FILES);
+    names.extend((more > 0).then(|| format!("and {more} more")));
+    (!all.is_empty()).then(|| {
+        format!("skipped {}: {}; name a file to use it", count_with_noun(all.len(), "file"), names.join(", "))
+    })
+}
+
+/// Where Skillet keeps evals, if not in the home of the user.
+const SKILLET_DIR: &str = "SKILLET_DIR";
+
+fn skillet_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let own = env.get(SKILLET_DIR).filter(|path| !path.is_empty()).map(PathBuf::from);
+    own.or_else(|| env.get("HOME").map(|home| Path::new(home).join(".skillet")))
+}
+
+/// Evals that name no skill are about the one that the user names and they were found for.
+fn assign_named_skill(file: &mut LoadedFile, place: &EvalFileLocation, given: &[PathBuf]) {
+    let Some(suite) = file.lowered.suite.as_mut().filter(|suite| suite.skills.is_empty()) else { return };
+    let around = given.iter().filter(|skill| file.path.starts_with(skill));
+    let skill = place.skill.as_ref().or_else(|| around.max_by_key(|skill| skill.components().count()));
+    // A skill that cannot be read is told of by those who name it.
+    if let Some(skill) = skill.and_then(|path| skill_ref_at(path).ok()) {
+        suite.set_tested_skill(skill);
+    }
+}
+
+pub(super) fn skill_ref_at(path: &Path) -> Result<SkillRef, RunSetupError> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    Ok(SkillRef { name: Skill::read(&path)?.name, path: Some(path), plugin: None })
+}
+
+/// A suite that no file holds: one prompt, and whether the skill must fire. The skill is named by its path;
+/// or, where nothing is there, by its name, and then those that lie with it are staged too.
+pub fn single_prompt_evals(
+    prompt: &str,
+    skill: &Path,
+    expect: ActivationExpectation,
+    runs: u32,
+    env: &BTreeMap<String, String>,
+) -> Result<EvalFiles, RunSetupError> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let plugins = env.get("CLAUDE_1337_PLUGINS").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let place = EvalFileLocation { root: here.clone(), project: project_root(&here), plugins, skill: None };
+    let path = std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned());
+    let by_name = skill.to_str().filter(|name| !path.exists() && !name.contains('/'));
+    let mut document = json!({
+        "practicum": 1,
+        "name": "try",
+        "workspace": "empty",
+        "run": {"repeat": runs},
+        "cases": [{"id": "prompt", "prompt": prompt, "activation": expect.name()}],
+    });
+    match by_name.map(|name| dialects::suite_for_skill_name(name, &here, &place)) {
+        Some(Ok(found)) => {
+            let found = dialects::to_native(&found, &here);
+            for key in ["skill", "rivals", "plugins"] {
+                if let Some(value) = found.get(key) {
+                    document[key] = value.clone();
+                }
+            }
+        }
+        Some(Err(choices)) if choices.is_empty() => {
+            return Err(RunSetupError::NoSkillNamed(skill.display().to_string()));
+        }
+        Some(Err(choices)) => {
+            let (name, choices) = (skill.display().to_string(), choices.join(" or "));
+            return Err(RunSetupError::SeveralSkillsNamed { name, choices });
+        }
+        None => document["skill"] = json!({"name": Skill::read(&path)?.name, "path": path}),
+    }
+    let file = dialects::load_text(&here.join("try.practicum.yaml"), document.to_string(), &place);
+    Ok(EvalFiles {
+        files: vec![file],
+        projects: vec![place.project],
+        skill: None,
+        notices: Vec::new(),
+        skipped: Vec::new(),
+    })
+}
+
+/// A suite that calls a skill by its own command with these arguments, once, and only wants an answer.
+pub fn single_command_evals(args: &str, skill: &Path) -> Result<EvalFiles, RunSetupError> {
+    let path = std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned());
+    let skill = Skill::read(&path)?;
+    let document = json!({
+        "practicum": 1,
+        "name": "call",
+        "skill": {"name": skill.name, "path": path},
+        "run": {"repeat": 1},
+        "cases": [{"id": "call", "command": args, "checks": [{"id": "answered", "min_length": 1, "required": false}]}],
+    });
+    let here = std::env::current_dir().unwrap_or_default();
+    let place =
+        EvalFileLocation { root: here.clone(), project: project_root(&here), plugins: None, skill: None };
+    let file = dialects::load_text(&here.join("call.practicum.yaml"), document.to_string(), &place);
+    Ok(EvalFiles {
+        files: vec![file],
+        projects: vec![place.project],
+        skill: None,
+        notices: Vec::new(),
+        skipped: Vec::new(),
+    })
+}
+
+/// Reads the files on as many threads as there are cores, and gives them in their order.
+fn load_all(places: &[(PathBuf, EvalFileLocation)], forced: Option<&'static dyn Dialect>) -> Vec<LoadedFile> {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let share = places.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = places
+            .chunks(share)
+            .map(|chunk| {
+                scope.spawn(move || {
+                    chunk.iter().map(|(file, place)| load_one(file, place, forced)).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        readers
+            .into_iter()
+            .flat_map(|reader| reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
+fn load_one(file: &Path, place: &EvalFileLocation, forced: Option<&'static dyn Dialect>) -> LoadedFile {
+    let mut loaded = dialects::load_eval_file(file, place, forced);
+    if let Some(suite) = &loaded.lowered.suite {
+        suite_quality::review_suite(suite, &loaded.text, &mut loaded.lowered.diagnostics);
+    }
+    loaded.lowered.diagnostics.sort();
+    loaded
+}

@@ -1,0 +1,58 @@
+//! What evals put into their rooms: it may look like evals itself, and is no exam here.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use practicum_evals::dialects::LoadedFile;
+
+/// Fixtures and overlays, each with the eval files that give it to agents.
+#[derive(Debug, Default)]
+pub struct FixturePaths(HashMap<PathBuf, Vec<PathBuf>>);
+
+impl FixturePaths {
+    pub fn from_files(files: &[LoadedFile]) -> Self {
+        let mut given: HashMap<PathBuf, Vec<PathBuf>> = HashMap::new();
+        for suite in files.iter().filter_map(|file| file.lowered.suite.as_ref()) {
+            let rooms = suite.cases.iter().map(|case| &case.workspace);
+            let paths =
+                rooms.flat_map(|room| room.files.iter().map(|file| &file.source).chain(&room.overlays));
+            for path in paths.collect::<BTreeSet<_>>() {
+                given.entry(path.clone()).or_default().push(suite.origin.path.clone());
+            }
+        }
+        Self(given)
+    }
+
+    /// Whether a file is or lies in something that is given. Whoever gives away the folder that it lies
+    /// in itself does not mean the exams in there.
+    pub fn has(&self, file: &Path) -> bool {
+        file.ancestors().any(|above| {
+            self.0.get(above).is_some_and(|givers| givers.iter().any(|giver| !giver.starts_with(above)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_exam_hands_out_is_none() {
+        let given = FixturePaths(HashMap::from([
+            ("/p/evals/s/setup".into(), vec!["/p/evals/s/evals.json".into()]),
+            ("/p/evals/s/files/a.yaml".into(), vec!["/p/evals/s/evals.json".into()]),
+            ("/p/own".into(), vec!["/p/own/evals.json".into()]),
+        ]));
+        for (file, expected) in [
+            ("/p/evals/s/setup/.claude/skills/d/evals/evals.json", true),
+            ("/p/evals/s/files/a.yaml", true),
+            ("/p/evals/s/files/b.yaml", false),
+            ("/p/evals/s/evals.json", false),
+            ("/p/evals/s/setup.json", false),
+            ("/p/own/evals.json", false),
+            ("/p/own/other.json", false),
+        ] {
+            assert_eq!(given.has(Path::new(file)), expected, "{file}");
+        }
+    }
+}

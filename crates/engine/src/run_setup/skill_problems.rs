@@ -1,0 +1,167 @@
+//! What is wrong with the texts of a suite's skills, and what is done about it.
+
+use practicum_core::model::{ActivationExpectation, Case, Check, CheckKind, Suite};
+use practicum_core::tree::NodeData;
+use practicum_skills::skill::{Plugin, Skill, SkillError, SkillForm, name_from_path};
+
+/// What is not valid in the frontmatter of a suite's skills and their rivals although agents read it: each
+/// with file, line and what to do.
+pub fn skill_warnings(suite: &Suite) -> Vec<String> {
+    let paths = suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.as_deref());
+    paths.filter_map(|path| Skill::read(path).ok()).flat_map(|skill| skill.warnings).collect()
+}
+
+/// The skills under test whose frontmatter gives them another name than their folder, in words.
+pub fn mismatched_name_notices(suite: &Suite) -> Vec<String> {
+    let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
+    let skills =
+        paths.filter_map(|path| Skill::read(path).ok()).filter(|skill| skill.form == SkillForm::Folder);
+    let differs = |skill: Skill| {
+        let folder = name_from_path(&skill.file, SkillForm::Folder);
+        let name = &skill.name;
+        (*name != folder).then(|| {
+            format!(
+                "the skill is called \"{name}\" and its folder \"{folder}\"; an agent may call it by either"
+            )
+        })
+    };
+    skills.filter_map(differs).collect()
+}
+
+/// The skills under test that only a user can call, where cases ask whether a model activates them, in words.
+pub fn uncallable_skill_notices(suite: &Suite) -> Vec<String> {
+    let mut checks = suite.cases.iter().flat_map(|case| &case.checks);
+    if !checks.any(|check| matches!(check.kind, CheckKind::Activation(_))) {
+        return Vec::new();
+    }
+    let told = |(_, why): (&str, String)| {
+        format!(
+            "{why}: a case in which it must be activated always fails, and one in which it must not be activated \
+             proves nothing"
+        )
+    };
+    skills_disabled_for_models(suite).map(told).collect()
+}
+
+/// The skills under test that say that no model may activate them, each with its name in the suite and a sentence.
+fn skills_disabled_for_models(suite: &Suite) -> impl Iterator<Item = (&str, String)> {
+    let is_hidden = |skill: &Skill| {
+        let said = skill.frontmatter.as_ref().and_then(|front| front.get("disable-model-invocation"));
+        said.is_some_and(|said| match &said.data {
+            NodeData::Bool(yes) => *yes,
+            NodeData::Text(text) => text.eq_ignore_ascii_case("true"),
+            _ => false,
+        })
+    };
+    suite.skills.iter().filter_map(move |known| {
+        let skill = Skill::read(known.path.as_deref()?).ok().filter(is_hidden)?;
+        let told = format!(
+            "{} says disable-model-invocation: true, so no model can activate the skill {}",
+            skill.file.display(),
+            skill.name
+        );
+        Some((known.name.as_str(), told))
+    })
+}
+
+/// The skills under test that agents do not list as what they are, in words: their SKILL.md has no description.
+pub fn missing_description_notices(suite: &Suite) -> Vec<String> {
+    skills_without_description(suite).map(|(_, told)| told).collect()
+}
+
+/// The cases of a suite that ask only whether skills are not activated, where no model could activate one of these
+/// skills, with the reason.
+pub fn meaningless_negative_cases(suite: &Suite) -> Vec<(String, String)> {
+    let unlisted: Vec<(&str, String)> =
+        skills_without_description(suite).chain(skills_disabled_for_models(suite)).collect();
+    let proves_nothing = |check: &Check| match &check.kind {
+        CheckKind::Activation(activation) => {
+            let is_unlisted = |name: &String| unlisted.iter().any(|(known, _)| known == name);
+            activation.expect == ActivationExpectation::MustNot && activation.skills.iter().any(is_unlisted)
+        }
+        CheckKind::Rule(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
+    };
+    let Some((_, why)) = unlisted.first() else { return Vec::new() };
+    let cases = suite.cases.iter();
+    let cases = cases.filter(|case| !case.checks.is_empty() && case.checks.iter().all(proves_nothing));
+    let told = |case: &Case| (case.id.clone(), format!("{why}; that it is not activated proves nothing"));
+    cases.map(told).collect()
+}
+
+/// The skills under test without a description, each with its name in the suite and a sentence.
+fn skills_without_description(suite: &Suite) -> impl Iterator<Item = (&str, String)> {
+    suite.skills.iter().filter_map(|known| {
+        let skill = Skill::read(known.path.as_deref()?).ok()?;
+        Some((known.name.as_str(), why_not_listed(&skill, &known.name)?))
+    })
+}
+
+/// Why agents do not list a skill: it has no description. `None` if it has one.
+fn why_not_listed(skill: &Skill, name: &str) -> Option<String> {
+    let has_description = skill.description.as_deref().is_some_and(|text| !text.trim().is_empty());
+    if skill.form == SkillForm::Command || has_description {
+        return None;
+    }
+    let lacks = match &skill.frontmatter {
+        None if skill.body.trim().is_empty() => "is empty",
+        None => "has no frontmatter",
+        Some(_) => "has no description",
+    };
+    Some(format!("{} {lacks}, so agents do not list the skill {name}", skill.file.display()))
+}
+
+/// Takes the rivals out of a suite that cannot be staged or that no agent lists, and says which and why. A rival is somebody
+/// else's skill: that it is broken is no reason to measure nothing. A workspace has room for one skill of a name:
+/// the skill under test wins, then the rival that is listed first.
+pub fn leave_out_unfit_rivals(suite: &mut Suite) -> Vec<String> {
+    let mut told = Vec::new();
+    let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
+    let mut staged: Vec<Skill> = paths.filter_map(|path| Skill::read(path).ok()).collect();
+    suite.rivals.retain(|rival| {
+        let Some(path) = &rival.path else { return true };
+        let skill = match Skill::read(path) {
+            Ok(skill) => skill,
+            Err(error) => {
+                told.push(format!("the skill {} is not staged beside the others: {error}", rival.name));
+                return false;
+            }
+        };
+        if let Some(why) = skill.describe_unusable_name().or_else(|| why_not_listed(&skill, &rival.name)) {
+            told.push(format!("a skill is not staged beside the others: {why}"));
+            return false;
+        }
+        if let Some(first) = staged.iter().find(|first| first.name == skill.name) {
+            told.extend(same_name_notice(first, &skill));
+            return false;
+        }
+        staged.push(skill);
+        true
+    });
+    told
+}
+
+/// Says which of two skills of one name is staged; `None` where they are the same.
+pub fn same_name_notice(staged: &Skill, left_out: &Skill) -> Option<String> {
+    (!staged.is_copy_of(left_out)).then(|| {
+        format!(
+            "two skills are called \"{}\": {} is staged, {} is not",
+            staged.name,
+            staged.file.display(),
+            left_out.file.display()
+        )
+    })
+}
+
+/// Why skills under test and plugins cannot be staged, for skills that are there: each is told once, whole.
+pub fn unreadable_skills(suite: &Suite) -> Vec<String> {
+    let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
+    let problems = paths.filter_map(|path| Skill::read(path).err());
+    let problems = problems.filter(|problem| !matches!(problem, SkillError::Missing(_)));
+    let unfit = suite
+        .skills
+        .iter()
+        .filter_map(|skill| Skill::read(skill.path.as_deref()?).ok()?.describe_unusable_name());
+    let plugins = suite.plugins.iter().filter_map(|root| Plugin::read(root).err());
+    let problems = problems.map(|problem| problem.to_string()).chain(unfit);
+    problems.chain(plugins.map(|problem| problem.to_string())).collect()
+}

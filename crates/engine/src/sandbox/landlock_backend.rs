@@ -1,0 +1,84 @@
+//! Walls of rules: the kernel refuses what no rule allows. There where namespaces are not, and
+//! weaker: names can be guessed at, modes and times of the user's files can be changed, the
+//! network is open.
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
+    RulesetStatus, Scope, path_beneath_rules,
+};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+
+use super::view::SandboxView;
+use super::{SUBCOMMAND, SandboxBackend, path_text};
+use practicum_agents::agents::Launch;
+
+/// Below this, files outside could still be cut short.
+const MIN_ABI: ABI = ABI::V3;
+
+/// The newest that we know. What the kernel lacks of it is left out.
+const BEST_ABI: ABI = ABI::V6;
+
+/// What a process needs of the devices. No terminals: one of them is the user's.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Whether the kernel has it. Where not, why.
+pub fn probe() -> Result<SandboxBackend, String> {
+    let supported = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(MIN_ABI))
+        .and_then(Ruleset::create);
+    match supported {
+        Ok(_) => std::env::current_exe()
+            .map(SandboxBackend::Landlock)
+            .map_err(|error| format!("this program cannot find itself ({error})")),
+        Err(_) => Err("this kernel has no landlock that is new enough".to_owned()),
+    }
+}
+
+/// The same launch through ourselves.
+pub fn wrap(launch: Launch, ourselves: &Path, view: &SandboxView) -> Launch {
+    let mut args = vec![SUBCOMMAND.to_owned()];
+    let readable = view.readable().into_iter().map(|path| ("--ro", path));
+    let writable = view.writable().map(|path| ("--rw", path.to_owned()));
+    for (flag, path) in readable.chain(writable) {
+        args.extend([flag.to_owned(), path_text(&path)]);
+    }
+    args.extend(["--".to_owned(), path_text(&launch.program)]);
+    args.extend(launch.args);
+    Launch { program: ourselves.to_owned(), args, ..launch }
+}
+
+/// From here on this process and all it starts see only these paths. An error means that nothing
+/// may be started.
+pub fn confine_this_process(read_only: &[PathBuf], writable: &[PathBuf]) -> Result<(), String> {
+    let restrict = || -> Result<RulesetStatus, RulesetError> {
+        let status = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_all(MIN_ABI))?
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(BEST_ABI))?
+            .scope(Scope::from_all(BEST_ABI))?
+            .create()?
+            .add_rules(path_beneath_rules(read_only, AccessFs::from_read(BEST_ABI)))?
+            .add_rules(path_beneath_rules(["/proc"], AccessFs::from_read(BEST_ABI)))?
+            .add_rules(path_beneath_rules(DEVICES, AccessFs::from_file(BEST_ABI)))?
+            .add_rules(path_beneath_rules(writable, AccessFs::from_all(BEST_ABI)))?
+            .restrict_self()?;
+        Ok(status.ruleset)
+    };
+    match restrict() {
+        Ok(RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced) => drop_capabilities(),
+        Ok(RulesetStatus::NotEnforced) => Err("the kernel did not take the rules".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Root could still read the environment of every process, and with it the user's keys. The rules
+/// have seen to it that nothing started from here gets its powers back.
+fn drop_capabilities() -> Result<(), String> {
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    set_capabilities(None, sets).map_err(|error| format!("its powers cannot be dropped: {error}"))
+}

@@ -1,0 +1,169 @@
+//! One number of each run.
+
+use rusqlite::params_from_iter;
+use rusqlite::types::Value;
+
+use super::{Index, IndexError};
+
+/// What can be followed over runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metric {
+    PassRate,
+    CriteriaPassRate,
+    MeanScore,
+    Precision,
+    Recall,
+    F1,
+    Accuracy,
+    Unscored,
+    Cost,
+    Seconds,
+    Tokens,
+}
+
+impl Metric {
+    pub const ALL: [Metric; 11] = [
+        Metric::PassRate,
+        Metric::CriteriaPassRate,
+        Metric::MeanScore,
+        Metric::Precision,
+        Metric::Recall,
+        Metric::F1,
+        Metric::Accuracy,
+        Metric::Unscored,
+        Metric::Cost,
+        Metric::Seconds,
+        Metric::Tokens,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::PassRate => "pass_rate",
+            Metric::CriteriaPassRate => "criteria_pass_rate",
+            Metric::MeanScore => "mean_score",
+            Metric::Precision => "precision",
+            Metric::Recall => "recall",
+            Metric::F1 => "f1",
+            Metric::Accuracy => "accuracy",
+            Metric::Unscored => "unscored",
+            Metric::Cost => "cost_usd",
+            Metric::Seconds => "seconds",
+            Metric::Tokens => "tokens",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|metric| metric.name() == text)
+    }
+
+    /// Whether it lies between 0 and 1 by meaning.
+    pub fn is_share(self) -> bool {
+        match self {
+            Metric::PassRate
+            | Metric::CriteriaPassRate
+            | Metric::MeanScore
+            | Metric::Precision
+            | Metric::Recall
+            | Metric::F1
+            | Metric::Accuracy
+            | Metric::Unscored => true,
+            Metric::Cost | Metric::Seconds | Metric::Tokens => false,
+        }
+    }
+
+    /// Which trials there must be some of, so that the number says anything. Without a case that must not activate
+    /// the skill, no activation can be wrong.
+    fn required_trials_sql(self) -> &'static str {
+        match self {
+            Metric::Precision | Metric::F1 | Metric::Accuracy => "outcome IN ('fp', 'tn')",
+            _ => "1",
+        }
+    }
+
+    /// A sum over trials and what it is divided by.
+    fn sums_sql(self) -> (&'static str, &'static str) {
+        match self {
+            Metric::PassRate => ("verdict", "verdict IS NOT NULL"),
+            Metric::CriteriaPassRate => ("criteria_passed", "criteria"),
+            Metric::MeanScore => ("share_sum", "shares"),
+            Metric::Precision => ("outcome = 'tp'", "outcome IN ('tp', 'fp')"),
+            Metric::Recall => ("outcome = 'tp'", "outcome IN ('tp', 'fn')"),
+            Metric::F1 => ("2 * (outcome = 'tp')", "(outcome = 'tp') + (outcome IN ('tp', 'fp', 'fn'))"),
+            Metric::Accuracy => ("outcome IN ('tp', 'tn')", "outcome IN ('tp', 'fp', 'tn', 'fn')"),
+            Metric::Unscored => ("verdict IS NULL", "1"),
+            Metric::Cost => ("cost_usd", "cost_usd IS NOT NULL"),
+            Metric::Seconds => ("seconds", "1"),
+            Metric::Tokens => ("tokens", "1"),
+        }
+    }
+}
+
+/// Of which trials a number is taken. An absent part means all; the arm without the skill counts
+/// only where it is named, as it has no gate to pass.
+#[derive(Debug, Clone, Default)]
+pub struct MetricScope {
+    pub suite: Option<String>,
+    pub case: Option<String>,
+    pub agent: Option<String>,
+    pub arm: Option<String>,
+    /// Also runs of an earlier version of the skill, made only to be compared with.
+    pub earlier_skills: bool,
+}
+
+/// A run's number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricPoint {
+    pub run: String,
+    pub started: String,
+    /// `None` where nothing was measured.
+    pub value: Option<f64>,
+    /// How many trials, checks or runs of an agent it is made of.
+    pub n: u64,
+}
+
+impl Index {
+    /// A number of each of the newest runs that have trials in scope, the oldest first.
+    pub fn metric_points(
+        &self,
+        metric: Metric,
+        scope: &MetricScope,
+        runs: usize,
+    ) -> Result<Vec<MetricPoint>, IndexError> {
+        let ((sum, whole), needs) = (metric.sums_sql(), metric.required_trials_sql());
+        let mut conditions = String::from("1");
+        let mut values = Vec::new();
+        let parts =
+            [("suite", &scope.suite), ("case_id", &scope.case), ("agent", &scope.agent), ("arm", &scope.arm)];
+        for (column, value) in parts {
+            if let Some(value) = value {
+                conditions.push_str(&format!(" AND {column} = ?"));
+                values.push(Value::Text(value.clone()));
+            }
+        }
+        if scope.arm.is_none() {
+            conditions.push_str(" AND arm <> 'without'");
+        }
+        let of_run = if scope.earlier_skills { "1" } else { "earlier_skill IS NULL" };
+        // The conditions stand there twice: first to find the newest runs, then to add up only those.
+        let limit = Value::Integer(i64::try_from(runs).unwrap_or(i64::MAX));
+        values = [values.clone(), vec![limit], values].concat();
+        let sql = format!(
+            "WITH newest AS (
+                 SELECT n, id, started FROM runs
+                 WHERE {of_run} AND not_in_history IS NULL AND EXISTS (SELECT 1 FROM trials WHERE run = runs.n AND {conditions})
+                 ORDER BY id DESC LIMIT ?)
+             SELECT newest.id, newest.started, total({sum}), ifnull(sum({whole}), 0), ifnull(max({needs}), 0)
+             FROM newest JOIN trials ON trials.run = newest.n
+             WHERE {conditions} GROUP BY newest.n ORDER BY newest.id DESC"
+        );
+        let mut query = self.db.prepare(&sql)?;
+        let rows = query.query_map(params_from_iter(values), |row| {
+            let (sum, whole): (f64, i64) = (row.get(2)?, row.get(3)?);
+            let value = (whole > 0 && row.get(4)?).then(|| sum / whole as f64);
+            Ok(MetricPoint { run: row.get(0)?, started: row.get(1)?, value, n: whole.unsigned_abs() })
+        })?;
+        let mut points: Vec<MetricPoint> = rows.collect::<Result<_, _>>()?;
+        points.reverse();
+        Ok(points)
+    }
+}

@@ -1,0 +1,305 @@
+//! What decides a trial's result, as one digest.
+//!
+//! In: a plan and what is on disk. Out: a key for each trial. Two trials with one key would only
+//! repeat each other. Never: runs anything.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::plan::{Plan, PlannedSuite};
+use crate::stage::{HiddenFiles, staged_of_folder, staged_of_project};
+use practicum_agents::agents::AgentCli;
+use practicum_core::model::{Arm, Case, Check, Digest, SandboxMode, SkillRef, Suite, Trial, WorkspaceBase};
+use practicum_evals::dialects::case_to_native;
+use practicum_skills::project_files::ProjectFiles;
+use practicum_skills::skill::{self, Skill};
+
+/// Bump when the meaning of a result changes without any of its inputs changing.
+const KEY_GENERATION: u32 = 6;
+
+/// Keys for the trials of a plan. Whatever several trials share is read once.
+pub struct TrialKeys<'k> {
+    plan: &'k Plan,
+    agents: &'k BTreeMap<String, AgentCli>,
+    user_env: &'k BTreeMap<String, String>,
+    /// The walls around every agent, what the user lets through to it, and what checks may do.
+    run_text: String,
+    /// Whether the code of plugins may run.
+    allow_plugin_code: bool,
+    /// Whether a model is asked what checks leave to it.
+    has_judge: bool,
+    hidden_files: &'k HiddenFiles,
+    skills: HashMap<PathBuf, Digest>,
+    plugins: HashMap<PathBuf, Digest>,
+    files: HashMap<PathBuf, Digest>,
+    folders: HashMap<PathBuf, Digest>,
+    /// By the project and the skills under test, which are not staged with it.
+    projects: HashMap<(PathBuf, Vec<String>), Digest>,
+    programs: HashMap<String, Digest>,
+}
+
+impl<'k> TrialKeys<'k> {
+    pub fn new(
+        plan: &'k Plan,
+        agents: &'k BTreeMap<String, AgentCli>,
+        user_env: &'k BTreeMap<String, String>,
+        walls: SandboxMode,
+        pass_env: &[String],
+        allow_network: bool,
+        hidden: &'k HiddenFiles,
+    ) -> Self {
+        Self {
+            plan,
+            agents,
+            user_env,
+            run_text: format!("{walls:?}\n{allow_network}\n{}", variable_values(pass_env, user_env)),
+            allow_plugin_code: false,
+            has_judge: true,
+            hidden_files: hidden,
+            skills: HashMap::new(),
+            plugins: HashMap::new(),
+            files: HashMap::new(),
+            folders: HashMap::new(),
+            projects: HashMap::new(),
+            programs: HashMap::new(),
+        }
+    }
+
+    /// The same where the code of plugins may run, or may not.
+    #[must_use]
+    pub fn with_plugin_code(self, plugin_code: bool) -> Self {
+        Self { allow_plugin_code: plugin_code, ..self }
+    }
+
+    /// The same where no model is asked about what checks leave to it, or one is.
+    #[must_use]
+    pub fn with_judge(self, judged: bool) -> Self {
+        Self { has_judge: judged, ..self }
+    }
+
+    pub fn key_of(&mut self, trial: &Trial) -> Digest {
+        let (planned, case) = self.plan.suite_and_case(trial);
+        let mut parts = vec![
+            KEY_GENERATION.to_string(),
+            case_text(&planned.suite, case, &planned.project),
+            json!(trial.condition).to_string(),
+            trial.attempt.to_string(),
+            settings_text(planned),
+            self.run_text.clone(),
+            self.program_digest(&trial.condition.agent).as_str().to_owned(),
+        ];
+        let under_test: &[SkillRef] = match trial.condition.arm {
+            Arm::WithSkill | Arm::Version(_) => &planned.suite.skills,
+            Arm::WithoutSkill => &[],
+        };
+        for skill in under_test.iter().chain(&planned.suite.rivals) {
+            // A skill that does not say its name is called by its place.
+            parts.extend([skill.name.clone(), self.skill_digest(skill).as_str().to_owned()]);
+        }
+        let loads_plugins = self.agents.get(&trial.condition.agent).is_some_and(AgentCli::can_load_plugins);
+        for plugin in planned.suite.plugins.iter().filter(|_| loads_plugins) {
+            let content = self.plugin_digest(plugin);
+            parts.push(format!("plugin {} {content}", self.allow_plugin_code));
+        }
+        for fixture in &case.workspace.files {
+            parts.push(self.file_digest(&fixture.source).as_str().to_owned());
+        }
+        for overlay in &case.workspace.overlays {
+            parts.push(self.folder_digest(overlay).as_str().to_owned());
+        }
+        if case.workspace.base == WorkspaceBase::Project {
+            parts.push(self.project_digest(planned).as_str().to_owned());
+        }
+        if let Some(script) = &planned.script {
+            parts.push(self.file_digest(script).as_str().to_owned());
+        }
+        parts.extend(case.scripts().flat_map(|(_, script)| script_file_stamps(&script)));
+        // A run without a judge cannot say what an earlier one was told by a judge.
+        if !self.has_judge && case.checks.iter().any(Check::needs_model) {
+            parts.push("no judge".to_owned());
+        }
+        Digest::of_parts(parts.iter().map(String::as_bytes))
+    }
+
+    /// The program itself, how it is called and read, and what the user sets for it: another version may
+    /// answer otherwise.
+    fn program_digest(&mut self, name: &str) -> Digest {
+        if let Some(known) = self.programs.get(name) {
+            return known.clone();
+        }
+        let agent = self.agents.get(name);
+        let path = agent.and_then(|agent| agent.installed_path(self.user_env).ok());
+        let identity = path.as_deref().and_then(stamp).unwrap_or_default();
+        let passed = agent.map(|agent| agent.pass_env.clone()).unwrap_or_default();
+        // What an interpreter is called with is the agent.
+        let words = agent
+            .into_iter()
+            .flat_map(|agent| agent.first_turn_args.iter().chain(&agent.later_turn_args).flatten());
+        let called_with: Vec<String> =
+            words.map(Path::new).filter(|word| word.is_absolute()).filter_map(stamp).collect();
+        let called = agent.map(|agent| {
+            let AgentCli { first_turn_args: first, later_turn_args: later, decoder, skills_dir, env, .. } =
+                agent;
+            format!("{first:?}\n{later:?}\n{}\n{skills_dir}\n{env:?}", decoder.name)
+        });
+        let env = variable_values(&passed, self.user_env);
+        let parts = [name, &identity, &called_with.join("\n"), &env, &called.unwrap_or_default()];
+        let digest = Digest::of_parts(parts.map(str::as_bytes));
+        self.programs.insert(name.to_owned(), digest.clone());
+        digest
+    }
+
+    fn skill_digest(&mut self, skill: &SkillRef) -> Digest {
+        let Some(path) = &skill.path else { return Digest::of_bytes(skill.name.as_bytes()) };
+        if let Some(known) = self.skills.get(path) {
+            return known.clone();
+        }
+        let hidden = self.hidden_files.clone();
+        let given = |skill: Skill| skill::skill_digest(&skill, move |path| hidden.hides(path)).ok();
+        let read = Skill::read(path).ok().and_then(given);
+        let digest = read.unwrap_or_else(|| Digest::of_bytes(path.to_string_lossy().as_bytes()));
+        self.skills.insert(path.clone(), digest.clone());
+        digest
+    }
+
+    /// All that a plugin's folder holds.
+    fn plugin_digest(&mut self, root: &Path) -> String {
+        let unread = || Digest::of_bytes(root.to_string_lossy().as_bytes());
+        let hidden = self.hidden_files.clone();
+        let read = || skill::folder_digest(root, move |path| hidden.hides(path)).unwrap_or_else(|_| unread());
+        self.plugins.entry(root.to_owned()).or_insert_with(read).as_str().to_owned()
+    }
+
+    fn file_digest(&mut self, path: &Path) -> Digest {
+        if path.is_dir() {
+            return self.folder_digest(path);
+        }
+        // A link that a case names is what it leads to.
+        let read = || digest_of_file(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+        self.files.entry(path.to_owned()).or_insert_with(read).clone()
+    }
+
+    /// What is staged of a folder that the case gives to the agent.
+    fn folder_digest(&mut self, folder: &Path) -> Digest {
+        let read = || {
+            let files = staged_of_folder(folder, self.hidden_files);
+            let files = files.filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
+            digest_of_files(folder, files.map(ignore::DirEntry::into_path))
+        };
+        self.folders.entry(folder.to_owned()).or_insert_with(read).clone()
+    }
+
+    /// What is staged of the project. Folders do not count: a report may be all that one holds.
+    fn project_digest(&mut self, planned: &PlannedSuite) -> Digest {
+        let (project, skills) = (&planned.project, &planned.suite.skills);
+        let names = skills.iter().map(|skill| skill.name.clone()).collect();
+        let read = || {
+            let ProjectFiles { files, .. } = staged_of_project(project, self.hidden_files, skills, None);
+            digest_of_files(project, files.iter().map(|path| project.join(path)))
+        };
+        self.projects.entry((project.clone(), names)).or_insert_with(read).clone()
+    }
+}
+
+/// The digest of files below a folder, by their names and contents. Neither their times nor where the folder lies
+/// decide: a project may be copied, cloned or moved.
+fn digest_of_files(folder: &Path, paths: impl Iterator<Item = PathBuf>) -> Digest {
+    let named = |path: PathBuf| {
+        let name = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
+        format!("{name}\n{}", digest_of_file(&path))
+    };
+    let mut files: Vec<String> = paths.map(named).collect();
+    files.sort();
+    Digest::of_parts(files.iter().map(String::as_bytes))
+}
+
+/// So much of a file is read at once.
+const PIECE: usize = 1024 * 1024;
+
+/// The digest of what a file holds and whether it can be executed, or of where a link leads.
+fn digest_of_file(path: &Path) -> Digest {
+    if let Ok(target) = std::fs::read_link(path) {
+        return Digest::of_parts([b"link".as_slice(), target.as_os_str().as_encoded_bytes()]);
+    }
+    let mut parts = Vec::new();
+    // Reading a pipe or a device would never end.
+    if let Ok(metadata) = path.metadata()
+        && metadata.is_file()
+        && let Ok(mut file) = std::fs::File::open(path)
+    {
+        let can_be_executed = metadata.mode() & 0o111 != 0;
+        parts.push(Digest::of_bytes(if can_be_executed { b"program" } else { b"file" }));
+        let mut piece = Vec::with_capacity(PIECE);
+        while let Ok(1..) = (&mut file).take(PIECE as u64).read_to_end(&mut piece) {
+            parts.push(Digest::of_bytes(&piece));
+            piece.clear();
+        }
+    }
+    Digest::of_parts(parts.iter().map(|part| part.as_str().as_bytes()))
+}
+
+/// The files outside the workspace that a script names by a whole path, with what they hold. A check that runs one
+/// decides otherwise when the file is another.
+fn script_file_stamps(script: &str) -> Vec<String> {
+    let words = script.split(|c: char| c.is_whitespace() || "\"'`;|&<>()=:\\".contains(c));
+    let files = words.filter(|word| word.starts_with('/') && Path::new(word).is_file());
+    files.map(|file| format!("{file}\n{}", digest_of_file(Path::new(file)))).collect()
+}
+
+/// Variables with what they are set to.
+fn variable_values(names: &[String], env: &BTreeMap<String, String>) -> String {
+    let set = names.iter().filter_map(|name| Some(format!("{name}={}", env.get(name)?)));
+    set.collect::<Vec<String>>().join("\n")
+}
+
+/// A program's place, size and time: reading it would take long, and it is installed rather than copied.
+fn stamp(path: &Path) -> Option<String> {
+    let metadata = path.symlink_metadata().ok()?;
+    let (mode, length, time) = (metadata.mode(), metadata.len(), (metadata.mtime(), metadata.mtime_nsec()));
+    Some(format!("{}\n{mode:o}\n{length}\n{}.{}", path.display(), time.0, time.1))
+}
+
+/// A case as a native file in the project's folder would say it. Where its skill and the project lie does not matter;
+/// what the skill says is a part of its own.
+fn case_text(suite: &Suite, case: &Case, project: &Path) -> String {
+    let names: Vec<String> = suite.skills.iter().map(|skill| skill.name.clone()).collect();
+    let is_judged = case.checks.iter().any(Check::needs_model);
+    // What is for people, what no stage uses, and how often the case runs decide nothing about one trial. Only a
+    // judge reads the context.
+    let deciding = Case {
+        group: None,
+        note: None,
+        context: case.context.clone().filter(|_| is_judged),
+        known_good_output: None,
+        repeat: None,
+        meta: BTreeMap::new(),
+        ..case.clone()
+    };
+    case_to_native(&deciding, &names, project).to_string()
+}
+
+fn settings_text(planned: &PlannedSuite) -> String {
+    let deciding = [
+        "timeout",
+        "sync-tasks",
+        "detect-questions",
+        "tools",
+        "judge.model",
+        "judge.provider",
+        "judge.transport",
+        "judge.votes",
+        "judge.unsupported",
+    ];
+    let rows = planned.settings.explain().into_iter().filter(|(name, ..)| deciding.contains(name));
+    let mut text: Vec<String> = rows.map(|(name, value, _)| format!("{name}={value}")).collect();
+    text.extend(planned.suite.run_policy.system_prompt.clone());
+    // What the user says in place of a command, without the skill.
+    text.extend(planned.suite.judge_policy.user_prompt.clone());
+    text.extend(planned.mode_text.clone());
+    text.extend(planned.derived_system.clone());
+    text.join("\n")
+}

@@ -1,0 +1,275 @@
+//! Whether a skill was taken up, and whether the agent could see what it should.
+
+use super::excerpt;
+use practicum_core::model::{
+    ActivationCheck, ActivationExpectation, Arm, CheckFinding, NotScoredReason, Observation,
+    ObservedActivation,
+};
+
+/// The names under which skills are known in one room: their own, and the one they have there.
+#[derive(Debug, Clone, Default)]
+pub struct SkillNames {
+    pairs: Vec<(String, String)>,
+}
+
+impl SkillNames {
+    pub fn new(pairs: Vec<(String, String)>) -> Self {
+        Self { pairs }
+    }
+
+    /// A skill's own name, by the one it has in the room. Skills that are not under test have one name.
+    pub fn own_name<'n>(&'n self, staged: &'n str) -> &'n str {
+        self.pairs.iter().find(|(_, name)| name == staged).map_or(staged, |(own, _)| own)
+    }
+
+    /// Whether a skill under test is known by this name.
+    pub fn is_tested(&self, name: &str) -> bool {
+        self.pairs.iter().any(|(own, staged)| own == name || staged == name)
+    }
+
+    /// All names that a skill has in the room, by its own name or by one of them: a skill in a plugin is called
+    /// by its folder and by the name in its frontmatter.
+    fn staged_names<'n>(&'n self, name: &'n str) -> Vec<&'n str> {
+        let is_own = self.pairs.iter().any(|(own, _)| own == name);
+        let own = if is_own { name } else { self.own_name(name) };
+        let staged: Vec<&str> =
+            self.pairs.iter().filter(|(known, _)| known == own).map(|(_, staged)| staged.as_str()).collect();
+        if staged.is_empty() { vec![name] } else { staged }
+    }
+}
+
+/// Whether any of these skills fired.
+pub fn any_activated(skills: &[String], observation: &Observation, names: &SkillNames) -> ObservedActivation {
+    first_activated(skills, observation, names).1
+}
+
+/// The first of these skills that fired, if one did, and whether any did.
+fn first_activated<'s>(
+    skills: &'s [String],
+    observation: &Observation,
+    names: &SkillNames,
+) -> (Option<&'s String>, ObservedActivation) {
+    let mut unknown = None;
+    for skill in skills {
+        for staged in names.staged_names(skill) {
+            match observation.activation_of(staged) {
+                ObservedActivation::Yes(evidence) => return (Some(skill), ObservedActivation::Yes(evidence)),
+                ObservedActivation::No => {}
+                ObservedActivation::Unknown(why) => unknown = Some(why),
+            }
+        }
+    }
+    (None, unknown.map_or(ObservedActivation::No, ObservedActivation::Unknown))
+}
+
+pub fn check_activation(
+    activation: &ActivationCheck,
+    observation: &Observation,
+    names: &SkillNames,
+) -> CheckFinding {
+    if activation.skills.is_empty() && observation.ended.can_be_graded() {
+        return CheckFinding::not_scored(NotScoredReason::CheckFailed("it names no skill".to_owned()));
+    }
+    let (which, fired) = first_activated(&activation.skills, observation, names);
+    // Of a run that broke off, only an activation that must not be is known for good.
+    let is_wrong =
+        activation.expect == ActivationExpectation::MustNot && matches!(fired, ObservedActivation::Yes(_));
+    if !observation.ended.can_be_graded() && !is_wrong {
+        return CheckFinding::not_scored(NotScoredReason::Ended(observation.ended));
+    }
+    let which = excerpt(&which.cloned().unwrap_or_else(|| activation.skills.join(", ")), 120);
+    let idle = match activation.skills.len() {
+        1 => format!("{which} was not activated"),
+        _ => format!("none of {which} was activated"),
+    };
+    match (activation.expect, fired) {
+        (_, ObservedActivation::Unknown(why)) => CheckFinding::not_scored(NotScoredReason::CheckFailed(why)),
+        (ActivationExpectation::Must, ObservedActivation::Yes(evidence)) => {
+            CheckFinding::new(true, format!("{which} was activated")).with_evidence(evidence.describe())
+        }
+        (ActivationExpectation::Must, ObservedActivation::No) => CheckFinding::new(
+            false,
+            format!("{idle}{}", describe_other_activations(activation, observation, names)),
+        ),
+        (ActivationExpectation::MustNot, ObservedActivation::Yes(evidence)) => {
+            CheckFinding::new(false, format!("{which} was activated, and must not be"))
+                .with_evidence(evidence.describe())
+        }
+        (ActivationExpectation::MustNot, ObservedActivation::No) => CheckFinding::new(true, idle),
+        (ActivationExpectation::Either, ObservedActivation::Yes(evidence)) => {
+            CheckFinding::new(true, format!("{which} was activated, which is fine"))
+                .with_evidence(evidence.describe())
+        }
+        (ActivationExpectation::Either, ObservedActivation::No) => {
+            CheckFinding::new(true, format!("{idle}, which is fine"))
+        }
+    }
+}
+
+/// The skills that were activated although the check is about others, to be told after what was not activated.
+fn describe_other_activations(
+    activation: &ActivationCheck,
+    observation: &Observation,
+    names: &SkillNames,
+) -> String {
+    let mut others: Vec<&str> = Vec::new();
+    for activated in &observation.activated {
+        let name = names.own_name(&activated.skill);
+        if !activation.skills.iter().any(|skill| skill == name) && !others.contains(&name) {
+            others.push(name);
+        }
+    }
+    match others.as_slice() {
+        [] => String::new(),
+        [one] => format!("; {} was activated instead", excerpt(one, 120)),
+        all => format!("; {} were activated instead", excerpt(&all.join(", "), 120)),
+    }
+}
+
+/// What a model's guess comes to, by the skills that it expects to be taken up.
+pub fn check_prediction(activation: &ActivationCheck, expected: &[String], reasoning: &str) -> CheckFinding {
+    let chosen = activation.skills.iter().find(|skill| expected.contains(skill));
+    let (fired, said) = match chosen {
+        Some(skill) => (true, format!("a model expects {} to be activated", excerpt(skill, 120))),
+        None => {
+            let which = excerpt(&activation.skills.join(", "), 120);
+            (false, format!("a model does not expect {which} to be activated"))
+        }
+    };
+    let passed = match activation.expect {
+        ActivationExpectation::Must => fired,
+        ActivationExpectation::MustNot => !fired,
+        ActivationExpectation::Either => true,
+    };
+    CheckFinding::new(passed, said).with_evidence(excerpt(reasoning, 500))
+}
+
+/// Why a trial does not belong to its arm: the agent's own listing shows a skill where there must
+/// be none, none where there must be one, or what is the user's own. `None` where it does, or where the agent lists nothing.
+pub fn arm_problem(arm: Arm, staged: &[String], own: &[String], observation: &Observation) -> Option<String> {
+    let listed = observation.skills_listed.as_ref()?;
+    if let Some(name) = observation.leaked.first() {
+        return Some(format!("the agent could see {name}, a skill of the user's own"));
+    }
+    let is_in = |names: &[String], name: &String| {
+        names.iter().any(|seen| seen == name || seen.rsplit(':').next() == Some(name))
+    };
+    match arm {
+        // A skill staged as a command file is listed as a command.
+        Arm::WithSkill | Arm::Version(_) => staged
+            .iter()
+            .find(|name| !is_in(listed, name) && !is_in(&observation.commands_listed, name))
+            .map(|name| format!("the agent could not see the skill {name}")),
+        // A command of that name may be the agent's own, so that only skills tell here.
+        Arm::WithoutSkill => own
+            .iter()
+            .find(|name| is_in(listed, name))
+            .map(|name| format!("the agent could see the skill {name}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use practicum_core::model::{ActivatedSkill, ActivationEvidence, ActivationSource, AgentEnding, Verdict};
+
+    fn seen(ended: AgentEnding, fired: &[&str], listed: Option<&[&str]>) -> Observation {
+        let activated = fired.iter().map(|skill| ActivatedSkill {
+            skill: (*skill).to_owned(),
+            plugin: None,
+            evidence: ActivationEvidence::SkillTool,
+        });
+        Observation {
+            skills_listed: listed.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
+            activated: activated.collect(),
+            ..Observation::with_ending(ended)
+        }
+    }
+
+    #[test]
+    fn a_timeout_or_a_failed_login_does_not_count_as_did_not_trigger() {
+        let names = SkillNames::new(vec![("greeter".into(), "greeter-x1".into())]);
+        for (expect, ended, fired, expected) in [
+            (ActivationExpectation::Must, AgentEnding::Finished, vec!["greeter-x1"], "pass"),
+            (ActivationExpectation::Must, AgentEnding::Finished, vec!["greeter"], "fail"),
+            (ActivationExpectation::Must, AgentEnding::Finished, vec![], "fail"),
+            (ActivationExpectation::MustNot, AgentEnding::Finished, vec![], "pass"),
+            (ActivationExpectation::MustNot, AgentEnding::Finished, vec!["greeter-x1"], "fail"),
+            (ActivationExpectation::Either, AgentEnding::Finished, vec![], "pass"),
+            (ActivationExpectation::MustNot, AgentEnding::TimedOut, vec![], "not_scored"),
+            (ActivationExpectation::MustNot, AgentEnding::AuthFailed, vec![], "not_scored"),
+            (ActivationExpectation::MustNot, AgentEnding::RateLimited, vec![], "not_scored"),
+            (ActivationExpectation::MustNot, AgentEnding::ApiFailed, vec![], "not_scored"),
+            (ActivationExpectation::Must, AgentEnding::Crashed, vec![], "not_scored"),
+        ] {
+            let activation = ActivationCheck {
+                skills: vec!["greeter".into()],
+                expect,
+                source: ActivationSource::Observed,
+            };
+            let finding = check_activation(&activation, &seen(ended, &fired, None), &names);
+            assert_eq!(finding.verdict.name(), expected, "{expect:?} {ended:?} {fired:?}");
+            if let Verdict::NotScored(_) = finding.verdict {
+                assert_eq!(finding.score, None);
+            }
+        }
+    }
+
+    #[test]
+    fn of_several_skills_the_one_that_fired_is_named() {
+        let skills = vec!["greeter".to_owned(), "doctor".to_owned()];
+        for (expect, fired, told) in [
+            (ActivationExpectation::MustNot, vec!["doctor"], "doctor was activated, and must not be"),
+            (ActivationExpectation::MustNot, vec![], "none of greeter, doctor was activated"),
+            (ActivationExpectation::Must, vec!["doctor"], "doctor was activated"),
+        ] {
+            let activation =
+                ActivationCheck { skills: skills.clone(), expect, source: ActivationSource::Observed };
+            let finding = check_activation(
+                &activation,
+                &seen(AgentEnding::Finished, &fired, None),
+                &SkillNames::default(),
+            );
+            assert_eq!(finding.rationale, told);
+        }
+    }
+
+    #[test]
+    fn a_stream_without_tool_calls_does_not_count_as_did_not_trigger() {
+        for expect in
+            [ActivationExpectation::Must, ActivationExpectation::MustNot, ActivationExpectation::Either]
+        {
+            let activation = ActivationCheck {
+                skills: vec!["greeter".into()],
+                expect,
+                source: ActivationSource::Observed,
+            };
+            let blind = Observation { hides_tools: true, ..seen(AgentEnding::Finished, &[], None) };
+            let finding = check_activation(&activation, &blind, &SkillNames::default());
+            assert_eq!(finding.verdict.name(), "not_scored", "{expect:?}");
+        }
+    }
+
+    #[test]
+    fn the_without_skill_arm_had_the_skill_or_the_with_skill_arm_did_not() {
+        let one = |name: &str| vec![name.to_owned()];
+        for (arm, listed, valid) in [
+            (Arm::WithSkill, Some(&["greeter", "doctor"][..]), true),
+            (Arm::WithSkill, Some(&["plug:greeter"][..]), true),
+            (Arm::WithSkill, Some(&["doctor"][..]), false),
+            (Arm::WithSkill, None, true),
+            (Arm::WithoutSkill, Some(&["doctor"][..]), true),
+            (Arm::WithoutSkill, Some(&["greeter"][..]), false),
+        ] {
+            let staged = if arm == Arm::WithSkill { one("greeter") } else { Vec::new() };
+            let problem =
+                arm_problem(arm, &staged, &one("greeter"), &seen(AgentEnding::Finished, &[], listed));
+            assert_eq!(problem.is_none(), valid, "{arm:?} {listed:?}");
+            // Listed as a command, it is there; but a command may be the agent's own.
+            let commands =
+                Observation { commands_listed: one("greeter"), ..seen(AgentEnding::Finished, &[], listed) };
+            let problem = arm_problem(arm, &staged, &one("greeter"), &commands);
+            assert_eq!(problem.is_none(), valid || arm == Arm::WithSkill, "{arm:?} {listed:?}");
+        }
+    }
+}

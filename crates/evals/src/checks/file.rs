@@ -1,0 +1,328 @@
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::line_ends::text_for_rule;
+use super::regex::decode_pattern;
+use super::{Globs, PythonPattern, RuleKind, excerpt};
+use practicum_core::model::{
+    CheckEvidence, CheckFinding, CheckTarget, CheckedText, Diagnostics, FileChangeKind, NotScoredReason,
+    Observation, RelPath, Rule, WorkspaceView,
+};
+use practicum_core::tree::{
+    ObjectReader, TreeNode,
+    json_schema::{self, MappingSchema},
+    node_text,
+};
+
+pub static KIND: RuleKind = RuleKind {
+    key: "file",
+    doc: "a file in the workspace after the run: that it exists, or is absent, and what it says",
+    schema,
+    looks_at: CheckTarget::WholeRun,
+    decode: |node, diagnostics| Some(Arc::new(FileRule::decode(node, diagnostics)?)),
+};
+
+#[derive(Debug, Clone)]
+pub struct FileRule {
+    pub path: RelPath,
+    pub expect: FileExpectation,
+}
+
+#[derive(Debug, Clone)]
+pub enum FileExpectation {
+    Absent,
+    /// There, and all of these hold.
+    Present {
+        contains: Vec<String>,
+        matches: Option<PythonPattern>,
+    },
+}
+
+impl FileRule {
+    /// Either the path alone, or `{path, exists, contains, matches}`.
+    fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
+        let present = FileExpectation::Present { contains: Vec::new(), matches: None };
+        if node.as_map().is_none() {
+            let path = decode_path(node, diagnostics)?;
+            return Some(Self { path, expect: present });
+        }
+        let mut object = ObjectReader::new(node, "file", diagnostics)?;
+        let path = match object.get_non_null("path") {
+            Some(path) => decode_path(path, diagnostics),
+            None => {
+                object.report_missing("path", diagnostics);
+                None
+            }
+        };
+        let exists = object.bool("exists", diagnostics).unwrap_or(true);
+        let contains = object.texts("contains", diagnostics).unwrap_or_default();
+        let matches_node = object.get_non_null("matches");
+        let matches = matches_node.map(|node| decode_pattern("matches", node, diagnostics));
+        object.reject_unknown_keys("file", diagnostics);
+        if !exists && (!contains.is_empty() || matches.is_some()) {
+            diagnostics.error(
+                "contradiction",
+                node.span,
+                "a file that must not exist cannot contain anything",
+            );
+            return None;
+        }
+        let expect = if exists {
+            let contains = contains.into_iter().map(|(text, _)| text.to_owned()).collect();
+            let matches = match matches {
+                Some(compiled) => Some(compiled?),
+                None => None,
+            };
+            FileExpectation::Present { contains, matches }
+        } else {
+            FileExpectation::Absent
+        };
+        Some(Self { path: path?, expect })
+    }
+}
+
+fn decode_path(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<RelPath> {
+    let text = node_text(node, "path", diagnostics)?;
+    let path = RelPath::new(text);
+    if path.is_none() {
+        diagnostics.error("escaping-path", node.span, format!("{text:?} is not a path inside the workspace"));
+    }
+    path
+}
+
+impl Rule for FileRule {
+    fn key(&self) -> &'static str {
+        KIND.key
+    }
+
+    fn reads_agent_output(&self) -> bool {
+        false
+    }
+
+    fn value(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("path".to_owned(), json!(self.path.as_str()));
+        match &self.expect {
+            FileExpectation::Absent => {
+                map.insert("exists".to_owned(), json!(false));
+            }
+            FileExpectation::Present { contains, matches } => {
+                if !contains.is_empty() {
+                    map.insert("contains".to_owned(), json!(contains));
+                }
+                if let Some(pattern) = matches {
+                    map.insert("matches".to_owned(), json!(pattern.source()));
+                }
+            }
+        }
+        Value::Object(map)
+    }
+
+    fn check(&self, evidence: &CheckEvidence<'_>) -> CheckFinding {
+        let path = &self.path;
+        let there = match evidence.workspace.exists(path) {
+            Ok(there) => there,
+            Err(error) => {
+                return CheckFinding::not_scored(NotScoredReason::CheckFailed(format!("{path}: {error}")));
+            }
+        };
+        let (contains, matches) = match &self.expect {
+            FileExpectation::Absent if there => {
+                return CheckFinding::new(false, format!("{path} exists, and must not"));
+            }
+            FileExpectation::Absent => return CheckFinding::new(true, format!("{path} does not exist")),
+            FileExpectation::Present { .. } if !there => {
+                return CheckFinding::new(false, format!("{path} does not exist"));
+            }
+            FileExpectation::Present { contains, matches } => (contains, matches),
+        };
+        if contains.is_empty() && matches.is_none() {
+            return CheckFinding::new(true, format!("{path} exists"));
+        }
+        let text = match read_text(evidence.workspace, path) {
+            Ok(CheckedText { unread: Some(why), .. }) => {
+                return CheckFinding::not_scored(NotScoredReason::CheckFailed(why));
+            }
+            Ok(checked) => text_for_rule(self, checked.text),
+            Err(finding) => return finding,
+        };
+        if let Some(missing) = contains.iter().find(|needle| !text.contains(needle.as_str())) {
+            return CheckFinding::new(false, format!("{path} does not contain \"{}\"", excerpt(missing, 80)));
+        }
+        match matches.as_ref().map(|pattern| (pattern, pattern.find(&text))) {
+            None => CheckFinding::new(true, format!("{path} says what it must")),
+            Some((_, Ok(Some(range)))) => CheckFinding::new(true, format!("{path} says what it must"))
+                .with_evidence(excerpt(&text[range], 160)),
+            Some((pattern, Ok(None))) => {
+                CheckFinding::new(false, format!("{path} does not match /{}/", excerpt(pattern.source(), 80)))
+            }
+            Some((pattern, Err(too_hard))) => CheckFinding::not_scored(NotScoredReason::CheckFailed(
+                format!("/{}/ {too_hard}", excerpt(pattern.source(), 80)),
+            )),
+        }
+    }
+}
+
+fn schema() -> Value {
+    let path = || json_schema::with_examples(json_schema::nonempty_text(), json!(["NOTES.md"]));
+    let file = MappingSchema::closed()
+        .required("path", "The file, relative to the agent's working folder.", path())
+        .optional(
+            "exists",
+            "Whether it must be there, or must not.",
+            json_schema::with_default(json_schema::boolean(), true),
+        )
+        .optional(
+            "contains",
+            "A text that stands in it, or several that all do.",
+            json_schema::text_or_texts(),
+        )
+        .optional(
+            "matches",
+            "A pattern that matches somewhere in it (Python's `re` syntax).",
+            json_schema::text(),
+        );
+    json_schema::any_of([path(), file.into()])
+}
+
+/// The text of one file, or the finding that it is missing or cannot be read.
+pub fn read_text(
+    workspace: &dyn WorkspaceView,
+    path: &RelPath,
+) -> Result<CheckedText<'static>, CheckFinding> {
+    match workspace.read(path) {
+        Ok(Some(bytes)) => Ok(text_of_bytes(bytes, path)),
+        Ok(None) => {
+            let why = workspace.describe_unreadable(path).unwrap_or("does not exist");
+            Err(CheckFinding::new(false, format!("{path} {why}")))
+        }
+        Err(error) => Err(CheckFinding::not_scored(NotScoredReason::CheckFailed(format!(
+            "cannot read {path}: {error}"
+        )))),
+    }
+}
+
+/// The text of a file, which is not all that it says where it is not UTF-8.
+fn text_of_bytes(bytes: Vec<u8>, path: &RelPath) -> CheckedText<'static> {
+    match String::from_utf8(bytes) {
+        Ok(text) => CheckedText::without_path(text),
+        Err(error) => CheckedText {
+            unread: Some(format!("{path} is not UTF-8 text, so it cannot be read in full")),
+            ..CheckedText::without_path(String::from_utf8_lossy(error.as_bytes()).into_owned())
+        },
+    }
+}
+
+/// The text of the one file that the agent was to write. What stood there before is not its work.
+pub fn read_written_file(
+    workspace: &dyn WorkspaceView,
+    observation: &Observation,
+    path: &RelPath,
+) -> Result<CheckedText<'static>, CheckFinding> {
+    let text = read_text(workspace, path)?;
+    let is_work = |path: &RelPath| observation.files.iter().any(|file| file.path == *path);
+    // Links are not listed among the files, but what they lead to is.
+    if is_work(path) || workspace.link_target(path).is_some_and(|real| is_work(&real)) {
+        return Ok(text);
+    }
+    Err(CheckFinding::new(false, format!("{path} was there before, and the agent did not write it")))
+}
+
+/// The globs with wildcards that no created or changed file matches. One that names a file in full fails its check.
+pub fn unmatched_globs<'g>(observation: &Observation, globs: &'g [String]) -> Vec<&'g str> {
+    let is_written = |glob: &&String| {
+        let Ok(compiled) = Globs::new(&[glob]) else { return true };
+        let files = observation.files.iter().filter(|file| file.change != FileChangeKind::Deleted);
+        let mut paths = files.map(|file| &file.path);
+        paths.any(|path| compiled.match_path(path) && names_hidden_parts(glob, path))
+    };
+    globs.iter().filter(|glob| !is_written(glob)).map(String::as_str).collect()
+}
+
+/// The texts of all created or changed files that match a glob, in order, each with its path.
+/// None at all is a failure: the agent was to write them. So is a file that is named in full and was not
+/// written.
+pub fn read_matching(
+    workspace: &dyn WorkspaceView,
+    observation: &Observation,
+    globs: &[String],
+) -> Result<Vec<CheckedText<'static>>, CheckFinding> {
+    let mut texts = Vec::new();
+    let unclear = |why| CheckFinding::not_scored(NotScoredReason::CheckFailed(why));
+    let wanted: Vec<(&String, Globs)> = globs
+        .iter()
+        .map(|glob| Ok((glob, Globs::new(&[glob])?)))
+        .collect::<Result<_, _>>()
+        .map_err(unclear)?;
+    let written: Vec<&RelPath> = observation
+        .files
+        .iter()
+        .filter(|file| file.change != FileChangeKind::Deleted)
+        .map(|file| &file.path)
+        .collect();
+    let matches = |(glob, compiled): &(&String, Globs), path: &RelPath| {
+        compiled.match_path(path) && names_hidden_parts(glob, path)
+    };
+    let is_literal = |glob: &str| !glob.contains(['*', '?', '[', '{', '\\']);
+    for entry in wanted.iter().filter(|(glob, _)| is_literal(glob)) {
+        if !written.iter().any(|path| matches(entry, path)) {
+            return Err(CheckFinding::new(false, format!("{} was not written", entry.0)));
+        }
+    }
+    for path in written {
+        if !wanted.iter().any(|entry| matches(entry, path)) {
+            continue;
+        }
+        let text = read_text(workspace, path)?;
+        texts.push(CheckedText { path: Some(path.clone()), ..text });
+    }
+    if texts.is_empty() {
+        return Err(CheckFinding::new(
+            false,
+            format!("no file was created or changed that matches {}", globs.join(", ")),
+        ));
+    }
+    Ok(texts)
+}
+
+/// Whether a glob names the hidden parts of a path. As for Python and shells, a wildcard at the beginning of
+/// a name does not stand for a dot.
+fn names_hidden_parts(glob: &str, path: &RelPath) -> bool {
+    let hidden = |text: &str| text.split('/').filter(|part| part.starts_with('.') && *part != ".").count();
+    hidden(path.as_str()) <= hidden(glob)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rule_tests::{CommandWorkspace, decode, run_rule, run_with_output};
+    use super::KIND;
+
+    #[test]
+    fn rows() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("a.md"), "# Title\n\ntext\n").expect("a file");
+        let view = CommandWorkspace(folder.path().to_owned());
+        for (yaml, expected) in [
+            ("a.md", "pass"),
+            ("b.md", "fail"),
+            ("{path: a.md, exists: false}", "fail"),
+            ("{path: b.md, exists: false}", "pass"),
+            ("{path: a.md, contains: Title}", "pass"),
+            ("{path: a.md, contains: [Title, none]}", "fail"),
+            ("{path: a.md, matches: '(?m)^text$'}", "pass"),
+            ("{path: a.md, matches: '^text$'}", "fail"),
+            ("{path: b.md, contains: x}", "fail"),
+            ("{path: a.md, exists: false, contains: x}", "refused"),
+            ("../a.md", "refused"),
+            ("{contains: x}", "refused"),
+            ("{path: a.md, matches: '['}", "refused"),
+        ] {
+            let found = match decode(&KIND, yaml) {
+                Ok(rule) => run_rule(rule.as_ref(), &run_with_output(""), &view).verdict.name(),
+                Err(_) => "refused",
+            };
+            assert_eq!(found, expected, "{yaml}");
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Checks that code decides.
+//!
+//! In: checks, an `Observation`, the workspace after the run. Out: a `Finding` for each.
+//! Never: calls a model.
+
+mod activation;
+mod command;
+mod contains;
+mod counting;
+mod ends_with;
+mod file;
+mod formats;
+mod globs;
+mod has_entries;
+mod has_format;
+mod has_urls;
+mod json;
+mod json_path;
+mod limit;
+mod line_ends;
+mod max_length;
+mod min_count;
+mod min_length;
+mod not_contains;
+mod pattern;
+mod public_address;
+mod regex;
+#[cfg(test)]
+mod rule_tests;
+mod sections;
+mod starts_with;
+mod tool_not_used;
+mod tool_order;
+mod tool_used;
+mod tools;
+mod transcript;
+mod urls_reachable;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+pub use activation::{SkillNames, any_activated, arm_problem, check_activation, check_prediction};
+pub use contains::{ContainsRule, Needle};
+pub use file::{FileExpectation, FileRule, unmatched_globs};
+pub use formats::{FORMATS, NamedFormat, ValueFormat};
+pub use globs::Globs;
+pub use not_contains::NotContainsRule;
+pub use pattern::{InvalidPattern, PatternFlags, PythonPattern, TooMuchBacktracking};
+pub use public_address::{is_public, is_reserved_name};
+pub use regex::RegexRule;
+pub use sections::{ExtractedSections, SectionEntry, check_sections};
+pub use tools::{TOOL_ROLES, ToolName};
+pub use transcript::render_transcript;
+pub use urls_reachable::UrlsReachableRule;
+
+use line_ends::{text_for_rule, unify_line_ends};
+use practicum_core::model::{
+    Check, CheckEvidence, CheckFinding, CheckKind, CheckPermissions, CheckTarget, CheckedText, Diagnostics,
+    NotScoredReason, Observation, Rule, UrlChecker, Verdict, WorkspaceView,
+};
+use practicum_core::tree::TreeNode;
+
+/// A kind of check: its key in a native file, how it is read, and what it looks at unless told.
+pub struct RuleKind {
+    pub key: &'static str,
+    /// One sentence for people: "the text contains …".
+    pub doc: &'static str,
+    /// What may stand behind the key, as JSON Schema.
+    pub schema: fn() -> Value,
+    pub looks_at: CheckTarget,
+    pub decode: fn(&TreeNode, &mut Diagnostics) -> Option<Arc<dyn Rule>>,
+}
+
+/// Every deterministic check. A new one is a file and a line here.
+pub static RULES: &[&RuleKind] = &[
+    &contains::KIND,
+    &not_contains::KIND,
+    &regex::KIND,
+    &min_count::KIND,
+    &min_length::KIND,
+    &max_length::KIND,
+    &has_urls::KIND,
+    &has_entries::KIND,
+    &urls_reachable::KIND,
+    &has_format::KIND,
+    &starts_with::KIND,
+    &ends_with::KIND,
+    &file::KIND,
+    &json::KIND,
+    &command::KIND,
+    &tool_used::KIND,
+    &tool_not_used::KIND,
+    &tool_order::KIND,
+    &limit::KIND,
+    &transcript::KIND,
+];
+
+pub fn rule_kind(key: &str) -> Option<&'static RuleKind> {
+    RULES.iter().copied().find(|kind| kind.key == key)
+}
+
+/// Whether a rule reads a text and nothing else of a run.
+pub fn reads_only_text(rule: &dyn Rule) -> bool {
+    rule_kind(rule.key()).is_some_and(|kind| kind.looks_at != CheckTarget::WholeRun)
+}
+
+/// Marks the exact checks among `checks`, with leave to do what they need; the others are `None`, in the
+/// same order.
+pub fn run_checks(
+    checks: &[&Check],
+    observation: &Observation,
+    workspace: &dyn WorkspaceView,
+    leave: CheckPermissions<'_>,
+) -> Vec<Option<CheckFinding>> {
+    let all_text = if checks.iter().any(|check| check.target == CheckTarget::AllText) {
+        observation.all_text()
+    } else {
+        Default::default()
+    };
+    let one = |check: &Check| match &check.kind {
+        CheckKind::Rule(rule) if rule.runs_code() && !leave.run_code => {
+            Some(CheckFinding::not_scored(NotScoredReason::NotTrusted))
+        }
+        CheckKind::Rule(rule)
+            if reads_agent_output(rule.as_ref(), &check.target) && observation.unread.is_some() =>
+        {
+            observation.unread.clone().map(|why| CheckFinding::not_scored(NotScoredReason::CheckFailed(why)))
+        }
+        CheckKind::Rule(rule) => {
+            Some(run_rule(rule.as_ref(), &check.target, observation, workspace, leave.url_checker, &all_text))
+        }
+        CheckKind::Judged(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
+    };
+    let work = checks.len().saturating_mul(observation.output.len().max(all_text.len()));
+    if work < BYTES_WORTH_THREADS {
+        checks.iter().map(|check| one(check)).collect()
+    } else {
+        run_in_parallel(checks, one)
+    }
+}
+
+/// Whether what the agent said decides a check.
+fn reads_agent_output(rule: &dyn Rule, looks_at: &CheckTarget) -> bool {
+    match looks_at {
+        CheckTarget::File(_) | CheckTarget::Files(_) => false,
+        CheckTarget::Output | CheckTarget::AllText | CheckTarget::WholeRun => rule.reads_agent_output(),
+    }
+}
+
+/// Bytes to look at, over all checks, from which threads are worth their start.
+const BYTES_WORTH_THREADS: usize = 4 * 1024 * 1024;
+
+/// The same for every check, on as many threads as there are cores. Some checks take much longer than
+/// others, so each thread takes the next when it is done with one.
+fn run_in_parallel(
+    checks: &[&Check],
+    one: impl Fn(&Check) -> Option<CheckFinding> + Sync,
+) -> Vec<Option<CheckFinding>> {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(checks.len());
+    let next = AtomicUsize::new(0);
+    let mut findings = vec![None; checks.len()];
+    let work = || {
+        let mine = std::iter::from_fn(|| {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            checks.get(index).map(|check| (index, one(check)))
+        });
+        mine.collect::<Vec<_>>()
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            let done = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            for (index, finding) in done {
+                findings[index] = finding;
+            }
+        }
+    });
+    findings
+}
+
+fn run_rule(
+    rule: &dyn Rule,
+    looks_at: &CheckTarget,
+    observation: &Observation,
+    workspace: &dyn WorkspaceView,
+    network: Option<&dyn UrlChecker>,
+    all_text: &str,
+) -> CheckFinding {
+    let whole = *looks_at == CheckTarget::WholeRun && reads_only_text(rule);
+    let texts = match whole {
+        true => Ok(vec![CheckedText::without_path(render_transcript(observation))]),
+        false => texts_looked_at(looks_at, observation, workspace, all_text),
+    };
+    let mut texts = match texts {
+        Ok(texts) => texts,
+        Err(finding) => return finding,
+    };
+    for checked in &mut texts {
+        checked.text = text_for_rule(rule, std::mem::take(&mut checked.text));
+    }
+    let mark = |texts: &[CheckedText<'_>]| {
+        rule.check(&CheckEvidence { texts, observation, workspace, url_checker: network })
+    };
+    match texts.iter().find_map(|checked| checked.unread.clone()) {
+        None => mark(&texts),
+        Some(why) => mark_partly_read(rule, texts, why, mark),
+    }
+}
+
+/// The finding where a file cannot be read in full. What the other files say stands only if nothing in that file
+/// could change it.
+fn mark_partly_read<'t>(
+    rule: &dyn Rule,
+    mut texts: Vec<CheckedText<'t>>,
+    why: String,
+    mark: impl Fn(&[CheckedText<'t>]) -> CheckFinding,
+) -> CheckFinding {
+    texts.retain(|checked| checked.unread.is_none());
+    let decisive = if rule.is_about_every_text() { Verdict::Fail } else { Verdict::Pass };
+    let found = (!texts.is_empty()).then(|| mark(&texts)).filter(|finding| finding.verdict == decisive);
+    found.unwrap_or_else(|| CheckFinding::not_scored(NotScoredReason::CheckFailed(why)))
+}
+
+/// The texts that a check reads, or the finding that there is none. Line ends are `\n`.
+pub fn texts_of_check(
+    check: &Check,
+    observation: &Observation,
+    workspace: &dyn WorkspaceView,
+) -> Result<Vec<CheckedText<'static>>, CheckFinding> {
+    let all_text = observation.all_text();
+    let texts = texts_looked_at(&check.target, observation, workspace, &all_text)?;
+    let unify = |text: Cow<'_, str>| Cow::Owned(unify_line_ends(text).into_owned());
+    let unified = |checked: CheckedText<'_>| CheckedText {
+        path: checked.path,
+        text: unify(checked.text),
+        unread: checked.unread,
+    };
+    Ok(texts.into_iter().map(unified).collect())
+}
+
+fn texts_looked_at<'t>(
+    looks_at: &CheckTarget,
+    observation: &'t Observation,
+    workspace: &dyn WorkspaceView,
+    all_text: &'t str,
+) -> Result<Vec<CheckedText<'t>>, CheckFinding> {
+    let text = match looks_at {
+        CheckTarget::Output | CheckTarget::WholeRun => Cow::Borrowed(observation.output.as_str()),
+        CheckTarget::AllText => Cow::Borrowed(all_text),
+        CheckTarget::File(path) => return Ok(vec![file::read_written_file(workspace, observation, path)?]),
+        CheckTarget::Files(globs) => return file::read_matching(workspace, observation, globs),
+    };
+    Ok(vec![CheckedText::without_path(text)])
+}
+
+/// A text shortened for a message, on one line, at most `most` characters.
+pub fn excerpt(text: &str, most: usize) -> String {
+    let flat: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(most + 1).collect();
+    if flat.chars().count() > most {
+        format!("{}…", flat.chars().take(most).collect::<String>())
+    } else {
+        flat
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use practicum_core::model::CheckNeed;
+
+    #[test]
+    fn threads_change_no_finding() {
+        let text = "one two three\n".repeat(BYTES_WORTH_THREADS / 100);
+        let run = rule_tests::run_with_output(&text);
+        let checks: Vec<Check> = (0..40)
+            .map(|n| {
+                let needle = ["one", "four", "three\none", "é"][n % 4];
+                let rule = ContainsRule(Needle::exact(needle));
+                let (need, looks_at) = (CheckNeed::Required, CheckTarget::Output);
+                Check {
+                    id: n.to_string(),
+                    name: None,
+                    need,
+                    target: looks_at,
+                    kind: CheckKind::Rule(Arc::new(rule)),
+                }
+            })
+            .collect();
+        let checks: Vec<&Check> = checks.iter().collect();
+        let alone: Vec<Option<CheckFinding>> = checks
+            .iter()
+            .flat_map(|check| run_checks(&[*check], &run, &rule_tests::NoFiles, CheckPermissions::default()))
+            .collect();
+        assert_eq!(run_checks(&checks, &run, &rule_tests::NoFiles, CheckPermissions::default()), alone);
+    }
+
+    #[test]
+    fn every_rule_introduces_itself() {
+        let mut keys: Vec<&str> = RULES.iter().map(|kind| kind.key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), RULES.len(), "two rules with one key");
+        for kind in RULES {
+            assert!((kind.schema)().is_object(), "{}", kind.key);
+            assert!(!kind.doc.is_empty() && !kind.doc.ends_with('.'), "{}", kind.key);
+            assert!(rule_kind(kind.key).is_some_and(|found| std::ptr::eq(found, *kind)), "{}", kind.key);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Patterns in Python's `re` syntax and with its meaning, because that is what people's eval
+//! files are written in.
+//!
+//! In: a pattern and a text. Out: where it matches, how often, whether it spans the text; or that
+//! the pattern is wrong, at the place and in the words of Python. Never: an endless search.
+//!
+//! The pattern is read into a tree. The linear-time engine takes it whenever tree and text allow
+//! the same answer there; everything else goes to an engine of our own that counts its steps.
+//! (The crates that backtrack bound the number of ways back, but not the work between them.)
+
+mod backtrack;
+mod case_folding;
+mod character_names;
+mod characters;
+mod group;
+mod inline_flags;
+mod linear;
+mod match_start;
+mod parse;
+mod program;
+mod sets;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use backtrack::Backtracker;
+use linear::{EngineDemands, LinearRegexes};
+use program::PatternProgram;
+use syntax::{MatchWidth, PatternNode};
+
+/// A pattern that can be searched for. Cheap to clone.
+#[derive(Clone)]
+pub struct PythonPattern {
+    inner: Arc<PatternData>,
+}
+
+struct PatternData {
+    source: String,
+    node: PatternNode,
+    groups: usize,
+    width: MatchWidth,
+    demands: EngineDemands,
+    linear: LinearRegexes,
+    program: OnceLock<PatternProgram>,
+}
+
+/// Flags given beside the pattern, as arguments of `re.compile`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PatternFlags {
+    /// `^` and `$` also match at line ends.
+    pub multiline: bool,
+    pub ignore_case: bool,
+}
+
+/// What Python would not compile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidPattern {
+    pub message: String,
+    /// In characters, from 0.
+    pub position: usize,
+}
+
+impl fmt::Display for InvalidPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at position {}", self.message, self.position)
+    }
+}
+
+impl std::error::Error for InvalidPattern {}
+
+/// The pattern needs more backtracking than anyone should wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooMuchBacktracking;
+
+impl fmt::Display for TooMuchBacktracking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("backtracks without end on this text; write it without nested repetition")
+    }
+}
+
+impl std::error::Error for TooMuchBacktracking {}
+
+impl PythonPattern {
+    pub fn new(source: &str) -> Result<Self, InvalidPattern> {
+        Self::with_flags(source, PatternFlags::default())
+    }
+
+    pub fn with_flags(source: &str, flags: PatternFlags) -> Result<Self, InvalidPattern> {
+        let parse::ParsedPattern { node, groups } = parse::parse_pattern(source, flags)?;
+        let inner = PatternData {
+            source: source.to_owned(),
+            width: node.width(),
+            demands: EngineDemands::from_node(&node),
+            node,
+            groups,
+            linear: LinearRegexes::default(),
+            program: OnceLock::new(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    pub fn source(&self) -> &str {
+        &self.inner.source
+    }
+
+    /// Where it matches first: `re.search`.
+    pub fn find(&self, text: &str) -> Result<Option<Range<usize>>, TooMuchBacktracking> {
+        let Some(search) = self.linear_search(text, false) else {
+            return self.backtracker(text).find(0, false);
+        };
+        let found = search.regex.find(&search.text).map(|found| found.range());
+        if !self.inner.demands.empty_turns || found.is_none() {
+            return Ok(found);
+        }
+        // It is there, and it begins here. If only its end is too hard to tell, this end will do.
+        Ok(self.backtracker(text).find(0, false).unwrap_or(found))
+    }
+
+    pub fn is_match(&self, text: &str) -> Result<bool, TooMuchBacktracking> {
+        match self.linear_search(text, false) {
+            Some(search) => Ok(search.regex.is_match(&search.text)),
+            None => Ok(self.backtracker(text).find(0, false)?.is_some()),
+        }
+    }
+
+    /// Whether it matches the text from end to end: `re.fullmatch`.
+    pub fn is_full_match(&self, text: &str) -> Result<bool, TooMuchBacktracking> {
+        match self.linear_search(text, true) {
+            Some(search) => Ok(search.regex.is_match(&search.text)),
+            None => self.backtracker(text).matches_whole_text(),
+        }
+    }
+
+    /// How many matches there are that do not overlap: the length of `re.finditer`.
+    pub fn count(&self, text: &str) -> Result<usize, TooMuchBacktracking> {
+        // After an empty match Python looks for one at the same place that is not, which the
+        // linear engine cannot.
+        let MatchWidth { min, max } = self.inner.width;
+        let countable = (min > 0 || max == 0) && !self.inner.demands.empty_turns;
+        let search = countable.then(|| self.linear_search(text, false)).flatten();
+        if let Some(search) = search {
+            return Ok(search.regex.find_iter(&search.text).count());
+        }
+        let mut machine = self.backtracker(text);
+        let (mut count, mut from, mut advance) = (0, 0, false);
+        while let Some(found) = machine.find(from, advance)? {
+            count += 1;
+            advance = found.is_empty();
+            from = found.end;
+        }
+        Ok(count)
+    }
+
+    fn linear_search<'t>(&self, text: &'t str, whole: bool) -> Option<linear::LinearSearch<'_, 't>> {
+        self.inner.linear.search(&self.inner.node, self.inner.demands, text, whole)
+    }
+
+    fn backtracker<'t>(&self, text: &'t str) -> Backtracker<'_, 't> {
+        let inner = &*self.inner;
+        Backtracker::new(inner.program.get_or_init(|| PatternProgram::new(&inner.node, inner.groups)), text)
+    }
+}
+
+impl fmt::Debug for PythonPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pattern({:?})", self.inner.source)
+    }
+}

@@ -1,0 +1,232 @@
+//! Reads Python's `re` syntax, refusing what `re.compile` refuses.
+//!
+//! The reference is CPython 3.11. Later versions drop what 3.11 already warns about (`(?t)`, group
+//! numbers with signs or blanks); that is refused here too. One bug is not followed: its search
+//! tests a first character by the flags of the whole pattern, so that `(?a:\W)` finds no `é`
+//! although it matches one.
+
+use std::collections::HashMap;
+
+use super::characters::literal_set;
+use super::inline_flags::FlagState;
+use super::syntax::{CharacterSet, Greediness, MatchWidth, PatternAnchor, PatternNode};
+use super::tokens::{PatternToken, PatternTokens};
+use super::{InvalidPattern, PatternFlags};
+
+/// How deep groups may nest. Both engines walk the tree by recursion.
+pub(super) const DEEPEST_NESTING: usize = 200;
+
+/// Longer patterns were not written by a person, and compiling them takes its time.
+const LONGEST_PATTERN: usize = 32 * 1024;
+
+/// Repetitions from here on are refused, as in Python.
+const MAX_REPEAT: u32 = u32::MAX;
+
+/// A pattern as a tree, and how many groups it captures.
+pub struct ParsedPattern {
+    pub node: PatternNode,
+    pub groups: usize,
+}
+
+pub fn parse_pattern(source: &str, flags: PatternFlags) -> Result<ParsedPattern, InvalidPattern> {
+    let mut tokens = PatternTokens::new(source)?;
+    if source.len() > LONGEST_PATTERN {
+        return Err(tokens.error(0, format!("longer than {LONGEST_PATTERN} bytes")));
+    }
+    let mut parser = PatternParser {
+        tokens: &mut tokens,
+        groups: vec![GroupState::Closed(MatchWidth::NONE)],
+        names: HashMap::new(),
+        conditions: Vec::new(),
+        groups_before_look_behind: None,
+    };
+    let node = parser.parse_alternatives(&mut FlagState::new(flags), 0)?;
+    if parser.tokens.peek().is_some() {
+        return Err(parser.tokens.error_here("unbalanced parenthesis"));
+    }
+    let groups = parser.groups.len();
+    if let Some(&(group, at)) = parser.conditions.iter().find(|(group, _)| *group >= groups) {
+        return Err(parser.tokens.error(at, format!("invalid group reference {group}")));
+    }
+    Ok(ParsedPattern { node, groups })
+}
+
+pub(super) struct PatternParser<'t> {
+    pub(super) tokens: &'t mut PatternTokens,
+    /// By number; the whole match is 0.
+    pub(super) groups: Vec<GroupState>,
+    pub(super) names: HashMap<String, usize>,
+    /// Groups that conditions ask for by number, which may come later than the condition.
+    pub(super) conditions: Vec<(usize, usize)>,
+    /// How many groups there were where the outermost look-behind began.
+    pub(super) groups_before_look_behind: Option<usize>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum GroupState {
+    Open,
+    Closed(MatchWidth),
+}
+
+/// What a quantifier would repeat.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum QuantifierTarget {
+    Nothing,
+    Anchor,
+    Repeat,
+    Piece,
+}
+
+/// What stands between two parentheses turned out to be.
+pub(super) enum ParenthesisContent {
+    Piece(PatternNode),
+    /// A comment, or flags for the whole pattern: leaves no trace in the sequence.
+    NoPiece,
+}
+
+impl PatternParser<'_> {
+    pub(super) fn parse_alternatives(
+        &mut self,
+        state: &mut FlagState,
+        depth: usize,
+    ) -> Result<PatternNode, InvalidPattern> {
+        if depth > DEEPEST_NESTING {
+            return Err(self.tokens.error_here(format!("nests deeper than {DEEPEST_NESTING} groups")));
+        }
+        let mut found = vec![self.parse_sequence(state, depth, depth == 0)?];
+        while self.tokens.take_if('|') {
+            found.push(self.parse_sequence(state, depth, false)?);
+        }
+        Ok(if found.len() == 1 { found.remove(0) } else { PatternNode::Alternatives(found) })
+    }
+
+    /// `opening`: this is where flags for the whole pattern may stand.
+    pub(super) fn parse_sequence(
+        &mut self,
+        state: &mut FlagState,
+        depth: usize,
+        opening: bool,
+    ) -> Result<PatternNode, InvalidPattern> {
+        let mut nodes: Vec<PatternNode> = Vec::new();
+        let mut last = QuantifierTarget::Nothing;
+        while let Some(token) = self.tokens.peek() {
+            let here = self.tokens.position();
+            if token.is_plain('|') || token.is_plain(')') {
+                break;
+            }
+            self.tokens.take();
+            if state.verbose && self.skip_layout(token) {
+                continue;
+            }
+            let node = match token {
+                PatternToken::Escaped(c) => self.parse_escape(c, here, state)?,
+                PatternToken::Plain('.') if state.dot_all => {
+                    PatternNode::OneCharacter(CharacterSet::everything())
+                }
+                PatternToken::Plain('.') => PatternNode::OneCharacter(CharacterSet::all_but_newline()),
+                PatternToken::Plain('^') if state.multiline => PatternNode::Anchor(PatternAnchor::LineStart),
+                PatternToken::Plain('^') => PatternNode::Anchor(PatternAnchor::Start),
+                PatternToken::Plain('$') if state.multiline => PatternNode::Anchor(PatternAnchor::LineEnd),
+                PatternToken::Plain('$') => PatternNode::Anchor(PatternAnchor::EndOrLastNewline),
+                PatternToken::Plain('[') => PatternNode::OneCharacter(self.parse_set(here, state)?),
+                PatternToken::Plain('(') => {
+                    match self.parse_parenthesis(here, state, depth, opening && nodes.is_empty())? {
+                        ParenthesisContent::Piece(node) => node,
+                        ParenthesisContent::NoPiece => continue,
+                    }
+                }
+                PatternToken::Plain(c @ ('*' | '+' | '?' | '{')) => match self.parse_quantifier(c, here)? {
+                    Some(bounds) => {
+                        self.apply_quantifier(&mut nodes, last, bounds, here)?;
+                        last = QuantifierTarget::Repeat;
+                        continue;
+                    }
+                    None => PatternNode::OneCharacter(literal_set(c.into(), state)),
+                },
+                PatternToken::Plain(c) => PatternNode::OneCharacter(literal_set(c.into(), state)),
+            };
+            last = if matches!(node, PatternNode::Anchor(_)) && !token.is_plain('(') {
+                QuantifierTarget::Anchor
+            } else {
+                QuantifierTarget::Piece
+            };
+            nodes.push(node);
+        }
+        Ok(if nodes.len() == 1 { nodes.remove(0) } else { PatternNode::Sequence(nodes) })
+    }
+
+    /// In verbose patterns, blanks and comments mean nothing.
+    fn skip_layout(&mut self, token: PatternToken) -> bool {
+        match token {
+            PatternToken::Plain(' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c') => true,
+            PatternToken::Plain('#') => {
+                while self.tokens.take().is_some_and(|token| !token.is_plain('\n')) {}
+                true
+            }
+            PatternToken::Plain(_) | PatternToken::Escaped(_) => false,
+        }
+    }
+
+    /// The bounds of a quantifier; `None` for a brace that is only a brace.
+    fn parse_quantifier(
+        &mut self,
+        c: char,
+        here: usize,
+    ) -> Result<Option<(u32, Option<u32>)>, InvalidPattern> {
+        match c {
+            '*' => return Ok(Some((0, None))),
+            '+' => return Ok(Some((1, None))),
+            '?' => return Ok(Some((0, Some(1)))),
+            _ => {}
+        }
+        let after = self.tokens.position();
+        if self.tokens.peek_is('}') {
+            return Ok(None);
+        }
+        let low = self.tokens.take_while(usize::MAX, char::is_ascii_digit);
+        let high = if self.tokens.take_if(',') {
+            self.tokens.take_while(usize::MAX, char::is_ascii_digit)
+        } else {
+            low.clone()
+        };
+        if !self.tokens.take_if('}') {
+            self.tokens.move_back_to(after);
+            return Ok(None);
+        }
+        let number = |digits: &str| match digits.parse::<u32>() {
+            _ if digits.is_empty() => Ok(None),
+            Ok(number) if number < MAX_REPEAT => Ok(Some(number)),
+            Ok(_) | Err(_) => Err(self.tokens.error(here, "the repetition number is too large")),
+        };
+        let (min, max) = (number(&low)?.unwrap_or(0), number(&high)?);
+        if max.is_some_and(|max| max < min) {
+            return Err(self.tokens.error(here, "min repeat greater than max repeat"));
+        }
+        Ok(Some((min, max)))
+    }
+
+    fn apply_quantifier(
+        &mut self,
+        nodes: &mut Vec<PatternNode>,
+        last: QuantifierTarget,
+        (min, max): (u32, Option<u32>),
+        here: usize,
+    ) -> Result<(), InvalidPattern> {
+        let node = match (last, nodes.pop()) {
+            (QuantifierTarget::Repeat, _) => return Err(self.tokens.error(here, "multiple repeat")),
+            (QuantifierTarget::Piece, Some(node)) => Box::new(node),
+            (QuantifierTarget::Piece | QuantifierTarget::Nothing | QuantifierTarget::Anchor, _) => {
+                return Err(self.tokens.error(here, "nothing to repeat"));
+            }
+        };
+        let greed = if self.tokens.take_if('?') {
+            Greediness::Lazy
+        } else if self.tokens.take_if('+') {
+            Greediness::Possessive
+        } else {
+            Greediness::Greedy
+        };
+        nodes.push(PatternNode::Repeat { node, min, max, greed });
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! What a pattern says, with its flags already worked in: case folded into sets, `.` and the
+//! anchors resolved. Both engines read this and nothing else.
+
+/// A piece of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PatternNode {
+    /// One character out of a set; a literal is a set of one.
+    OneCharacter(CharacterSet),
+    Anchor(PatternAnchor),
+    Sequence(Vec<PatternNode>),
+    Alternatives(Vec<PatternNode>),
+    Capture(usize, Box<PatternNode>),
+    Repeat {
+        node: Box<PatternNode>,
+        min: u32,
+        /// `None`: without end.
+        max: Option<u32>,
+        greed: Greediness,
+    },
+    /// Once matched, never reconsidered.
+    Atomic(Box<PatternNode>),
+    LookAround {
+        side: LookSide,
+        wanted: bool,
+        node: Box<PatternNode>,
+    },
+    /// What a group matched, again.
+    BackReference {
+        group: usize,
+        /// The width of that group, kept because look-behind must know it.
+        width: MatchWidth,
+        fold: Option<CaseFolding>,
+    },
+    IfMatched {
+        group: usize,
+        then: Box<PatternNode>,
+        otherwise: Box<PatternNode>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatternAnchor {
+    /// `\A`, and `^` without MULTILINE.
+    Start,
+    /// `\Z`.
+    End,
+    /// `$` without MULTILINE: the end, or before a newline that ends the text.
+    EndOrLastNewline,
+    LineStart,
+    LineEnd,
+    /// `\b`, by the words of Unicode or of ASCII.
+    WordEdge {
+        ascii: bool,
+    },
+    NotWordEdge {
+        ascii: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Greediness {
+    Greedy,
+    Lazy,
+    Possessive,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LookSide {
+    Ahead,
+    /// So many characters back.
+    Behind(u32),
+}
+
+/// Which letters are the same but for their case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaseFolding {
+    Unicode,
+    Ascii,
+}
+
+/// A set of code points. Surrogates can be named in a pattern, though no text has them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CharacterSet {
+    pub negated: bool,
+    pub items: Vec<SetItem>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetItem {
+    /// Both ends included.
+    Range(u32, u32),
+    Class {
+        class: CharacterClass,
+        negated: bool,
+        ascii: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CharacterClass {
+    Digit,
+    Space,
+    Word,
+}
+
+impl CharacterSet {
+    pub fn literal(code: u32) -> Self {
+        Self { negated: false, items: vec![SetItem::Range(code, code)] }
+    }
+
+    pub fn everything() -> Self {
+        Self { negated: true, items: Vec::new() }
+    }
+
+    pub fn all_but_newline() -> Self {
+        Self { negated: true, items: vec![SetItem::Range('\n'.into(), '\n'.into())] }
+    }
+}
+
+/// How many characters a match can have; `u64::MAX` stands for more than anyone can count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MatchWidth {
+    pub min: u64,
+    pub max: u64,
+}
+
+impl MatchWidth {
+    pub const NONE: MatchWidth = MatchWidth { min: 0, max: 0 };
+
+    fn followed_by(self, next: MatchWidth) -> MatchWidth {
+        MatchWidth { min: self.min.saturating_add(next.min), max: self.max.saturating_add(next.max) }
+    }
+
+    fn either(self, other: MatchWidth) -> MatchWidth {
+        MatchWidth { min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
+}
+
+impl PatternNode {
+    pub fn width(&self) -> MatchWidth {
+        match self {
+            PatternNode::OneCharacter(_) => MatchWidth { min: 1, max: 1 },
+            PatternNode::Anchor(_) | PatternNode::LookAround { .. } => MatchWidth::NONE,
+            PatternNode::Sequence(nodes) => {
+                nodes.iter().map(PatternNode::width).fold(MatchWidth::NONE, MatchWidth::followed_by)
+            }
+            PatternNode::Alternatives(nodes) => {
+                nodes.iter().map(PatternNode::width).reduce(MatchWidth::either).unwrap_or(MatchWidth::NONE)
+            }
+            PatternNode::Capture(_, node) | PatternNode::Atomic(node) => node.width(),
+            PatternNode::Repeat { node, min, max, .. } => {
+                let once = node.width();
+                MatchWidth {
+                    min: once.min.saturating_mul(u64::from(*min)),
+                    max: match max {
+                        Some(max) => once.max.saturating_mul(u64::from(*max)),
+                        None if once.max == 0 => 0,
+                        None => u64::MAX,
+                    },
+                }
+            }
+            PatternNode::BackReference { width, .. } => *width,
+            PatternNode::IfMatched { then, otherwise, .. } => then.width().either(otherwise.width()),
+        }
+    }
+
+    /// Calls `look` on this piece and every piece inside.
+    pub fn visit(&self, look: &mut impl FnMut(&PatternNode)) {
+        look(self);
+        match self {
+            PatternNode::OneCharacter(_) | PatternNode::Anchor(_) | PatternNode::BackReference { .. } => {}
+            PatternNode::Sequence(nodes) | PatternNode::Alternatives(nodes) => {
+                nodes.iter().for_each(|node| node.visit(look))
+            }
+            PatternNode::Capture(_, node)
+            | PatternNode::Repeat { node, .. }
+            | PatternNode::Atomic(node)
+            | PatternNode::LookAround { node, .. } => node.visit(look),
+            PatternNode::IfMatched { then, otherwise, .. } => {
+                then.visit(look);
+                otherwise.visit(look);
+            }
+        }
+    }
+}

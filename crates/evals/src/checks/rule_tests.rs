@@ -1,0 +1,133 @@
+//! What tests of rules have in common: a value as YAML, a text or a run, a verdict.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::RuleKind;
+use practicum_core::model::{
+    AgentEnding, CheckEvidence, CheckFinding, CheckedText, Diagnostics, Observation, RelPath, Rule, Step,
+    TokenUsage, ToolCall, WorkspaceView,
+};
+use practicum_core::tree::{SourceFile, SourceSyntax};
+
+/// Rows of a value as YAML, the text to look at, and the verdict's name, or "refused".
+pub fn check_rows(kind: &RuleKind, rows: &[(&str, &str, &str)]) {
+    for (yaml, text, expected) in rows {
+        check_run(kind, yaml, &run_with_output(text), expected);
+    }
+}
+
+/// As `check`, on a whole run.
+pub fn check_run(kind: &RuleKind, yaml: &str, run: &Observation, expected: &str) {
+    let found = match decode(kind, yaml) {
+        Ok(rule) => run_rule(rule.as_ref(), run, &NoFiles).verdict.name(),
+        Err(_) => "refused",
+    };
+    assert_eq!(found, expected, "{}: {yaml} on {run:?}", kind.key);
+}
+
+/// The rule, or what was wrong with its value. What a rule says of itself must read back as the
+/// same rule.
+pub fn decode(kind: &RuleKind, yaml: &str) -> Result<Arc<dyn Rule>, Vec<String>> {
+    let rule = decode_once(kind, yaml)?;
+    let written = rule.value().to_string();
+    let again = decode_once(kind, &written).unwrap_or_else(|problems| panic!("{written}: {problems:?}"));
+    assert_eq!((rule.key(), rule.value()), (kind.key, again.value()), "{yaml}");
+    Ok(rule)
+}
+
+fn decode_once(kind: &RuleKind, yaml: &str) -> Result<Arc<dyn Rule>, Vec<String>> {
+    let mut diagnostics = Diagnostics::default();
+    let source =
+        SourceFile::parse(Path::new("row.yaml"), yaml.to_owned(), SourceSyntax::Yaml, &mut diagnostics);
+    let rule = source.and_then(|source| (kind.decode)(&source.root, &mut diagnostics));
+    match rule {
+        Some(rule) if !diagnostics.has_errors() => Ok(rule),
+        Some(_) | None => Err(diagnostics.iter().map(|problem| problem.message.clone()).collect()),
+    }
+}
+
+pub fn run_rule(rule: &dyn Rule, observation: &Observation, workspace: &dyn WorkspaceView) -> CheckFinding {
+    let texts = [CheckedText::without_path(observation.output.as_str())];
+    rule.check(&CheckEvidence { texts: &texts, observation, workspace, url_checker: None })
+}
+
+/// A run in which this was said and nothing else happened.
+pub fn run_with_output(text: &str) -> Observation {
+    Observation {
+        ended: AgentEnding::Finished,
+        ended_because: None,
+        steps: vec![Step::User("do it".to_owned()), Step::Text(text.to_owned())],
+        output: text.to_owned(),
+        skills_listed: None,
+        commands_listed: Vec::new(),
+        leaked: Vec::new(),
+        activated: Vec::new(),
+        refused: Vec::new(),
+        hides_tools: false,
+        unread: None,
+        files: Vec::new(),
+        usage: TokenUsage::default(),
+        cost_usd: None,
+        api_calls: None,
+        turns: 1,
+        model: None,
+        agent_version: None,
+        seconds: 1.0,
+    }
+}
+
+/// A run in which these tools were called.
+pub fn run_with_calls(calls: &[(&str, Value)]) -> Observation {
+    let mut run = run_with_output("done");
+    for (name, input) in calls {
+        run.steps.push(Step::Tool(ToolCall {
+            name: (*name).to_owned(),
+            input: input.clone(),
+            result: Some("ok".to_owned()),
+            ok: Some(true),
+        }));
+    }
+    run
+}
+
+/// A run of which only the answer is seen.
+pub fn run_without_transcript() -> Observation {
+    Observation { hides_tools: true, ..run_with_output("done") }
+}
+
+/// Nothing is left of the workspace.
+pub struct NoFiles;
+
+impl WorkspaceView for NoFiles {
+    fn read(&self, _: &RelPath) -> std::io::Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    fn exists(&self, _: &RelPath) -> std::io::Result<bool> {
+        Ok(false)
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+}
+
+/// A workspace in which commands may run.
+pub struct CommandWorkspace(pub PathBuf);
+
+impl WorkspaceView for CommandWorkspace {
+    fn read(&self, path: &RelPath) -> std::io::Result<Option<Vec<u8>>> {
+        std::fs::read(path.join_to(&self.0)).map(Some)
+    }
+
+    fn exists(&self, path: &RelPath) -> std::io::Result<bool> {
+        Ok(path.join_to(&self.0).exists())
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(&self.0)
+    }
+}

@@ -1,0 +1,152 @@
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::RuleKind;
+use super::tools::{
+    CallPattern, ToolName, call_schema, called_tool_names, describe_call, hidden_calls_finding,
+};
+use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Diagnostics, Rule, count_with_noun};
+use practicum_core::tree::{ObjectReader, TreeNode, json_schema};
+
+pub static KIND: RuleKind = RuleKind {
+    key: "tool_used",
+    doc: "the agent called this tool, by its role (read, write, edit, shell, skill) or exact name, \
+          with arguments like these, at least `min` (1) and at most `max` times",
+    schema,
+    looks_at: CheckTarget::WholeRun,
+    decode: |node, diagnostics| Some(Arc::new(ToolUsedRule::decode(node, diagnostics)?)),
+};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolUsedRule {
+    calls: CallPattern,
+    min: u32,
+    max: Option<u32>,
+}
+
+impl ToolUsedRule {
+    /// Either the tool alone, or `{name, args, min, max}`.
+    fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
+        if node.as_map().is_none() {
+            let tool = ToolName::decode(KIND.key, node, diagnostics)?;
+            return Some(Self { calls: CallPattern { tool, args: Vec::new() }, min: 1, max: None });
+        }
+        let mut object = ObjectReader::new(node, KIND.key, diagnostics)?;
+        let calls = CallPattern::decode(&mut object, diagnostics);
+        let mut number = |key| {
+            let given = object.get_non_null(key).is_some();
+            let number = object.int(key, 0, u32::MAX.into(), diagnostics);
+            (given == number.is_some()).then_some(number.and_then(|number| u32::try_from(number).ok()))
+        };
+        let (min, max) = (number("min"), number("max"));
+        object.reject_unknown_keys(KIND.key, diagnostics);
+        let (min, max) = (min?.unwrap_or(1), max?);
+        if max.is_some_and(|max| max < min) {
+            let message = "\"max\" is less than \"min\" (which is 1 unless given)";
+            diagnostics.error("contradiction", node.span, message);
+            return None;
+        }
+        Some(Self { calls: calls?, min, max })
+    }
+}
+
+impl Rule for ToolUsedRule {
+    fn key(&self) -> &'static str {
+        KIND.key
+    }
+
+    fn value(&self) -> Value {
+        if self.calls.args.is_empty() && self.min == 1 && self.max.is_none() {
+            return json!(self.calls.tool.name());
+        }
+        let mut map: Map<String, Value> = self.calls.value();
+        if self.min != 1 {
+            map.insert("min".to_owned(), json!(self.min));
+        }
+        if let Some(max) = self.max {
+            map.insert("max".to_owned(), json!(max));
+        }
+        Value::Object(map)
+    }
+
+    fn check(&self, evidence: &CheckEvidence<'_>) -> CheckFinding {
+        if let Some(unseen) = hidden_calls_finding(evidence.observation) {
+            return unseen;
+        }
+        let found = self.calls.find_calls(evidence.observation);
+        let what = self.calls.describe();
+        let wanted = match self.max {
+            Some(max) => format!("{} to {max} wanted", self.min),
+            None => format!("at least {} wanted", self.min),
+        };
+        let times = found.len();
+        let enough = times >= self.min as usize && self.max.is_none_or(|max| times <= max as usize);
+        let finding = CheckFinding::new(
+            enough,
+            format!("{what} was called {}, {wanted}", count_with_noun(times, "time")),
+        );
+        match found.first() {
+            Some(call) => finding.with_evidence(describe_call(call)),
+            None => finding.with_evidence(format!("called: {}", called_tool_names(evidence.observation))),
+        }
+    }
+}
+
+fn schema() -> Value {
+    let counted = call_schema()
+        .optional(
+            "min",
+            "How many such calls there must be at least.",
+            json_schema::with_default(count_schema(), 1),
+        )
+        .optional("max", "How many such calls there may be at most.", count_schema());
+    json_schema::any_of([json_schema::nonempty_text(), counted.into()])
+}
+
+fn count_schema() -> Value {
+    json_schema::integer_between(0, u32::MAX.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rule_tests::{check_run, run_with_calls, run_without_transcript};
+    use super::*;
+
+    #[test]
+    fn rows() {
+        let run = run_with_calls(&[
+            ("Read", json!({"file_path": "/w/in.txt"})),
+            ("Bash", json!({"command": "ls"})),
+            ("Bash", json!({"command": "git status"})),
+            ("Write", json!({"file_path": "/w/out.md", "content": "x"})),
+        ]);
+        for (yaml, expected) in [
+            ("Bash", "pass"),
+            ("shell", "pass"),
+            ("bash", "fail"),
+            ("skill", "fail"),
+            ("{name: shell, min: 2}", "pass"),
+            ("{name: shell, min: 3}", "fail"),
+            ("{name: shell, max: 1}", "fail"),
+            ("{name: skill, min: 0, max: 0}", "pass"),
+            ("{name: shell, args: {command: 'git *'}}", "pass"),
+            ("{name: shell, args: {command: 'git *'}, min: 2}", "fail"),
+            ("{name: Write, args: {file_path: '*.md'}}", "pass"),
+            ("{name: write, args: {path: '*.md', content: y}}", "fail"),
+            ("{name: shell, min: -1}", "refused"),
+            ("{name: shell, min: 3, max: 2}", "refused"),
+            ("{name: shell, max: 0}", "refused"),
+            ("{name: shell, args: [x]}", "refused"),
+            ("{name: shell, args: {command: 5}}", "refused"),
+            ("{args: {command: x}}", "refused"),
+            ("{name: shell, times: 2}", "refused"),
+            ("''", "refused"),
+            ("[Bash]", "refused"),
+        ] {
+            check_run(&KIND, yaml, &run, expected);
+        }
+        check_run(&KIND, "{name: Bash, max: 0, min: 0}", &run_without_transcript(), "not_scored");
+        check_run(&KIND, "Bash", &run_with_calls(&[]), "fail");
+    }
+}

@@ -1,0 +1,467 @@
+//! The checks of a case, both ways.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value, json};
+
+use super::decode::decode_one_of;
+use crate::checks::{Globs, RULES, rule_kind};
+use practicum_core::model::{
+    ActivationCheck, ActivationExpectation, ActivationSource, Check, CheckKind, CheckNeed, CheckTarget,
+    Diagnostics, JudgedStatement, OutputSection, RelPath, ScoreScale, SectionField, SectionTier,
+};
+use practicum_core::tree::{ObjectReader, TreeNode, closest_word, node_text};
+
+/// What a case says about its checks.
+pub struct CaseChecks<'n> {
+    pub activation: Option<&'n TreeNode>,
+    pub list: Option<&'n [TreeNode]>,
+    /// The suite's skills, which `activation: must` is about.
+    pub skills: &'n [String],
+}
+
+/// The id of the check that the case's own `activation` key makes.
+const ACTIVATION_ID: &str = "activation";
+
+pub fn decode_checks(case: &CaseChecks<'_>, diagnostics: &mut Diagnostics) -> Vec<Check> {
+    let mut ids = HashSet::new();
+    let mut checks = Vec::new();
+    if let Some(node) = case.activation
+        && let Some(activation) = decode_activation(node, case.skills, diagnostics)
+    {
+        ids.insert(ACTIVATION_ID.to_owned());
+        checks.push(Check {
+            id: ACTIVATION_ID.to_owned(),
+            name: None,
+            need: CheckNeed::Required,
+            target: CheckTarget::WholeRun,
+            kind: CheckKind::Activation(activation),
+        });
+    }
+    for node in case.list.unwrap_or_default() {
+        if let Some(check) = decode_check(node, case.skills, &mut ids, diagnostics) {
+            checks.push(check);
+        }
+    }
+    checks
+}
+
+const ACTIVATION_WORDS: [(&str, ActivationExpectation); 3] = [
+    ("must", ActivationExpectation::Must),
+    ("must_not", ActivationExpectation::MustNot),
+    ("either", ActivationExpectation::Either),
+];
+
+fn decode_activation(
+    node: &TreeNode,
+    skills: &[String],
+    diagnostics: &mut Diagnostics,
+) -> Option<ActivationCheck> {
+    if let Some(text) = node.as_text() {
+        let expect = ACTIVATION_WORDS.iter().find(|(word, _)| *word == text).map(|(_, expect)| *expect);
+        let Some(expect) = expect else {
+            diagnostics.error_with_help(
+                "unknown-value",
+                node.span,
+                format!("\"activation\" cannot be \"{text}\""),
+                "it may be must, must_not or either",
+            );
+            return None;
+        };
+        if skills.is_empty() {
+            diagnostics.error_with_help(
+                "no-skill",
+                node.span,
+                "no skill is named that could be activated",
+                "give the file a \"skill\"",
+            );
+            return None;
+        }
+        return Some(ActivationCheck { skills: skills.to_vec(), expect, source: ActivationSource::Observed });
+    }
+    let mut object = ObjectReader::new(node, "activation", diagnostics)?;
+    let named = object.texts("skills", diagnostics);
+    let expect = decode_one_of(&mut object, "expect", &ACTIVATION_WORDS, diagnostics);
+    let by = decode_one_of(
+        &mut object,
+        "by",
+        &[("observed", ActivationSource::Observed), ("predicted", ActivationSource::Predicted)],
+        diagnostics,
+    );
+    object.reject_unknown_keys("activation", diagnostics);
+    let skills = match named {
+        Some(named) => named.into_iter().map(|(name, _)| name.to_owned()).collect(),
+        None => skills.to_vec(),
+    };
+    if object.get_non_null("expect").is_none() {
+        object.report_missing("expect", diagnostics);
+    }
+    Some(ActivationCheck { skills, expect: expect?, source: by.unwrap_or(ActivationSource::Observed) })
+}
+
+fn decode_check(
+    node: &TreeNode,
+    skills: &[String],
+    ids: &mut HashSet<String>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Check> {
+    let mut object = ObjectReader::new(node, "a check", diagnostics)?;
+    let given_id = object.text("id", diagnostics).map(str::to_owned);
+    let name = object.text("name", diagnostics).map(str::to_owned);
+    let required = object.bool("required", diagnostics);
+    let on = object.get_non_null("on").map(|node| decode_looks_at(node, diagnostics));
+    let mut kinds = object.unread_entries();
+    let Some(entry) = kinds.next() else {
+        diagnostics.error_with_help(
+            "no-check",
+            node.span,
+            "this check says nothing to check",
+            format!("say one of {}", check_keys().join(", ")),
+        );
+        return None;
+    };
+    if let Some(second) = kinds.next() {
+        let known = check_keys().contains(&second.key.as_str());
+        let message = if known {
+            format!("one check, one thing: \"{}\" and \"{}\" are two", entry.key, second.key)
+        } else {
+            format!("unknown key \"{}\" in a check", second.key)
+        };
+        diagnostics.error("unknown-key", second.key_span, message);
+        return None;
+    }
+    let mut required_inside = None;
+    let (kind, default_looks_at) = match entry.key.as_str() {
+        "judge" => (
+            decode_judged(&entry.value, &mut required_inside, diagnostics).map(CheckKind::Judged),
+            CheckTarget::WholeRun,
+        ),
+        "sections" => {
+            (decode_sections(&entry.value, diagnostics).map(CheckKind::Sections), CheckTarget::Output)
+        }
+        "activation" => (
+            decode_activation(&entry.value, skills, diagnostics).map(CheckKind::Activation),
+            CheckTarget::WholeRun,
+        ),
+        key => match rule_kind(key) {
+            Some(rule) => {
+                ((rule.decode)(&entry.value, diagnostics).map(CheckKind::Rule), rule.looks_at.clone())
+            }
+            None => {
+                let known = check_keys();
+                let help = closest_word(key, &known).map_or_else(
+                    || format!("the checks are {}", known.join(", ")),
+                    |known| format!("did you mean \"{known}\"?"),
+                );
+                diagnostics.error_with_help(
+                    "unknown-check",
+                    entry.key_span,
+                    format!("there is no check \"{key}\""),
+                    help,
+                );
+                return None;
+            }
+        },
+    };
+    let id = given_id.unwrap_or_else(|| derived_id(&entry.key, &entry.value, ids));
+    if !ids.insert(id.clone()) {
+        diagnostics.error(
+            "duplicate-id",
+            node.span,
+            format!("another check of this case is already called \"{id}\""),
+        );
+    }
+    let looks_at = match on {
+        Some(on) => on?,
+        None => default_looks_at,
+    };
+    let need =
+        if required.or(required_inside).unwrap_or(true) { CheckNeed::Required } else { CheckNeed::Advisory };
+    Some(Check { id, name, need, target: looks_at, kind: kind? })
+}
+
+fn check_keys() -> Vec<&'static str> {
+    RULES.iter().map(|rule| rule.key).chain(["sections", "judge", "activation"]).collect()
+}
+
+/// An id from what the check says, so that adding a check does not rename the others.
+pub fn derived_id(key: &str, value: &TreeNode, taken: &HashSet<String>) -> String {
+    let words = value.as_text().or_else(|| {
+        ["statement", "path", "text", "pattern", "name"].iter().find_map(|key| value.get(key)?.as_text())
+    });
+    let mut slug = key.to_owned();
+    for word in
+        words.unwrap_or_default().split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+    {
+        if slug.len() + word.len() > 48 {
+            break;
+        }
+        slug.push('-');
+        slug.push_str(&word.to_lowercase());
+    }
+    if !taken.contains(&slug) {
+        return slug;
+    }
+    (2..).map(|n| format!("{slug}-{n}")).find(|id| !taken.contains(id)).unwrap_or(slug)
+}
+
+fn decode_looks_at(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<CheckTarget> {
+    match node.as_text() {
+        Some("output") => return Some(CheckTarget::Output),
+        Some("all") => return Some(CheckTarget::AllText),
+        Some("run") => return Some(CheckTarget::WholeRun),
+        Some(_) => {}
+        None if node.as_map().is_some() => {
+            let mut object = ObjectReader::new(node, "on", diagnostics)?;
+            let file = object.text("file", diagnostics);
+            let files = object.texts("files", diagnostics);
+            object.reject_unknown_keys("on", diagnostics);
+            match (file, files) {
+                (Some(file), None) => {
+                    let path = RelPath::new(file);
+                    if path.is_none() {
+                        diagnostics.error(
+                            "escaping-path",
+                            node.span,
+                            format!("{file:?} is not a path inside the workspace"),
+                        );
+                    }
+                    return path.map(CheckTarget::File);
+                }
+                (None, Some(files)) if files.is_empty() => {
+                    let message = "a check that looks at no file finds nothing";
+                    diagnostics.error_with_help(
+                        "empty-list",
+                        node.span,
+                        message,
+                        "name one, or a glob like *.md",
+                    );
+                    return None;
+                }
+                (None, Some(files)) => {
+                    for (glob, span) in &files {
+                        if let Err(why) = Globs::new(&[glob]) {
+                            diagnostics.error("invalid-glob", *span, why);
+                        }
+                    }
+                    return Some(CheckTarget::Files(
+                        files.into_iter().map(|(glob, _)| glob.to_owned()).collect(),
+                    ));
+                }
+                (None, None) | (Some(_), Some(_)) => {}
+            }
+        }
+        None => {}
+    }
+    diagnostics.error_with_help(
+        "unknown-value",
+        node.span,
+        "this is nothing to look at",
+        "\"on\" may be output, all, run, {file: path} or {files: [globs]}",
+    );
+    None
+}
+
+fn decode_judged(
+    node: &TreeNode,
+    required: &mut Option<bool>,
+    diagnostics: &mut Diagnostics,
+) -> Option<JudgedStatement> {
+    if node.as_map().is_none() {
+        let statement = node_text(node, "judge", diagnostics)?;
+        if statement.trim().is_empty() {
+            diagnostics.error("empty-text", node.span, "\"judge\" must not be blank");
+            return None;
+        }
+        return Some(JudgedStatement {
+            statement: statement.to_owned(),
+            context: None,
+            scale: ScoreScale::PassFail,
+        });
+    }
+    let mut object = ObjectReader::new(node, "judge", diagnostics)?;
+    let statement = object.required_text("statement", diagnostics).map(str::to_owned);
+    let context = object.text("context", diagnostics).map(str::to_owned);
+    let scales = ScoreScale::ALL.map(|scale| (scale.name(), scale));
+    let scale = decode_one_of(&mut object, "scale", &scales, diagnostics).unwrap_or(ScoreScale::PassFail);
+    *required = object.bool("required", diagnostics);
+    object.reject_unknown_keys("judge", diagnostics);
+    Some(JudgedStatement { statement: statement?, context, scale })
+}
+
+fn decode_sections(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Vec<OutputSection>> {
+    let Some(nodes) = node.as_list() else {
+        practicum_core::tree::report_wrong_type(node, "sections", "a list", diagnostics);
+        return None;
+    };
+    Some(nodes.iter().filter_map(|node| decode_section(node, diagnostics)).collect())
+}
+
+fn decode_section(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<OutputSection> {
+    let mut object = ObjectReader::new(node, "a section", diagnostics)?;
+    let name = object.required_text("name", diagnostics).map(str::to_owned);
+    let tiers = object.list("tiers", diagnostics).unwrap_or_default();
+    object.reject_unknown_keys("a section", diagnostics);
+    let tiers = tiers.iter().filter_map(|node| decode_tier(node, diagnostics)).collect();
+    Some(OutputSection { name: name?, tiers })
+}
+
+fn decode_tier(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<SectionTier> {
+    let mut object = ObjectReader::new(node, "a tier", diagnostics)?;
+    let label = object.required_text("label", diagnostics).map(str::to_owned);
+    let description = object.text("description", diagnostics).map(str::to_owned);
+    let most = i64::from(u32::MAX);
+    let min_entries = object.int("min_entries", 0, most, diagnostics).and_then(|n| u32::try_from(n).ok());
+    let max_entries = object.int("max_entries", 0, most, diagnostics).and_then(|n| u32::try_from(n).ok());
+    let fields = object.list("fields", diagnostics).unwrap_or_default();
+    object.reject_unknown_keys("a tier", diagnostics);
+    let fields = fields.iter().filter_map(|node| decode_field(node, diagnostics)).collect();
+    if let (Some(least), Some(most)) = (min_entries, max_entries)
+        && most < least
+    {
+        let message = format!("at least {least} and at most {most} entries can never be found");
+        diagnostics.error("out-of-range", node.span, message);
+    }
+    Some(SectionTier {
+        label: label?,
+        description,
+        min_entries: min_entries.unwrap_or(0),
+        max_entries,
+        fields,
+    })
+}
+
+fn decode_field(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<SectionField> {
+    let mut object = ObjectReader::new(node, "a field", diagnostics)?;
+    let id_node = object.get_non_null("id");
+    let id = object.text("id", diagnostics).map(str::to_owned);
+    match id_node {
+        None => object.report_missing("id", diagnostics),
+        Some(node) if id.as_deref() == Some("") => {
+            diagnostics.error("empty-text", node.span, "\"id\" must not be empty");
+        }
+        Some(_) => {}
+    }
+    let name = object.required_text("name", diagnostics).map(str::to_owned);
+    let required = object.bool("required", diagnostics).unwrap_or(true);
+    let format = object.text("format", diagnostics).map(str::to_owned);
+    object.reject_unknown_keys("a field", diagnostics);
+    Some(SectionField { id: id?, name: name?, required, format })
+}
+
+/// The checks of a case as (value of its `activation` key, its `checks` list).
+pub fn encode_checks(checks: &[Check], skills: &[String]) -> (Option<Value>, Vec<Value>) {
+    let (short, rest) = match checks.split_first() {
+        Some((first, rest)) => match short_activation(first, skills) {
+            Some(word) => (Some(json!(word)), rest),
+            None => (None, checks),
+        },
+        None => (None, checks),
+    };
+    (short, rest.iter().map(check_value).collect())
+}
+
+/// The one word that says this check, if one does.
+fn short_activation(check: &Check, skills: &[String]) -> Option<&'static str> {
+    let CheckKind::Activation(activation) = &check.kind else { return None };
+    let plain = check.id == ACTIVATION_ID
+        && check.name.is_none()
+        && check.need == CheckNeed::Required
+        && check.target == CheckTarget::WholeRun
+        && activation.source == ActivationSource::Observed
+        && !skills.is_empty()
+        && activation.skills == skills;
+    plain.then_some(activation.expect.name())
+}
+
+fn check_value(check: &Check) -> Value {
+    let Check { id, name, need, target: looks_at, kind } = check;
+    let mut map = Map::new();
+    let (key, value, default_looks_at) = match kind {
+        CheckKind::Rule(rule) => {
+            let default = rule_kind(rule.key()).map_or(CheckTarget::Output, |kind| kind.looks_at.clone());
+            (rule.key(), rule.value(), default)
+        }
+        CheckKind::Judged(judged) => ("judge", judged_value(judged), CheckTarget::WholeRun),
+        CheckKind::Sections(sections) => {
+            ("sections", sections.iter().map(section_value).collect(), CheckTarget::Output)
+        }
+        CheckKind::Activation(activation) => {
+            ("activation", activation_value(activation), CheckTarget::WholeRun)
+        }
+    };
+    map.insert(key.to_owned(), value);
+    map.insert("id".to_owned(), json!(id));
+    if let Some(name) = name {
+        map.insert("name".to_owned(), json!(name));
+    }
+    if *need == CheckNeed::Advisory {
+        map.insert("required".to_owned(), json!(false));
+    }
+    if *looks_at != default_looks_at {
+        let on = match looks_at {
+            CheckTarget::Output => json!("output"),
+            CheckTarget::AllText => json!("all"),
+            CheckTarget::WholeRun => json!("run"),
+            CheckTarget::File(path) => json!({"file": path.as_str()}),
+            CheckTarget::Files(globs) => json!({"files": globs}),
+        };
+        map.insert("on".to_owned(), on);
+    }
+    Value::Object(map)
+}
+
+fn judged_value(judged: &JudgedStatement) -> Value {
+    let JudgedStatement { statement, context, scale } = judged;
+    if context.is_none() && *scale == ScoreScale::PassFail {
+        return json!(statement);
+    }
+    let mut map = Map::new();
+    map.insert("statement".to_owned(), json!(statement));
+    if let Some(context) = context {
+        map.insert("context".to_owned(), json!(context));
+    }
+    map.insert("scale".to_owned(), json!(scale.name()));
+    Value::Object(map)
+}
+
+fn activation_value(activation: &ActivationCheck) -> Value {
+    let ActivationCheck { skills, expect, source: by } = activation;
+    let by = match by {
+        ActivationSource::Observed => "observed",
+        ActivationSource::Predicted => "predicted",
+    };
+    json!({"skills": skills, "expect": expect.name(), "by": by})
+}
+
+fn section_value(section: &OutputSection) -> Value {
+    let tiers: Vec<Value> = section
+        .tiers
+        .iter()
+        .map(|SectionTier { label, description, min_entries, max_entries, fields }| {
+            let mut map = Map::new();
+            map.insert("label".to_owned(), json!(label));
+            if let Some(description) = description {
+                map.insert("description".to_owned(), json!(description));
+            }
+            map.insert("min_entries".to_owned(), json!(min_entries));
+            if let Some(most) = max_entries {
+                map.insert("max_entries".to_owned(), json!(most));
+            }
+            map.insert("fields".to_owned(), fields.iter().map(field_value).collect());
+            Value::Object(map)
+        })
+        .collect();
+    json!({"name": section.name, "tiers": tiers})
+}
+
+fn field_value(SectionField { id, name, required, format }: &SectionField) -> Value {
+    let mut map = Map::new();
+    map.insert("id".to_owned(), json!(id));
+    map.insert("name".to_owned(), json!(name));
+    map.insert("required".to_owned(), json!(required));
+    if let Some(format) = format {
+        map.insert("format".to_owned(), json!(format));
+    }
+    Value::Object(map)
+}

@@ -1,0 +1,198 @@
+//! What a file looks like, by its name and its first words.
+
+use std::io::Read;
+use std::path::Path;
+
+use practicum_core::model::Diagnostics;
+use practicum_core::tree::{self, SourceFile, read_bounded};
+
+/// Names that say what a file is.
+pub const EVAL_FILE_NAMES: [&str; 5] =
+    ["evals.json", "triggers.json", "trigger-queries.json", "eval.json", "cases.json"];
+pub const EVAL_FILE_ENDINGS: [&str; 3] = [".practicum.yaml", ".practicum.yml", ".eval.json"];
+
+/// What a file looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EvalFileKind {
+    /// Its name says that it holds evals.
+    NamedAsEvals,
+    /// Its content says so.
+    Evals(DataSyntax),
+    /// An eval that lacks a part: it has one of the keys that every eval of its format has.
+    PartialEval(DataSyntax),
+    /// It is empty, a list, or words without any key, or it cannot be opened. Among evals that is one that was
+    /// never finished; elsewhere it is anything.
+    Unfinished(DataSyntax),
+    /// YAML or JSON of another kind.
+    Data(DataSyntax),
+    /// Nothing that could hold evals.
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DataSyntax {
+    Yaml,
+    Json,
+}
+
+impl EvalFileKind {
+    pub fn detect(path: &Path) -> Self {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return EvalFileKind::Other };
+        let name = name.to_lowercase();
+        if EVAL_FILE_NAMES.contains(&name.as_str())
+            || EVAL_FILE_ENDINGS.iter().any(|ending| name.ends_with(ending))
+        {
+            return EvalFileKind::NamedAsEvals;
+        }
+        let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
+        // What cannot be read, such as a link to nothing, may be an eval; whoever reads it says what is wrong.
+        match (is_yaml, name.ends_with(".json")) {
+            (true, _) => read_head(path).map_or(EvalFileKind::Unfinished(DataSyntax::Yaml), |text| {
+                match detect_yaml(&text) {
+                    EvalFileKind::Evals(syntax) => EvalFileKind::Evals(syntax),
+                    at_first_sight => detect_by_keys(path).unwrap_or(at_first_sight),
+                }
+            }),
+            (false, true) => {
+                read_head(path).map_or(EvalFileKind::Unfinished(DataSyntax::Json), |text| detect_json(&text))
+            }
+            // A link to nothing that may have led to a folder of evals.
+            (false, false) if !name.contains('.') && is_broken_link(path) => {
+                EvalFileKind::Unfinished(DataSyntax::Yaml)
+            }
+            (false, false) => EvalFileKind::Other,
+        }
+    }
+
+    /// Whether it holds evals, by its name or its content.
+    pub fn holds_evals(self) -> bool {
+        matches!(self, EvalFileKind::NamedAsEvals | EvalFileKind::Evals(_))
+    }
+}
+
+/// Whether a link leads to nothing.
+pub fn is_broken_link(path: &Path) -> bool {
+    path.is_symlink() && !path.exists()
+}
+
+/// A larger file is not parsed to find out whether it is an eval.
+const LARGEST_PARSED: u64 = 1024 * 1024;
+
+/// What a YAML file is by the keys of its document, however it is written: in one line, indented, or with a long
+/// text before the keys that tell. `None` where nothing in it speaks of evals.
+fn detect_by_keys(path: &Path) -> Option<EvalFileKind> {
+    let bytes = read_bounded(path, LARGEST_PARSED).ok()?;
+    let is_utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    if is_utf16 {
+        return Some(EvalFileKind::Unfinished(DataSyntax::Yaml));
+    }
+    let text = String::from_utf8(bytes).ok()?;
+    if !text.contains("prompt") || !text.contains("expected") {
+        return None;
+    }
+    let text = text.trim_start_matches('\u{feff}').to_owned();
+    let mut problems = Diagnostics::default();
+    // What cannot be parsed may be an eval; whoever reads it says what is wrong.
+    let broken = EvalFileKind::Unfinished(DataSyntax::Yaml);
+    let Some(source) = SourceFile::parse(path, text, tree::SourceSyntax::Yaml, &mut problems) else {
+        return Some(broken);
+    };
+    let has_key = |key: &str| source.root.has(key);
+    match (has_key("prompt"), has_key("expected")) {
+        (true, true) => Some(EvalFileKind::Evals(DataSyntax::Yaml)),
+        (true, false) | (false, true) => Some(EvalFileKind::PartialEval(DataSyntax::Yaml)),
+        (false, false) => None,
+    }
+}
+
+fn detect_yaml(text: &str) -> EvalFileKind {
+    let text = text.trim_start_matches('\u{feff}');
+    let has_key = |key: &str| text.lines().any(|line| has_top_key(line, key));
+    let (prompt, expected) = (has_key("prompt"), has_key("expected"));
+    // One of the two may be misspelt, and must not take its eval out of the suite unseen.
+    if prompt && expected || has_key("timestamp") && (prompt || expected) {
+        return EvalFileKind::Evals(DataSyntax::Yaml);
+    }
+    let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with(['#', '%']) && *line != "---";
+    let first = text.lines().find(is_said);
+    let is_list = first.is_some_and(|line| line.trim_start().starts_with(['-', '[']));
+    let has_keys = text.lines().any(|line| line.contains(": ") || line.trim_end().ends_with(':'));
+    let is_scalar = !has_keys && !text.contains('{');
+    match first {
+        _ if prompt || expected || has_key("timestamp") && has_key("name") => {
+            EvalFileKind::PartialEval(DataSyntax::Yaml)
+        }
+        None => EvalFileKind::Unfinished(DataSyntax::Yaml),
+        Some(_) if is_list || is_scalar => EvalFileKind::Unfinished(DataSyntax::Yaml),
+        Some(_) => EvalFileKind::Data(DataSyntax::Yaml),
+    }
+}
+
+fn detect_json(text: &str) -> EvalFileKind {
+    let has_key = |key: &str| text.contains(&format!("\"{key}\""));
+    let holds_evals = has_key("test_cases")
+        || has_key("negative_cases")
+        || has_key("should_trigger") && has_key("query")
+        || has_key("expected_skill")
+        || has_key("expectation") && has_key("prompt")
+        || has_key("expectations") && has_key("prompt")
+        || has_key("evals") && has_key("prompt")
+        || has_key("rubric") && has_key("input");
+    match text.trim() {
+        _ if holds_evals => EvalFileKind::Evals(DataSyntax::Json),
+        "" | "[]" => EvalFileKind::Unfinished(DataSyntax::Json),
+        list if list.starts_with('[') && (has_key("query") || has_key("should_trigger")) => {
+            EvalFileKind::PartialEval(DataSyntax::Json)
+        }
+        // JSON is YAML too: among evals of one YAML file each, this is one more.
+        object if object.starts_with('{') && has_key("prompt") && has_key("expected") => {
+            EvalFileKind::PartialEval(DataSyntax::Yaml)
+        }
+        _ => EvalFileKind::Data(DataSyntax::Json),
+    }
+}
+
+/// Whether a line of YAML begins with a key that nothing encloses, quoted or not.
+fn has_top_key(line: &str, key: &str) -> bool {
+    let plain = |line: &str| line.strip_prefix(key).map(str::to_owned);
+    let quoted =
+        |quote: char| line.strip_prefix(quote)?.strip_prefix(key)?.strip_prefix(quote).map(str::to_owned);
+    let after = plain(line).or_else(|| quoted('"')).or_else(|| quoted('\''));
+    after.is_some_and(|after| after.trim_start().starts_with(':'))
+}
+
+/// How much of a file is looked at before deciding whether it is worth reading.
+const HEAD_BYTES: u64 = 16 * 1024;
+
+fn read_head(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(HEAD_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_an_eval_is_told_from_other_data() {
+        use DataSyntax::Yaml;
+        use EvalFileKind::{Data, Evals, PartialEval, Unfinished};
+        for (text, expected) in [
+            ("prompt: p\nexpected: e\n", Evals(Yaml)),
+            ("name: n\nprompt: p\n", PartialEval(Yaml)),
+            ("name: n\n\"expected\": e\n", PartialEval(Yaml)),
+            ("- prompt: p\n  expected: e\n", Unfinished(Yaml)),
+            ("", Unfinished(Yaml)),
+            ("# nothing yet\n---\n", Unfinished(Yaml)),
+            ("- a\n- b\n", Unfinished(Yaml)),
+            ("[a, b]\n", Unfinished(Yaml)),
+            ("hello\n", Unfinished(Yaml)),
+            ("port: 80\n", Data(Yaml)),
+            ("{port: 80}\n", Data(Yaml)),
+            ("jobs:\n  prompt: p\n", Data(Yaml)),
+        ] {
+            assert_eq!(detect_yaml(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! The eval files below a folder, and what was left out there.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use ignore::WalkState;
+use ignore::gitignore::Gitignore;
+
+use super::file_kind::{DataSyntax, EvalFileKind, is_broken_link};
+use super::{DiscoveryMethod, EvalFile};
+use practicum_skills::skill::SKILL_FILE;
+
+/// What lies below a folder.
+#[derive(Debug, Default)]
+pub struct FolderSearchResult {
+    pub found: Vec<EvalFile>,
+    /// Files that look like evals, or lie among evals, and were not taken.
+    pub skipped: Vec<SkippedFile>,
+}
+
+/// A file or folder that was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SkippedFile {
+    pub path: PathBuf,
+    pub why: &'static str,
+}
+
+/// Names of the files that hold the evals of a whole folder, which may have fixtures and overlays beside them.
+const FOLDER_EVAL_NAMES: [&str; 3] = ["evals.json", "triggers.json", "cases.json"];
+
+/// Whether eval files for a whole folder lie in it.
+fn has_folder_evals(folder: &Path) -> bool {
+    FOLDER_EVAL_NAMES.iter().any(|name| folder.join(name).is_file())
+}
+
+/// Why a file among the fixtures or overlays of evals is not taken.
+const REASON_EVAL_MATERIAL: &str = "a fixture or overlay of an eval, not an eval";
+
+impl FolderSearchResult {
+    /// Leaves out the files that lie in the fixtures or overlays of evals: in `files` or `setup` beside an eval
+    /// file, or in the `setup` of one eval. They are given to agents, and ask nothing.
+    fn without_eval_material(self, root: &Path) -> Self {
+        self.skip_where(|file| {
+            let folders = file.ancestors().skip(1).take_while(|folder| *folder != root);
+            let mut named = folders.filter_map(|folder| Some((folder.file_name()?, folder.parent()?)));
+            named.any(|(name, above)| {
+                let of_one_eval = || name == "setup" && above.parent().is_some_and(has_folder_evals);
+                (name == "files" || name == "setup") && has_folder_evals(above) || of_one_eval()
+            })
+        })
+    }
+
+    /// Leaves out the JSON files below the folders in a place that has eval files of its own.
+    pub fn only_directly_in(self, place: &Path) -> Self {
+        if !has_folder_evals(place) {
+            return self;
+        }
+        self.skip_where(|file| {
+            let is_json = file.extension().is_some_and(|ending| ending == "json");
+            is_json && file.starts_with(place) && file.parent() != Some(place)
+        })
+    }
+
+    fn skip_where(self, is_left_out: impl Fn(&Path) -> bool) -> Self {
+        let (left_out, found): (Vec<EvalFile>, Vec<EvalFile>) =
+            self.found.into_iter().partition(|found| is_left_out(&found.file));
+        let mut skipped = self.skipped;
+        skipped.extend(
+            left_out.into_iter().map(|found| SkippedFile { path: found.file, why: REASON_EVAL_MATERIAL }),
+        );
+        Self { found, skipped }
+    }
+}
+
+/// Folders that never hold anyone's evals, unless they are named themselves.
+const FOLDERS_LEFT_OUT: [&str; 4] = ["node_modules", "target", ".venv", "__pycache__"];
+
+/// Folders of records, in which nobody looks for evals.
+const RECORD_FOLDERS: [&str; 3] = [".git", ".practicum", ".clauditor"];
+
+/// Every eval file below a folder, as git sees the folder. A link to a file counts unless the file itself is
+/// there; a link to a folder is followed once, if the folder is elsewhere in the same project.
+pub fn search_folder(folder: &Path) -> FolderSearchResult {
+    let mut linked = LinkedFolders::for_folder(folder);
+    let mut seen = candidate_files(folder, folder, &mut linked);
+    while let Some((link, target)) = linked.next() {
+        let there = candidate_files(&target, folder, &mut linked);
+        let by_link = |found: EvalFile| match found.file.strip_prefix(&target) {
+            Ok(rest) => EvalFile { file: link.join(rest), ..found },
+            Err(_) => found,
+        };
+        seen.extend(there.into_iter().map(|(_, found, looks)| (true, by_link(found), looks)));
+    }
+    let seen = without_duplicates(seen);
+    let mut all = select_evals(folder, seen).without_eval_material(folder);
+    all.skipped.extend(ignored_evals(folder, &all.found, &linked.outside));
+    all.skipped.sort();
+    all
+}
+
+/// The links to folders that are met while a folder is searched.
+struct LinkedFolders {
+    project: PathBuf,
+    /// The real folders that were searched, with all that lies in them.
+    searched: Vec<PathBuf>,
+    /// Links with the real folders that they lead to, not yet searched.
+    unsearched: Vec<(PathBuf, PathBuf)>,
+    /// Links that lead out of the project.
+    outside: Vec<PathBuf>,
+}
+
+impl LinkedFolders {
+    /// For a search of this folder. Its project is the nearest folder around it that says to be one.
+    fn for_folder(folder: &Path) -> Self {
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let is_project =
+            |above: &&Path| [".git", "practicum.toml"].iter().any(|name| above.join(name).exists());
+        let project = real.ancestors().find(is_project).unwrap_or(&real).to_owned();
+        Self { project, searched: vec![real], unsearched: Vec::new(), outside: Vec::new() }
+    }
+
+    fn add(&mut self, link: PathBuf) {
+        match link.canonicalize() {
+            Ok(target) if target.starts_with(&self.project) => self.unsearched.push((link, target)),
+            Ok(_) | Err(_) => self.outside.push(link),
+        }
+    }
+
+    /// The next folder to search. One that holds a searched one, or lies in one, would be searched twice.
+    fn next(&mut self) -> Option<(PathBuf, PathBuf)> {
+        while let Some((link, target)) = self.unsearched.pop() {
+            let is_searched = |known: &PathBuf| target.starts_with(known) || known.starts_with(&target);
+            if !self.searched.iter().any(is_searched) {
+                self.searched.push(target.clone());
+                return Some((link, target));
+            }
+        }
+        None
+    }
+}
+
+/// The files below a folder that may hold evals of the root, and whether each is a link.
+fn candidate_files(
+    folder: &Path,
+    root: &Path,
+    linked: &mut LinkedFolders,
+) -> Vec<(bool, EvalFile, EvalFileKind)> {
+    let seen = Mutex::new(Vec::new());
+    let links = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let walk = ignore::WalkBuilder::new(folder)
+        .hidden(false)
+        .require_git(false)
+        // Only what the project itself commits decides, not what this machine happens to ignore.
+        .ignore(false)
+        .git_global(false)
+        .git_exclude(false)
+        // Whoever names a folder that git ignores wants what is in it.
+        .parents(!is_ignored(folder))
+        .follow_links(false)
+        .threads(threads)
+        .filter_entry(|entry| {
+            let name = entry.file_name();
+            let left_out = FOLDERS_LEFT_OUT.iter().chain(&RECORD_FOLDERS).any(|known| name == *known);
+            entry.depth() == 0 || !(left_out || is_for_review(name))
+        })
+        .build_parallel();
+    walk.run(|| {
+        Box::new(|entry| {
+            let Ok(entry) = entry else { return WalkState::Continue };
+            if is_link_to_folder(&entry)
+                && let Ok(mut links) = links.lock()
+            {
+                links.push(entry.into_path());
+            } else if is_file(&entry)
+                && let looks = EvalFileKind::detect(entry.path())
+                && looks != EvalFileKind::Other
+                && let Ok(mut seen) = seen.lock()
+            {
+                let (linked, root) = (entry.path_is_symlink(), root.to_owned());
+                let file = EvalFile {
+                    file: entry.into_path(),
+                    root,
+                    skill: None,
+                    found_by: DiscoveryMethod::Search,
+                };
+                seen.push((linked, file, looks));
+            }
+            WalkState::Continue
+        })
+    });
+    links.into_inner().unwrap_or_default().into_iter().for_each(|link| linked.add(link));
+    seen.into_inner().unwrap_or_default()
+}
+
+/// Whether an entry below the folder is a link to another folder.
+fn is_link_to_folder(entry: &ignore::DirEntry) -> bool {
+    entry.depth() > 0 && entry.path_is_symlink() && entry.path().is_dir()
+}
+
+/// Whether a file or folder holds cases that a model proposed and nobody has accepted yet.
+fn is_for_review(name: &OsStr) -> bool {
+    name.to_string_lossy().contains(".candidates")
+}
+
+/// A link is what it leads to; one that leads nowhere is a file that cannot be read.
+fn is_file(entry: &ignore::DirEntry) -> bool {
+    let leads_to_file = || entry.path().is_file() || is_broken_eval_link(entry.path());
+    entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink() && leads_to_file())
+}
+
+/// Each file once: under a name that says that it holds evals, itself where it is there, else the first link to it.
+fn without_duplicates(mut seen: Vec<(bool, EvalFile, EvalFileKind)>) -> Vec<(EvalFile, EvalFileKind)> {
+    // Only a link leads to what was seen already.
+    if seen.iter().any(|(linked, ..)| *linked) {
+        seen.sort_by(|(linked, found, looks), (other_linked, other, other_looks)| {
+            let place = |looks: &EvalFileKind, linked: bool| (!looks.holds_evals(), linked);
+            place(looks, *linked).cmp(&place(other_looks, *other_linked)).then_with(|| found.cmp(other))
+        });
+        let mut real = HashSet::new();
+        let mut once = |found: &EvalFile| {
+            real.insert(std::fs::canonicalize(&found.file).unwrap_or_else(|_| found.file.clone()))
+        };
+        seen.retain(|(_, found, _)| once(found));
+    }
+    seen.into_iter().map(|(_, found, looks)| (found, looks)).collect()
+}
+
+/// Tells the evals from the other files. Among evals, a file that is half an eval is one whose author forgot
+/// something, so that it is read, and the reader says what is missing.
+fn select_evals(folder: &Path, seen: Vec<(EvalFile, EvalFileKind)>) -> FolderSearchResult {
+    let parents = |syntax: DataSyntax| -> BTreeSet<PathBuf> {
+        let of_kind = seen.iter().filter(|(_, looks)| *looks == EvalFileKind::Evals(syntax));
+        of_kind.filter_map(|(found, _)| found.file.parent().map(Path::to_owned)).collect()
+    };
+    let (yaml, json) = (parents(DataSyntax::Yaml), parents(DataSyntax::Json));
+    let beside = |file: &Path, syntax: DataSyntax| {
+        let folders = match syntax {
+            DataSyntax::Yaml => &yaml,
+            DataSyntax::Json => &json,
+        };
+        file.parent().is_some_and(|parent| folders.contains(parent))
+    };
+    let mut yaml_root = eval_folder(folder, &yaml);
+    // Where nothing else is found, half an eval is what the user means.
+    if !seen.iter().any(|(_, looks)| looks.holds_evals()) && !is_more_than_evals(folder) {
+        yaml_root = Some(folder.to_owned());
+    }
+    let among = |file: &Path| yaml_root.as_ref().is_some_and(|root| file.starts_with(root));
+    let mut all = FolderSearchResult::default();
+    for (found, looks) in seen {
+        let file = &found.file;
+        let is_taken = match looks {
+            EvalFileKind::NamedAsEvals | EvalFileKind::Evals(_) => true,
+            EvalFileKind::PartialEval(DataSyntax::Yaml) => among(file),
+            EvalFileKind::PartialEval(DataSyntax::Json) => beside(file, DataSyntax::Json),
+            EvalFileKind::Unfinished(syntax) => beside(file, syntax),
+            EvalFileKind::Data(_) | EvalFileKind::Other => false,
+        };
+        if is_taken {
+            all.found.push(found);
+        } else if !yaml.is_empty() && among(file) && is_yaml(looks) {
+            all.skipped.push(SkippedFile { path: found.file, why: "it holds no eval" });
+        }
+    }
+    all
+}
+
+fn is_yaml(looks: EvalFileKind) -> bool {
+    matches!(
+        looks,
+        EvalFileKind::PartialEval(DataSyntax::Yaml)
+            | EvalFileKind::Unfinished(DataSyntax::Yaml)
+            | EvalFileKind::Data(DataSyntax::Yaml)
+    )
+}
+
+/// The folder that is there for evals of one file each: the one that holds all of them; and where the user names
+/// more than that, the one above, in which such folders lie side by side. `None` where there are no such evals.
+fn eval_folder(named: &Path, with_evals: &BTreeSet<PathBuf>) -> Option<PathBuf> {
+    let mut folders = with_evals.iter();
+    let first = folders.next()?.clone();
+    let common = |above: PathBuf, folder: &PathBuf| {
+        above.ancestors().find(|above| folder.starts_with(above)).map(Path::to_owned).unwrap_or_default()
+    };
+    let holds_all = folders.fold(first, common);
+    let above = holds_all.parent().filter(|above| above.starts_with(named) && !is_more_than_evals(above));
+    Some(above.map(Path::to_owned).unwrap_or(holds_all))
+}
+
+/// Whether a folder is a whole project or a skill.
+fn is_more_than_evals(folder: &Path) -> bool {
+    [".git", "practicum.toml", SKILL_FILE].iter().any(|name| folder.join(name).exists())
+}
+
+/// Whether git ignores a folder as a whole.
+fn is_ignored(folder: &Path) -> bool {
+    const DEEPEST_FOLDER: usize = 64;
+    for above in folder.ancestors().skip(1).take(DEEPEST_FOLDER) {
+        let rules = Gitignore::new(above.join(".gitignore")).0;
+        if rules.matched_path_or_any_parents(folder, true).is_ignore() {
+            return true;
+        }
+        if above.join(".git").exists() {
+            return false;
+        }
+    }
+    false
+}
+
+/// How much is looked at to tell the user what was left out: enough to notice a slip, and not a whole tree of
+/// dependencies.
+const MOST_ENTRIES: usize = 20_000;
+const MOST_READ: usize = 2_000;
+
+/// The eval files that git ignores, or that lie in folders of dependencies and build results.
+fn ignored_evals(folder: &Path, found: &[EvalFile], outside: &[PathBuf]) -> Vec<SkippedFile> {
+    let known: HashSet<&Path> = found.iter().map(|found| found.file.as_path()).collect();
+    let walk = ignore::WalkBuilder::new(folder)
+        .standard_filters(false)
+        .follow_links(false)
+        .filter_entry(|entry| {
+            let name = entry.file_name();
+            let is_record = RECORD_FOLDERS.iter().any(|known| name == *known);
+            entry.depth() == 0 || !(is_record || is_for_review(name))
+        })
+        .build();
+    let entries = walk.take(MOST_ENTRIES).flatten().filter(|entry| entry.depth() > 0);
+    let candidates = entries.filter(|entry| match entry.file_type() {
+        Some(kind) if kind.is_file() => is_data_file(entry.path()) && !known.contains(entry.path()),
+        Some(kind) if kind.is_symlink() => {
+            is_broken_eval_link(entry.path()) || outside.iter().any(|link| link == entry.path())
+        }
+        Some(_) | None => false,
+    });
+    let paths = candidates.take(MOST_READ).map(ignore::DirEntry::into_path);
+    let evals = paths.filter(|path| path.is_symlink() || EvalFileKind::detect(path).holds_evals());
+    evals.map(|path| SkippedFile { why: why_ignored(folder, &path), path }).collect()
+}
+
+/// Why a file or link was not taken that looks like evals.
+fn why_ignored(folder: &Path, path: &Path) -> &'static str {
+    let below = path.strip_prefix(folder).unwrap_or(path);
+    let is_left_out = below.iter().any(|part| FOLDERS_LEFT_OUT.iter().any(|known| part == *known));
+    match (path.is_symlink(), path.is_dir()) {
+        (true, true) => "a link to a folder outside the project",
+        (true, false) => "a link to nothing",
+        _ if is_left_out => "in a folder of dependencies or build results",
+        _ => "ignored by git",
+    }
+}
+
+/// Whether a link could have led to evals, or to a folder of evals, and leads to nothing.
+fn is_broken_eval_link(link: &Path) -> bool {
+    (is_data_file(link) || link.extension().is_none()) && is_broken_link(link)
+}
+
+fn is_data_file(path: &Path) -> bool {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    ending.is_some_and(|ending| ["json", "yaml", "yml"].contains(&ending.as_str()))
+}

@@ -1,0 +1,46 @@
+//! The forms that advisers fill in, and what may stand in them.
+
+use serde_json::{Value, json};
+
+/// An object in which every key is required and nothing else allowed: all that strict providers take.
+pub fn closed_object(properties: Value) -> Value {
+    let required: Vec<String> =
+        properties.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+pub fn list_of(items: Value) -> Value {
+    json!({"type": "array", "items": items})
+}
+
+/// What no adviser needs more of.
+const LONGEST_TEXT: usize = 50_000;
+const MOST_ITEMS: usize = 50;
+
+pub fn text_of(answer: &Value, key: &str) -> Result<String, String> {
+    let text = answer[key].as_str().ok_or_else(|| format!("\"{key}\" must be text"))?;
+    if text.len() > LONGEST_TEXT {
+        return Err(format!("\"{key}\" is too long"));
+    }
+    Ok(text.to_owned())
+}
+
+pub fn texts_of(answer: &Value, key: &str) -> Result<Vec<String>, String> {
+    let not_texts = || format!("\"{key}\" must be a list of texts");
+    let texts: Option<Vec<String>> =
+        items_of(answer, key)?.iter().map(|text| text.as_str().map(str::to_owned)).collect();
+    texts.ok_or_else(not_texts)
+}
+
+pub fn items_of<'a>(answer: &'a Value, key: &str) -> Result<&'a [Value], String> {
+    let items = answer[key].as_array().ok_or_else(|| format!("\"{key}\" must be a list"))?;
+    if items.len() > MOST_ITEMS {
+        return Err(format!("\"{key}\" has more than {MOST_ITEMS} items"));
+    }
+    Ok(items)
+}
+
+pub fn one_of<'a>(answer: &'a Value, key: &str, words: &[&str]) -> Result<&'a str, String> {
+    let word = answer[key].as_str().filter(|word| words.contains(word));
+    word.ok_or_else(|| format!("\"{key}\" must be one of {}", words.join(", ")))
+}

@@ -1,0 +1,137 @@
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::terminal_safe;
+use practicum_core::model::{
+    CaseActivationRate, CaseStatus, CaseSummary, Summary, TrialRecord, TrialTotals, Verdict,
+};
+use practicum_engine::store::{RunDir, RunInfo, StoredTrials};
+
+/// What a report is made from: a stored run, its trials read as they are asked for.
+pub struct RunResults {
+    pub run: RunDir,
+    pub info: RunInfo,
+    pub summary: Summary,
+    trials: StoredTrials,
+    /// Reports that were written already, for the closing summary to point at.
+    pub written_reports: Vec<PathBuf>,
+}
+
+impl RunResults {
+    pub fn open(run: RunDir) -> Result<Self, String> {
+        let info = run.info()?;
+        let summary = run.summary().ok_or_else(|| {
+            format!("run {} did not come to its end; {}", run.id(), terminal_safe(&info.resume_hint()))
+        })?;
+        let trials = StoredTrials::open(run.path())
+            .map_err(|error| format!("{}: {error}", run.path().join("events.jsonl").display()))?;
+        Ok(Self { run, info, summary, trials, written_reports: Vec::new() })
+    }
+
+    /// The trials of a case, in the order of their attempts.
+    pub fn trials(&self, case: &CaseSummary) -> impl Iterator<Item = std::io::Result<TrialRecord>> {
+        self.trials.trials_of_case(case)
+    }
+
+    /// Every trial, case by case.
+    pub fn all_trials(&self) -> impl Iterator<Item = std::io::Result<TrialRecord>> {
+        self.summary.cases.iter().flat_map(|case| self.trials(case))
+    }
+
+    /// What did not pass and should have: trials, or a case as a whole where a rate decides it. Those
+    /// without the skill are only compared with, and need an answer for that.
+    pub fn failures(&self) -> impl Iterator<Item = std::io::Result<ReportedFailure<'_>>> {
+        self.summary.cases.iter().filter(|case| case.needs_attention()).flat_map(|case| {
+            let has_to_pass = self.summary.has_to_pass(case);
+            let rate = case.deciding_rate();
+            let failed = rate.filter(|_| has_to_pass && case.status() == CaseStatus::Failed);
+            let trials = self.trials(case).filter(move |trial| match trial.as_ref().map(|of| &of.verdict) {
+                Ok(Verdict::Pass) => false,
+                Ok(Verdict::Fail) => has_to_pass && rate.is_none(),
+                Ok(Verdict::NotScored(_)) | Err(_) => true,
+            });
+            let whole = failed.map(|rate| Ok(ReportedFailure::Case(case, rate)));
+            let trials = trials.map(|trial| trial.map(|record| ReportedFailure::Trial(Box::new(record))));
+            let not_run = (case.not_run > 0).then_some(Ok(ReportedFailure::NotRun(case)));
+            whole.into_iter().chain(trials).chain(not_run)
+        })
+    }
+
+    /// The trials that have to pass, and those without the skill, which are only compared with.
+    pub fn totals(&self) -> (TrialTotals, TrialTotals) {
+        (self.summary.totals_under_test(), self.summary.totals_compared_with())
+    }
+
+    /// Where a trial's files are.
+    pub fn trial_folder(&self, record: &TrialRecord) -> PathBuf {
+        self.run.path().join("trials").join(record.trial.as_str())
+    }
+
+    /// The cases as they were asked, in the native format.
+    pub fn case_texts(&self) -> CaseTexts<'_> {
+        let mut cases = HashMap::new();
+        for asked in &self.info.suites {
+            let suite = asked.suite["name"].as_str().unwrap_or_default();
+            for case in asked.suite["cases"].as_array().into_iter().flatten() {
+                cases.insert((suite, case["id"].as_str().unwrap_or_default()), case);
+            }
+        }
+        CaseTexts { cases }
+    }
+
+    /// The names of the suites, each once.
+    pub fn suite_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for case in &self.summary.cases {
+            if !names.contains(&case.suite.as_str()) {
+                names.push(&case.suite);
+            }
+        }
+        names
+    }
+}
+
+/// Something that should have passed and did not.
+pub enum ReportedFailure<'r> {
+    Case(&'r CaseSummary, &'r CaseActivationRate),
+    Trial(Box<TrialRecord>),
+    /// Planned trials of a case that were not run.
+    NotRun(&'r CaseSummary),
+}
+
+/// What the cases of a run asked.
+pub struct CaseTexts<'r> {
+    cases: HashMap<(&'r str, &'r str), &'r Value>,
+}
+
+impl<'r> CaseTexts<'r> {
+    fn case(&self, suite: &str, id: &str) -> Option<&'r Value> {
+        self.cases.get(&(suite, id)).copied()
+    }
+
+    /// What the user says, turn by turn. Empty where a skill is invoked by its command alone.
+    pub fn prompts(&self, suite: &str, id: &str) -> Vec<&'r str> {
+        let Some(case) = self.case(suite, id) else { return Vec::new() };
+        match case.get("prompt").or_else(|| case.get("command")) {
+            Some(Value::Array(turns)) => turns.iter().filter_map(Value::as_str).collect(),
+            Some(Value::String(one)) => vec![one.as_str()],
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    /// Why the case is there.
+    pub fn note(&self, suite: &str, id: &str) -> Option<&'r str> {
+        self.case(suite, id)?.get("note")?.as_str()
+    }
+
+    /// A check in words: what is judged, else its name. `None` where only its id is known.
+    pub fn check_wording(&self, suite: &str, id: &str, check: &str) -> Option<&'r str> {
+        let checks = self.case(suite, id)?.get("checks")?.as_array()?;
+        let found = checks.iter().find(|found| found["id"] == *check)?;
+        let judged = found.get("judge");
+        let statement = judged.and_then(|judged| judged.as_str().or_else(|| judged["statement"].as_str()));
+        statement.or_else(|| found.get("name")?.as_str())
+    }
+}

@@ -1,0 +1,64 @@
+/// Text from an agent or a file, made safe for a terminal: what can be printed, and no commands to the runner of
+/// a workflow.
+pub fn terminal_safe(text: &str) -> String {
+    defuse_runner_commands(printable_text(text))
+}
+
+/// No control characters, no escapes, no marks that turn the reading direction. Line breaks and tabs stay.
+pub fn printable_text(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' => c,
+            c if c.is_control() || is_direction_mark(c) => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+/// GitHub's runner obeys lines of a log that begin with `::`, and `##[` anywhere. A space of no width makes
+/// words of them.
+fn defuse_runner_commands(text: String) -> String {
+    if !text.contains("::") && !text.contains("##[") {
+        return text;
+    }
+    let tamed = |line: &str| match line.trim_start().strip_prefix("::") {
+        Some(rest) => format!("{}:\u{200b}:{rest}", &line[..line.len() - rest.len() - 2]),
+        None => line.to_owned(),
+    };
+    let lines: Vec<String> = text.split('\n').map(tamed).collect();
+    lines.join("\n").replace("##[", "#\u{200b}#[")
+}
+
+pub(super) fn is_direction_mark(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_escape_sequence_reaches_the_terminal() {
+        for (text, expected) in [
+            ("plain\n\ttext", "plain\n\ttext"),
+            ("\u{1b}[31mred\u{1b}[0m", "\u{fffd}[31mred\u{fffd}[0m"),
+            ("\u{1b}]0;title\u{7}", "\u{fffd}]0;title\u{fffd}"),
+            ("a\u{202e}b\u{9b}c\rd", "a\u{fffd}b\u{fffd}c\u{fffd}d"),
+        ] {
+            assert_eq!(terminal_safe(text), expected);
+        }
+    }
+
+    #[test]
+    fn no_command_reaches_the_runner_of_a_workflow() {
+        for (text, expected) in [
+            ("::error::x", ":\u{200b}:error::x"),
+            ("a\n \t::add-mask::b\n", "a\n \t:\u{200b}:add-mask::b\n"),
+            ("said: ::error::x", "said: ::error::x"),
+            ("a ##[error]x", "a #\u{200b}#[error]x"),
+            ("std::fs", "std::fs"),
+        ] {
+            assert_eq!(terminal_safe(text), expected);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+use super::styles::{self, BAD, FAINT, GOOD, UNSURE};
+use super::{figures, terminal_safe};
+use practicum_core::model::{CheckResult, GateResult, Verdict, count_with_noun, title};
+
+/// What was found in a captured text, for a terminal: the verdict first.
+pub fn render(exit: u8, results: &[(String, CheckResult)], gates: &[GateResult], notes: &[String]) -> String {
+    let shown = |text: &str| terminal_safe(text).replace('\n', " ");
+    let (style, word) = match exit {
+        0 => (GOOD, "PASS"),
+        1 => (BAD, "FAIL"),
+        _ => (UNSURE, "INCOMPLETE"),
+    };
+    let count = |name: &str| results.iter().filter(|(_, result)| result.verdict.name() == name).count();
+    let mut out = format!(
+        "{style}{word}{style:#}  {} of {} passed",
+        count("pass"),
+        count_with_noun(results.len(), "check")
+    );
+    for (name, words) in [("fail", "failed"), ("not_scored", "not scored")] {
+        if count(name) > 0 {
+            out.push_str(&format!(", {} {words}", count(name)));
+        }
+    }
+    out.push_str("\n\n");
+    for (id, result) in results {
+        let (style, mark) = match result.verdict {
+            Verdict::Pass => (GOOD, "✓"),
+            Verdict::Fail => (BAD, "✗"),
+            Verdict::NotScored(_) => (UNSURE, "?"),
+        };
+        let weight = result.describe_weight();
+        out.push_str(&format!(
+            "  {style}{mark}{style:#} {}{weight}: {}\n",
+            shown(&title(id, result.name.as_deref())),
+            shown(&result.rationale)
+        ));
+        for line in result.evidence.iter().filter(|_| result.verdict != Verdict::Pass) {
+            out.push_str(&format!("      {FAINT}{}{FAINT:#}\n", shown(line)));
+        }
+        for flag in &result.flags {
+            out.push_str(&format!("      {UNSURE}{}{UNSURE:#}\n", shown(flag)));
+        }
+    }
+    out.push('\n');
+    for gate in gates {
+        let (figures, word) = figures::describe_gate(gate);
+        let style = styles::gate_style(gate);
+        out.push_str(&format!("  gate {}: {figures} {style}{word}{style:#}\n", gate.name.name()));
+    }
+    for note in notes {
+        out.push_str(&format!("  {UNSURE}note{UNSURE:#}: {}\n", shown(note)));
+    }
+    out
+}

@@ -1,0 +1,203 @@
+//! The list of files that this program wrote into a project, for formats that have no place for a mark:
+//! `.practicum/written.jsonl`.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{FileId, file_digest, file_id, standard_streams};
+use practicum_core::model::Digest;
+
+const RECORDS_FOLDER: &str = ".practicum";
+const LIST_FILE: &str = "written.jsonl";
+
+/// A list that grows beyond this loses its older half.
+const MAX_LIST_SIZE: u64 = 8 * 1024 * 1024;
+
+/// One file that was written.
+#[derive(Debug, Serialize, Deserialize)]
+struct WrittenFileEntry {
+    schema_version: u32,
+    /// Where it was written.
+    path: PathBuf,
+    /// What it held, so that a copy under another name is known too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content: Option<WrittenContent>,
+    /// Which file it is, where it holds nothing, or nothing yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    file: Option<FileId>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct WrittenContent {
+    length: u64,
+    digest: Digest,
+}
+
+/// The lists of some projects.
+#[derive(Debug, Default)]
+pub struct WrittenFiles {
+    lengths: HashSet<u64>,
+    digests: HashSet<Digest>,
+    streams: HashMap<PathBuf, HashSet<FileId>>,
+}
+
+impl WrittenFiles {
+    pub fn read<'p>(projects: impl IntoIterator<Item = &'p Path>) -> Self {
+        let mut all = Self::default();
+        for project in projects {
+            let mut text = Vec::new();
+            let list = File::open(project.join(RECORDS_FOLDER).join(LIST_FILE));
+            // What is left of a list that cannot be read whole is better than nothing.
+            let _ = list.and_then(|file| file.take(2 * MAX_LIST_SIZE).read_to_end(&mut text));
+            for line in text.split(|&byte| byte == b'\n') {
+                let Ok(WrittenFileEntry { path, content, file, .. }) = serde_json::from_slice(line) else {
+                    continue;
+                };
+                if let Some(WrittenContent { length, digest }) = content {
+                    all.lengths.insert(length);
+                    all.digests.insert(digest);
+                }
+                if let Some(file) = file {
+                    all.streams.entry(path).or_default().insert(file);
+                }
+            }
+        }
+        all
+    }
+
+    /// Whether a file at this place was empty when it was remembered, and is still that file.
+    pub fn has_stream(&self, path: &Path, file: FileId) -> bool {
+        if self.streams.is_empty() {
+            return false;
+        }
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        self.streams.get(&path).is_some_and(|files| files.contains(&file))
+    }
+
+    pub fn has_length(&self, length: u64) -> bool {
+        self.lengths.contains(&length)
+    }
+
+    pub fn has_digest(&self, digest: &Digest) -> bool {
+        self.digests.contains(digest)
+    }
+}
+
+/// Remembers files that were written, in every project around them that keeps records. A list that cannot
+/// be written to is no reason to fail: what was asked for is there.
+pub fn record_written_files(paths: &[PathBuf]) {
+    for path in paths {
+        let Ok(path) = path.canonicalize() else { continue };
+        let Ok(metadata) = path.metadata() else { continue };
+        if !metadata.is_file() {
+            continue;
+        }
+        // All empty files are alike, so such a one is known by its place alone.
+        let (content, file) = match metadata.len() {
+            0 => (None, Some(file_id(&metadata))),
+            length => (Some(WrittenContent { length, digest: file_digest(&path) }), None),
+        };
+        append_entry(WrittenFileEntry { schema_version: 1, path, content, file });
+    }
+}
+
+/// Remembers which files standard output and error go to, before anything is written there: a run that is
+/// killed leaves them empty or half written.
+pub fn record_output_streams() {
+    for (path, file) in stream_files() {
+        append_entry(WrittenFileEntry { schema_version: 1, path, content: None, file: Some(file) });
+    }
+}
+
+/// Remembers what standard output and error hold in the end.
+pub fn record_stream_contents() {
+    let paths: Vec<PathBuf> = stream_files().into_iter().map(|(path, _)| path).collect();
+    record_written_files(&paths);
+}
+
+/// The files behind standard output and error, with their paths where the system tells them.
+fn stream_files() -> Vec<(PathBuf, FileId)> {
+    let named = standard_streams().into_iter().filter_map(|(number, metadata)| {
+        let path = std::fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
+        Some((path, file_id(&metadata)))
+    });
+    named.collect()
+}
+
+fn append_entry(line: WrittenFileEntry) {
+    // Records are known by their place.
+    if line.path.components().any(|part| part.as_os_str() == RECORDS_FOLDER) {
+        return;
+    }
+    let Ok(mut text) = serde_json::to_vec(&line) else { return };
+    text.push(b'\n');
+    let homes = line.path.ancestors().map(|above| above.join(RECORDS_FOLDER)).filter(|home| home.is_dir());
+    for home in homes {
+        let list = home.join(LIST_FILE);
+        let _ = drop_older_half(&list);
+        let opened = File::options().create(true).append(true).open(&list);
+        // One call for each line, so that two processes at a time do not mix theirs.
+        let _ = opened.and_then(|mut file| file.write_all(&text));
+    }
+}
+
+/// Drops the older half of a list that has become too long.
+fn drop_older_half(list: &Path) -> std::io::Result<()> {
+    if list.metadata().map_or(0, |metadata| metadata.len()) <= MAX_LIST_SIZE {
+        return Ok(());
+    }
+    let text = std::fs::read(list)?;
+    let half = text.len() / 2;
+    let from = text[half..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |at| half + at + 1);
+    let aside = list.with_extension("new");
+    std::fs::write(&aside, &text[from..])?;
+    std::fs::rename(aside, list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::own_files::OwnFiles;
+
+    #[test]
+    fn a_copy_under_another_name_is_known_and_an_edited_one_is_not() {
+        let project = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(project.path().join(RECORDS_FOLDER)).expect("a folder");
+        let write = |name: &str, text: &str| {
+            let path = project.path().join(name);
+            std::fs::write(&path, text).expect("written");
+            path
+        };
+        record_written_files(&[write("grading.json", "{\"expectations\": []}"), write("empty", "")]);
+        write("copy.txt", "{\"expectations\": []}");
+        write("other.json", "{\"expectations\": [1]}");
+        write("other-of-same-length", "{\"expectations\": ()}");
+        write("other-empty", "");
+        let own = OwnFiles::near_paths([project.path()]);
+        for (name, expected) in [
+            ("grading.json", true),
+            ("copy.txt", true),
+            ("other.json", false),
+            ("other-of-same-length", false),
+            ("empty", true),
+            ("other-empty", false),
+        ] {
+            assert_eq!(own.is_own_file(&project.path().join(name)), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_list_loses_its_older_half_when_it_is_too_long() {
+        let project = tempfile::tempdir().expect("a folder");
+        let list = project.path().join(LIST_FILE);
+        let line = format!("{}\n", "x".repeat(1023));
+        std::fs::write(&list, line.repeat(9 * 1024)).expect("written");
+        drop_older_half(&list).expect("shortened");
+        let text = std::fs::read_to_string(&list).expect("read");
+        assert!(text.len() < 5 * 1024 * 1024 && text.starts_with('x') && text.len().is_multiple_of(1024));
+    }
+}

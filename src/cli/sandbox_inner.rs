@@ -1,0 +1,42 @@
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+
+use crate::sandbox::{PortForward, confine_this_process, forward_while};
+
+/// The inner side of a sandbox: what is left to do between its walls and its agent.
+#[derive(clap::Args)]
+pub struct SandboxInnerArgs {
+    /// Can be read, with everything below
+    #[arg(long)]
+    ro: Vec<PathBuf>,
+    /// Can be written, with everything below
+    #[arg(long)]
+    rw: Vec<PathBuf>,
+    /// A port of this room that leads to a socket
+    #[arg(long, value_name = "PORT=SOCKET", conflicts_with_all = ["ro", "rw"])]
+    forward: Vec<PortForward>,
+    #[arg(last = true, required = true)]
+    command: Vec<String>,
+}
+
+pub fn main(args: SandboxInnerArgs) -> u8 {
+    // As shells do: 126 is "found and could not be started".
+    run(args).unwrap_or_else(|why| {
+        say!("error: the sandbox cannot start its agent: {why}");
+        126
+    })
+}
+
+fn run(args: SandboxInnerArgs) -> Result<u8, String> {
+    if !args.forward.is_empty() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        return runtime
+            .block_on(forward_while(&args.command, &args.forward))
+            .map_err(|error| error.to_string());
+    }
+    confine_this_process(&args.ro, &args.rw)?;
+    let (program, rest) = args.command.split_first().ok_or("there is no command")?;
+    // Only returns when it failed.
+    Err(std::process::Command::new(program).args(rest).exec().to_string())
+}

@@ -1,0 +1,189 @@
+//! The arguments that several commands share.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::headings::{AGENT, JUDGE};
+use crate::dialects;
+use crate::session::RunInputs;
+use crate::settings::{JUDGE_JOBS, project_root};
+
+/// Which evals.
+#[derive(Clone, clap::Args)]
+pub struct EvalsArgs {
+    /// Skill folders, SKILL.md files, eval folders or eval files
+    #[arg(default_value = ".")]
+    paths: Vec<PathBuf>,
+    /// Where the evals of the skill are, if not where they usually are
+    #[arg(long, value_name = "PATH")]
+    evals: Option<PathBuf>,
+    /// The skill under test, whatever the files say
+    #[arg(long, value_name = "PATH")]
+    skill: Option<PathBuf>,
+    /// Read the files as this format instead of recognising it
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::dialect_names()))]
+    dialect: Option<String>,
+}
+
+impl EvalsArgs {
+    /// Those at these paths, found and read as usual.
+    pub fn at_paths(paths: Vec<PathBuf>) -> Self {
+        Self { paths, evals: None, skill: None, dialect: None }
+    }
+
+    /// Those at these paths, with what the user says of where they are and what they are about.
+    pub fn for_paths_and_skill(paths: Vec<PathBuf>, evals: Option<PathBuf>, skill: Option<PathBuf>) -> Self {
+        Self { evals, skill, ..Self::at_paths(paths) }
+    }
+
+    /// Those of one skill, which may lie elsewhere.
+    pub fn of_skill(skill: PathBuf, evals: Option<PathBuf>) -> Self {
+        Self { evals, ..Self::at_paths(vec![skill]) }
+    }
+
+    /// The evals as the engine takes them.
+    pub fn inputs(&self) -> RunInputs {
+        RunInputs {
+            paths: self.paths.clone(),
+            evals: self.evals.clone(),
+            dialect: self
+                .dialect
+                .as_deref()
+                .and_then(dialects::find_dialect)
+                .map(|dialect| dialect.name().to_owned()),
+            skill: self.skill.clone(),
+            ..RunInputs::default()
+        }
+    }
+
+    /// The project of the first path: its settings hold, and records go there.
+    pub fn project(&self) -> PathBuf {
+        let first = self.paths.first().cloned().unwrap_or_else(|| PathBuf::from("."));
+        project_root(&std::path::absolute(&first).unwrap_or(first))
+    }
+}
+
+/// How they are run. Each is the topmost layer of a setting.
+#[derive(Clone, Default, clap::Args)]
+pub struct SettingArgs {
+    /// The agent to examine with: claude, codex, gemini, opencode, builtin, one of practicum.toml,
+    /// or auto (repeatable)
+    #[arg(long, alias = "harness", value_name = "NAME", help_heading = AGENT)]
+    agent: Vec<String>,
+    /// The agent's model
+    #[arg(long, help_heading = AGENT)]
+    model: Option<String>,
+    /// How often each case is run
+    #[arg(long, value_name = "N", help_heading = AGENT)]
+    repeat: Option<String>,
+    /// The time limit of a trial: seconds, or 500ms, 20s, 5m, 1h
+    #[arg(long, value_name = "DURATION", help_heading = AGENT)]
+    timeout: Option<String>,
+    /// With the skill, without it, or both (repeatable)
+    #[arg(long, value_name = "with|without", help_heading = AGENT)]
+    arm: Vec<String>,
+    /// How much the agent is pushed to use skills: baseline, smart, forced, or one of practicum.toml
+    #[arg(long, help_heading = AGENT)]
+    mode: Option<String>,
+    /// The share of runs that must fire for a trigger query to count as fired
+    #[arg(long, value_name = "RATIO", help_heading = AGENT)]
+    trigger_threshold: Option<String>,
+    /// The only tools that the agent may use, with commas between them, by its own names for them
+    #[arg(long, value_name = "TOOLS", help_heading = AGENT)]
+    tools: Option<String>,
+    /// What the agents' workspaces begin as, whatever the files say: empty, or a copy of the project
+    #[arg(long, value_name = "empty|project", help_heading = AGENT)]
+    workspace: Option<String>,
+    /// Make the agent's background tasks run in the foreground
+    #[arg(long, help_heading = AGENT)]
+    sync_tasks: bool,
+    #[command(flatten)]
+    judging: JudgeArgs,
+}
+
+/// Who judges. Each is the topmost layer of a setting.
+#[derive(Clone, Default, clap::Args)]
+pub struct JudgeArgs {
+    /// The judge's model
+    #[arg(long, value_name = "MODEL", help_heading = JUDGE)]
+    judge_model: Option<String>,
+    /// Whose model judges: anthropic, openai or auto
+    #[arg(long, value_name = "PROVIDER", help_heading = JUDGE)]
+    grading_provider: Option<String>,
+    /// How the judge is reached: over an API, through claude or codex on this machine, or auto
+    #[arg(long, value_name = "api|cli|auto", help_heading = JUDGE)]
+    transport: Option<String>,
+    /// How often each statement is judged; odd, and the majority decides
+    #[arg(long, value_name = "N", help_heading = JUDGE)]
+    judge_votes: Option<String>,
+    /// What becomes of a pass that the judge supports with no quote from the record, also when asked
+    /// again: it is not scored, or accepted with a flag [default: not-scored]
+    #[arg(long, value_name = "not-scored|accept", help_heading = JUDGE)]
+    judge_unsupported: Option<String>,
+    /// How many judges are asked at once
+    #[arg(long, value_name = "N", help_heading = JUDGE)]
+    judge_jobs: Option<String>,
+}
+
+impl JudgeArgs {
+    /// What was said, by the settings' names.
+    pub fn flags(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let said = [
+            ("judge.model", self.judge_model.clone()),
+            ("judge.provider", self.grading_provider.clone()),
+            ("judge.transport", self.transport.clone()),
+            ("judge.votes", self.judge_votes.clone()),
+            ("judge.unsupported", self.judge_unsupported.clone()),
+            (JUDGE_JOBS.name, self.judge_jobs.clone()),
+        ];
+        said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)))
+    }
+}
+
+impl SettingArgs {
+    #[must_use]
+    pub fn with_mode(self, mode: &str) -> Self {
+        Self { mode: Some(mode.to_owned()), ..self }
+    }
+
+    /// With the skill only, unless the user said otherwise: what it does without cannot get better.
+    #[must_use]
+    pub fn with_skill(self) -> Self {
+        let arm = if self.arm.is_empty() { vec!["with".to_owned()] } else { self.arm };
+        Self { arm, ..self }
+    }
+
+    /// Whether the user wants only the arm without the skill.
+    pub fn is_only_without_skill(&self) -> bool {
+        !self.arm.is_empty()
+            && self.arm.iter().flat_map(|arms| arms.split(',')).all(|arm| arm.trim() == "without")
+    }
+
+    /// So many runs, unless the user said how many.
+    #[must_use]
+    pub fn with_repeat(self, runs: u32) -> Self {
+        Self { repeat: self.repeat.or_else(|| Some(runs.to_string())), ..self }
+    }
+
+    /// The arguments that may be given beside `--resume`, by their names.
+    pub const RESUMABLE: [&str; 1] = ["judge_jobs"];
+
+    /// What was said, by the settings' names.
+    pub fn flags(&self) -> BTreeMap<&'static str, String> {
+        let joined = |list: &[String]| (!list.is_empty()).then(|| list.join(","));
+        let said = [
+            ("agent", joined(&self.agent)),
+            ("model", self.model.clone()),
+            ("repeat", self.repeat.clone()),
+            ("timeout", self.timeout.clone()),
+            ("arm", joined(&self.arm)),
+            ("mode", self.mode.clone()),
+            ("trigger-threshold", self.trigger_threshold.clone()),
+            ("tools", self.tools.clone()),
+            ("workspace", self.workspace.clone()),
+            ("sync-tasks", self.sync_tasks.then(|| "true".to_owned())),
+        ];
+        let said = said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)));
+        said.chain(self.judging.flags()).collect()
+    }
+}
