@@ -17,4 +17,4 @@ fn return_freed_memory() {
 }
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn give_memory_back() {}
+fn return_freed_memory() {}
