@@ -1,4 +1,7 @@
-//! Domain types, source trees with positions, run events, statistics.
+//! Types that every other crate uses: the domain model, source files as trees with positions, run events, statistics,
+//! the summary of a run and the comparison of two runs.
+//!
+//! Uses no other crate of the workspace.
 
 // Printing panics when nobody reads any more, and a run must not end with its reader.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]

@@ -1,4 +1,6 @@
-//! Plans, workspaces, supervised runs, grading and the store of runs.
+//! Runs evals: plans trials, stages workspaces, supervises agents, grades what they did and stores the results.
+//!
+//! Start with `session::Session`, which takes the options of a run and gives its results.
 
 // Printing panics when nobody reads any more, and a run must not end with its reader.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]

@@ -1,4 +1,6 @@
-//! Eval files of every format, and the deterministic checks they ask for.
+//! Eval files of every supported format, and the deterministic checks that their cases contain.
+//!
+//! A new format is a file in `dialects`, a new check a file in `checks`.
 
 // Printing panics when nobody reads any more, and a run must not end with its reader.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]

@@ -1,4 +1,5 @@
-//! Skills on disk: reading, linting, versions.
+//! Skills on disk: reading and linting them, keeping their versions, and deciding which files of a project an agent may
+//! see.
 
 // Printing panics when nobody reads any more, and a run must not end with its reader.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
