@@ -1,4 +1,4 @@
-//! Practicum gives agent skills their practical exam. `ARCHITECTURE.md` says how it is built.
+//! Tests AI-agent skills with real agents. `ARCHITECTURE.md` describes how the program is built.
 
 // They panic when nobody reads any more, and a run must not end with its reader.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]

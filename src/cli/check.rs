@@ -14,7 +14,7 @@ use crate::settings::project_root;
 Errors make a file unusable, warnings are about exams that prove little, notices tell what was kept \
 or ignored. Exit code 2 if any file has an error.
 
---self-test asks whether the exam can be failed and passed at all, without an agent or a model: a case \
+--self-test shows whether each case can fail and pass at all, without an agent or a model: a case \
 that an agent which does nothing would pass is a warning, an oracle (an output that is known to be \
 good) that fails is an error. Judges and commands are not asked, and cases that need them are named.
 

@@ -13,7 +13,7 @@ use crate::tree::{SourceSyntax, to_yaml};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-What the other format cannot say is told on standard error, one line each.
+What the other format cannot express is listed on standard error, one line each.
 
 Examples:
   practicum convert evals.json --to native -o evals.practicum.yaml

@@ -20,7 +20,7 @@ A value is between 0 and 1. The gates: all_cases_pass (the share of cases that p
 criteria_pass_rate, mean_score (of judged checks), stability, \
 activation_cases_pass (the share of cases that pass among those that say whether a skill must be activated; \
 stability is then about the others), and of activation precision, recall, f1, accuracy. all_cases_pass=0 takes back that every case must pass; \
-where no other gate is left, what fails is told as NO GATE.";
+if no other gate is left, failures are reported as NO GATE.";
 
 impl GateArgs {
     pub fn apply(&self, suites: &mut [PlannedSuite]) {

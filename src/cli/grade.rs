@@ -25,12 +25,12 @@ Examples:
   practicum grade --output answer.md --spec evals.json --judge
   practicum grade latest --only-criterion distance
 
-A stored run is marked by what was kept of it: no agent runs. The new marking is a run of its own \
+A stored run is graded from its record; no agent runs. The new grading is a run of its own \
 that says what it was graded from; the old one stays as it was. What is no longer there (a \
 workspace to run commands in, files that the agent left alone) is not scored. The exit codes are \
 those of run.
 
-A captured text is marked against every case of the eval file that asks more than whether a skill is \
+A captured text is graded against every case of the eval file that asks more than whether a skill is \
 activated, in whatever format the file is; no skill, no agent and no model is needed. Judged checks are \
 asked only with --judge; without it they have no answer, and the result is incomplete unless \
 --allow-unscored 1 lets code alone decide. Checks of tools, files or activation need a run, and have no \

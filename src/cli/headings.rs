@@ -1,10 +1,10 @@
-//! The headings that the options of long commands stand under.
+//! Headings of option groups in `--help`.
 
-pub const AGENT: &str = "The agent";
+pub const AGENT: &str = "Agent";
 pub const CASES: &str = "Which cases";
-pub const WORKSPACE: &str = "The room";
-pub const JUDGE: &str = "The judge";
-pub const GATES: &str = "What counts";
+pub const WORKSPACE: &str = "Workspace and sandbox";
+pub const JUDGE: &str = "Judge";
+pub const GATES: &str = "Gates";
 pub const LIMITS: &str = "Limits and speed";
 pub const STAND_INS: &str = "In place of the model";
-pub const OUTPUT: &str = "What is shown";
+pub const OUTPUT: &str = "Output";

@@ -75,10 +75,10 @@ use crate::store::{Index, StoreError};
 use adviser::NoAdviser;
 use run_flags::StoppedRun;
 
-/// The practical exam for AI-agent skills.
+/// Tests AI-agent skills with real agents.
 ///
-/// Reads your eval files, stages the skill in a clean room, lets a real agent work on each case,
-/// and marks what it did.
+/// Reads your eval files, stages the skill in an isolated workspace, runs a real agent on each case,
+/// and grades what it did.
 #[derive(Parser)]
 #[command(name = "practicum", version, propagate_version = true, after_help = EXIT_CODES)]
 struct Cli {
@@ -88,31 +88,31 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run evals: find them, stage each case, let the agent work, mark the result
+    /// Run evals: find them, stage each case, run the agent, grade the result
     Run(Box<run::RunArgs>),
     /// Try one prompt on a skill, without an eval file
     Try(Box<try_prompt::TryArgs>),
-    /// Mark again, without an agent: a stored run, or a text that was captured elsewhere
+    /// Grade a stored run again, or a captured text, without running an agent
     Grade(Box<grade::GradeArgs>),
-    /// Compare runs, the parts of one, modes, or a skill with an earlier version of itself
+    /// Compare runs, parts of a run, modes, or a skill with its earlier version
     Compare(Box<compare::CompareArgs>),
-    /// Measure how much the same thing differs from itself
+    /// Measure how much results vary when nothing changes
     Noise(Box<noise::NoiseArgs>),
-    /// Ask how many runs a comparison needs, before paying for them
+    /// Compute how many runs a comparison needs
     Power(power::PowerArgs),
-    /// Improve a skill by its evals: propose, try, compare, keep what is better
+    /// Improve a skill by its evals: propose edits, test them, keep what is better
     Improve(Box<improve::ImproveArgs>),
-    /// Ask for new eval cases, keep those that can be failed, write them down for review
+    /// Let a model propose new eval cases, for review
     Propose(propose::ProposeArgs),
-    /// Keep trials of a run as examples for new eval cases
+    /// Save trials of a run as examples for new eval cases
     Capture(capture::CaptureArgs),
-    /// Ask for edits to a skill, for the checks that it failed
+    /// Let a model suggest edits to a skill for the checks that failed
     Suggest(suggest::SuggestArgs),
-    /// Keep a skill as it is now as a version of it
+    /// Save the skill as it is now as a version
     Snapshot(snapshot::SnapshotArgs),
-    /// List the versions of a skill, and which is best
+    /// List the versions of a skill and name the best
     Versions(versions::VersionsArgs),
-    /// Put a skill back to one of its versions
+    /// Restore a version of a skill
     Restore(restore::RestoreArgs),
     /// List the runs of this project
     Runs(runs::RunsArgs),
@@ -120,19 +120,19 @@ enum Command {
     Show(show::ShowArgs),
     /// Write a report of a stored run
     Report(report::ReportArgs),
-    /// Look at runs, cases and transcripts in a browser
+    /// Show runs, cases and transcripts in a browser
     View(view::ViewArgs),
-    /// Follow a number over the runs of this project
+    /// Show a metric over the runs of this project
     Trend(trend::TrendArgs),
-    /// Look for checks that never fail, say nothing about the skill, or flake
+    /// Find checks that never fail, tell nothing about the skill, or are flaky
     Audit(audit::AuditArgs),
-    /// Make a badge of a run, for a readme
+    /// Make a badge of a run for a README
     Badge(badge::BadgeArgs),
-    /// Write trials or checks as a table
+    /// Export trials or checks as a table
     Export(export::ExportArgs),
-    /// Make the index of runs anew
+    /// Rebuild the index of runs
     Reindex(reindex::ReindexArgs),
-    /// Sweep up after runs that were killed, and remove old ones
+    /// Remove old runs and what killed runs left behind
     Clean(clean::CleanArgs),
     /// Check eval files and the skills they name, without running anything
     Check(check::CheckArgs),
@@ -140,23 +140,23 @@ enum Command {
     List(Box<list::ListArgs>),
     /// Write an eval file in another format
     Convert(convert::ConvertArgs),
-    /// Look at what this machine has: agents, logins, sandbox, disk
+    /// Show what this machine has: agents, logins, sandbox, disk
     Doctor(doctor::DoctorArgs),
-    /// Draft a first skill from evals that are there before it
+    /// Draft a skill from evals that were written first
     Create(create::CreateArgs),
-    /// Write the first evals of a skill, for its author to go on from
+    /// Write the first evals of a skill, to be completed by its author
     Init(init::InitArgs),
-    /// List the formats that has_format checks and field formats know by name
+    /// List the text formats that has_format checks and fields know by name
     Formats(formats::FormatsArgs),
-    /// Read skills as a critic would: the specification, links, scripts, conventions
+    /// Check skills against the specification and conventions: frontmatter, links, scripts
     Lint(lint::LintArgs),
     /// Print the JSON Schema of a file that is read or written
     Schema(schema::SchemaArgs),
-    /// Serve a model gateway alone: play a script, meter, record or replay
+    /// Run only the model gateway: play a script, meter, record or replay
     Gateway(gateway::GatewayArgs),
-    /// Print what a shell needs to complete command lines
+    /// Print the completion script of a shell
     Completions(completions::CompletionsArgs),
-    /// Print the manual page, or write those of all commands
+    /// Print the manual page, or write the pages of all commands
     Man(man::ManArgs),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
     BuiltinAgent(builtin_agent::BuiltinAgentArgs),

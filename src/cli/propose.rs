@@ -22,7 +22,7 @@ use crate::versions::SkillContents;
 #[command(after_help = "\
 The model is shown the skill, its evals and the captured runs (see practicum capture). What cannot be read, \
 is there already, or would be passed by an agent that does nothing is dropped and told. The rest is written \
-to evals/<skill>.candidates.yaml, which no run takes up: read it, keep what is good, and save that as \
+to evals/<skill>.candidates.yaml, which no run reads: review it, keep what is good, and save that as \
 <name>.practicum.yaml.
 
 Exit codes: 0 there are candidates, 1 none was left, 3 the model gave no answer.

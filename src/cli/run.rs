@@ -28,31 +28,32 @@ pub struct RunArgs {
     evals: EvalsArgs,
     #[command(flatten)]
     choices: SettingArgs,
-    /// Only cases whose id matches (* and ? are wildcards; repeatable)
+    /// Only cases whose id matches this pattern (* and ? are wildcards; repeatable)
     #[arg(long, value_name = "GLOB", help_heading = CASES)]
     case: Vec<String>,
-    /// Only cases about what the agent does, or only about whether the skill fires
+    /// Only cases about what the agent does, or only cases about activation
     #[arg(long, value_name = "artifact|activation", value_parser = parse_only, help_heading = CASES)]
     only: Option<CaseKind>,
-    /// Only a part of the cases, as 2/5: all parts together are the whole
+    /// Only one part of the cases, such as 2/5; all parts together are the whole
     #[arg(long, value_name = "PART/PARTS", value_parser = parse_shard, help_heading = CASES)]
     shard: Option<(u32, u32)>,
-    /// At most so many cases: a random sample, always the same one of the same cases
+    /// At most N cases: a random sample, the same one for the same cases
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = CASES)]
     max_evals: Option<u32>,
-    /// Have a model predict from the descriptions whether skills fire, instead of seeing it in runs
+    /// Let a model predict activation from the descriptions instead of observing it in runs
     #[arg(long, help_heading = CASES)]
     predicted: bool,
     #[command(flatten)]
     flags: RunFlags,
     #[command(flatten)]
     reports: ReportOptions,
-    /// Go on with a run that did not come to its end, as it was begun: only what is missing is run. Limits
-    /// (--max-cost and --max-tokens count from here, --retries, --retry-wait, --prices, -j, --judge-jobs,
-    /// --fail-fast, --no-cache), --trust, --keep-workspaces and what is shown may be said anew
+    /// Continue a run that did not finish, with the options it was started with; only missing trials are run.
+    /// These options may be given again: --max-cost and --max-tokens (they count from here), --retries,
+    /// --retry-wait, --prices, -j, --judge-jobs, --fail-fast, --no-cache, --trust, --keep-workspaces, and
+    /// everything about output
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest", help_heading = CASES)]
     resume: Option<String>,
-    /// Print every setting with where it came from, and run nothing
+    /// Print every setting and where it comes from, and run nothing
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
 }

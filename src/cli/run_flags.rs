@@ -20,87 +20,89 @@ use crate::settings::{JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SA
 /// How trials are carried out, whichever they are.
 #[derive(Clone, clap::Args)]
 pub struct RunFlags {
-    /// Stage this skill beside the one under test, with it and without it: which of them the agent takes
-    /// up is the question (repeatable)
+    /// Stage this skill beside the one under test in every arm, to see which of them the agent activates
+    /// (repeatable)
     #[arg(long, value_name = "PATH", help_heading = WORKSPACE)]
     with_skill: Vec<PathBuf>,
-    /// Stage this plugin whole for agents that load plugins, in place of a skill of it alone: its commands
-    /// and agents too, its hooks and MCP servers with --trust; agents without plugins get its skills (repeatable)
+    /// Stage this whole plugin for agents that load plugins: skills, commands and agents, and with --trust its
+    /// hooks and MCP servers. Other agents get its skills (repeatable)
     #[arg(long, value_name = "DIR", help_heading = WORKSPACE)]
     plugin: Vec<PathBuf>,
-    /// Pass this variable on to the agent (repeatable)
+    /// Pass this environment variable to the agent (repeatable)
     #[arg(long, value_name = "NAME", value_parser = parse_variable, help_heading = WORKSPACE)]
     env: Vec<String>,
-    /// Start no more trials once one has failed
+    /// Start no more trials after one has failed
     #[arg(long, help_heading = LIMITS)]
     fail_fast: bool,
     /// The share of trials that may stay unscored without the run counting as incomplete
     #[arg(long, value_name = "RATIO", value_parser = parse_ratio, default_value = "0", help_heading = GATES)]
     allow_unscored: Ratio,
-    /// Run no more of a case once its runs tell whether it mostly passes (a sequential test, so that no
-    /// intervals are given)
+    /// Stop repeating a case when its runs show whether it mostly passes. A sequential test decides, so no
+    /// intervals are printed
     #[arg(long, help_heading = LIMITS)]
     stop_early: bool,
-    /// Let a case that is known to be flaky fail a gate alone
+    /// Let a known-flaky case fail a gate on its own
     #[arg(long, help_heading = GATES)]
     count_flaky: bool,
-    /// A script that answers in place of the model
+    /// Answer from this script in place of the model
     #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "replay"], help_heading = STAND_INS)]
     script: Option<PathBuf>,
-    /// Write what the model is asked and answers to a new file, to be replayed later
+    /// Record all requests to the model and its answers in a new file, for --replay
     #[arg(long, value_name = "FILE", conflicts_with = "replay", help_heading = STAND_INS)]
     record: Option<PathBuf>,
-    /// Answer from such a file in place of the model; what is asked otherwise is reported
+    /// Answer from a recorded file in place of the model; requests that are not in it are reported
     #[arg(long, value_name = "FILE", help_heading = STAND_INS)]
     replay: Option<PathBuf>,
-    /// Stop when this much is spent, in USD, by all that the command runs
+    /// Stop when the whole command has spent this many US dollars
     #[arg(long, value_name = "USD", allow_negative_numbers = true, help_heading = LIMITS)]
     max_cost: Option<String>,
-    /// Stop when this many tokens are used, those from a cache included
+    /// Stop when this many tokens are used, cached tokens included
     #[arg(long, value_name = "N", help_heading = LIMITS)]
     max_tokens: Option<String>,
-    /// How often a trial is tried again that a rate limit or a failed API broke [default: 2]
+    /// How often to retry a trial that a rate limit or an API error ended [default: 2]
     #[arg(long, value_name = "N", help_heading = LIMITS)]
     retries: Option<String>,
-    /// How long to wait before that; twice as long before each further try [default: 20s]
+    /// How long to wait before a retry; twice as long before each further one [default: 20s]
     #[arg(long, value_name = "TIME", help_heading = LIMITS)]
     retry_wait: Option<String>,
-    /// Prices of models, before those that are known (TOML)
+    /// Prices of models (TOML file); they win over the built-in prices
     #[arg(long, value_name = "FILE", env = "PRACTICUM_PRICES", help_heading = LIMITS)]
     prices: Option<PathBuf>,
-    /// Leave judged checks unscored
+    /// Ask no judge; judged checks stay unscored
     #[arg(long, help_heading = JUDGE)]
     no_judge: bool,
-    /// Let checks ask whether links answer (urls_reachable)
+    /// Allow checks to open links (urls_reachable)
     #[arg(long, help_heading = WORKSPACE)]
     allow_network: bool,
-    /// Let the evals' setup and teardown scripts run, and the hooks and MCP servers of plugins
+    /// Allow code from eval files and plugins to run on this machine: setup, teardown and check scripts,
+    /// hooks, MCP servers
     #[arg(long, help_heading = WORKSPACE)]
     pub trust: bool,
     #[command(flatten)]
     gates: GateArgs,
-    /// How many trials run at once
+    /// How many trials to run at once
     #[arg(short, long, value_name = "N", help_heading = LIMITS)]
     pub jobs: Option<String>,
-    /// Run every trial and ask every judge, even if nothing that decides the answer has changed
+    /// Run every trial and ask every judge, also where an earlier result could be reused
     #[arg(long, help_heading = LIMITS)]
     no_cache: bool,
-    /// Walls around the agents: as good as this machine can, none, or files and network or no run
+    /// Sandbox for agents. auto: the strongest available here; strict: isolate files and network, or refuse
+    /// to run; off: none
     #[arg(long, value_name = "auto|off|strict", help_heading = WORKSPACE)]
     sandbox: Option<String>,
-    /// Measure activation without first telling each agent once to use each skill
+    /// Skip the probes: one trial before the run that shows whether each agent can use each skill
     #[arg(long, help_heading = WORKSPACE)]
     no_probe: bool,
-    /// Show what would run, and run nothing; with --json, as `list` does
+    /// Show the plan and run nothing; with --json, print it as `list` does
     #[arg(long, help_heading = OUTPUT)]
     pub dry_run: bool,
-    /// Leave the agents' workspaces where they are
+    /// Keep the agents' workspaces after the run
     #[arg(long, help_heading = WORKSPACE)]
     keep_workspaces: bool,
-    /// Show no plan and no progress, only the results
+    /// Show only the results, no plan and no progress
     #[arg(short, long, help_heading = OUTPUT)]
     quiet: bool,
-    /// Print the summary document, and nothing else, on standard output
+    /// Print the summary as JSON on standard output, and nothing else there
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
     /// The money that all runs of the command share.

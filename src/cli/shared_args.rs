@@ -14,13 +14,13 @@ pub struct EvalsArgs {
     /// Skill folders, SKILL.md files, eval folders or eval files
     #[arg(default_value = ".")]
     paths: Vec<PathBuf>,
-    /// Where the evals of the skill are, if not where they usually are
+    /// Where the evals of the skill are, if they are not in a usual place
     #[arg(long, value_name = "PATH")]
     evals: Option<PathBuf>,
-    /// The skill under test, whatever the files say
+    /// The skill to test; wins over the eval files
     #[arg(long, value_name = "PATH")]
     skill: Option<PathBuf>,
-    /// Read the files as this format instead of recognising it
+    /// Read the files as this format; by default the format is recognised
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::dialect_names()))]
     dialect: Option<String>,
 }
@@ -66,35 +66,35 @@ impl EvalsArgs {
 /// How they are run. Each is the topmost layer of a setting.
 #[derive(Clone, Default, clap::Args)]
 pub struct SettingArgs {
-    /// The agent to examine with: claude, codex, gemini, opencode, builtin, one of practicum.toml,
+    /// The agent to run: claude, codex, gemini, opencode, builtin, one of practicum.toml,
     /// or auto (repeatable)
     #[arg(long, alias = "harness", value_name = "NAME", help_heading = AGENT)]
     agent: Vec<String>,
-    /// The agent's model
+    /// The model of the agent
     #[arg(long, help_heading = AGENT)]
     model: Option<String>,
-    /// How often each case is run
+    /// How many trials to run of each case
     #[arg(long, value_name = "N", help_heading = AGENT)]
     repeat: Option<String>,
     /// The time limit of a trial: seconds, or 500ms, 20s, 5m, 1h
     #[arg(long, value_name = "DURATION", help_heading = AGENT)]
     timeout: Option<String>,
-    /// With the skill, without it, or both (repeatable)
+    /// Run with the skill, without it, or both (repeatable)
     #[arg(long, value_name = "with|without", help_heading = AGENT)]
     arm: Vec<String>,
-    /// How much the agent is pushed to use skills: baseline, smart, forced, or one of practicum.toml
+    /// How strongly the system prompt asks for skills: baseline, smart, forced, or one of practicum.toml
     #[arg(long, help_heading = AGENT)]
     mode: Option<String>,
-    /// The share of runs that must fire for a trigger query to count as fired
+    /// The share of runs that must activate the skill for a trigger query to count as activated
     #[arg(long, value_name = "RATIO", help_heading = AGENT)]
     trigger_threshold: Option<String>,
-    /// The only tools that the agent may use, with commas between them, by its own names for them
+    /// The only tools that the agent may use, by its own names, separated by commas
     #[arg(long, value_name = "TOOLS", help_heading = AGENT)]
     tools: Option<String>,
-    /// What the agents' workspaces begin as, whatever the files say: empty, or a copy of the project
+    /// What workspaces start with: nothing, or a copy of the project; wins over the eval files
     #[arg(long, value_name = "empty|project", help_heading = AGENT)]
     workspace: Option<String>,
-    /// Make the agent's background tasks run in the foreground
+    /// Run the agent's background tasks in the foreground
     #[arg(long, help_heading = AGENT)]
     sync_tasks: bool,
     #[command(flatten)]
@@ -104,23 +104,23 @@ pub struct SettingArgs {
 /// Who judges. Each is the topmost layer of a setting.
 #[derive(Clone, Default, clap::Args)]
 pub struct JudgeArgs {
-    /// The judge's model
+    /// The model of the judge
     #[arg(long, value_name = "MODEL", help_heading = JUDGE)]
     judge_model: Option<String>,
-    /// Whose model judges: anthropic, openai or auto
+    /// The provider of the judge: anthropic, openai or auto
     #[arg(long, value_name = "PROVIDER", help_heading = JUDGE)]
     grading_provider: Option<String>,
-    /// How the judge is reached: over an API, through claude or codex on this machine, or auto
+    /// How to reach the judge: an API, the claude or codex program on this machine, or auto
     #[arg(long, value_name = "api|cli|auto", help_heading = JUDGE)]
     transport: Option<String>,
-    /// How often each statement is judged; odd, and the majority decides
+    /// How often to judge each statement; an odd number, the majority decides
     #[arg(long, value_name = "N", help_heading = JUDGE)]
     judge_votes: Option<String>,
-    /// What becomes of a pass that the judge supports with no quote from the record, also when asked
-    /// again: it is not scored, or accepted with a flag [default: not-scored]
+    /// What to do with a pass that the judge cannot support with a quote, also when asked again: leave it
+    /// unscored, or accept it with a flag [default: not-scored]
     #[arg(long, value_name = "not-scored|accept", help_heading = JUDGE)]
     judge_unsupported: Option<String>,
-    /// How many judges are asked at once
+    /// How many judges to ask at once
     #[arg(long, value_name = "N", help_heading = JUDGE)]
     judge_jobs: Option<String>,
 }

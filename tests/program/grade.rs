@@ -199,7 +199,7 @@ fn every_format_can_mark_a_text() {
     }
     let project = Project::new(&[("b.json", cases[2].1), ("good.md", GOOD)]);
     let forced = ["grade", "--output", "good.md", "--spec", "b.json", "--dialect", "clauditor"];
-    assert!(project.run(&forced).exits(2).stderr.contains("nothing was marked"));
+    assert!(project.run(&forced).exits(2).stderr.contains("nothing was graded"));
 }
 
 #[test]

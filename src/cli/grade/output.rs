@@ -42,10 +42,10 @@ pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Res
     let found = std::mem::take(&mut reading.notices);
     if reading.has_errors() {
         show_errors(&reading);
-        bail!("the eval file cannot be understood; nothing was marked");
+        bail!("the eval file cannot be understood; nothing was graded");
     }
     if let Some(glob) = args.case.iter().find(|glob| reading.has_no_case(glob)) {
-        bail!("--case {} matches no case of {}; nothing was marked", terminal_safe(glob), spec.display());
+        bail!("--case {} matches no case of {}; nothing was graded", terminal_safe(glob), spec.display());
     }
     let project = project_root(&std::path::absolute(spec)?);
     let flags: BTreeMap<&'static str, String> = args.judging.flags().collect();
@@ -105,7 +105,7 @@ pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Res
         Ok::<_, RunSetupError>(captured.grade().await)
     })?;
     let Some(marked) = marked else {
-        bail!("{} has no case that this text could answer; nothing was marked", spec.display());
+        bail!("{} has no case that this text could answer; nothing was graded", spec.display());
     };
     let (exit, gates, notes) = (marked.exit, marked.gates.clone(), marked.notes.clone());
     let results = marked.into_results();

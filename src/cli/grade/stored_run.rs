@@ -85,7 +85,7 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<u8> 
     notices.extend(changed_since(&made, &then, &plan));
     tell_notices(&notices);
     if plan.trials.is_empty() {
-        bail!("today's evals have no case of run {}; there is nothing to mark", from.id());
+        bail!("today's evals have no case of run {}; there is nothing to grade", from.id());
     }
 
     let runtime = runtime().context("cannot start")?;
@@ -231,7 +231,7 @@ fn remaining_trials(
         of.push(Trial { id, suite, case, condition, attempt });
     }
     let told = (!not_run.is_empty())
-        .then(|| format!("not marked: {}, never finished", count_with_noun(not_run.len(), "trial")));
+        .then(|| format!("not graded: {}, never finished", count_with_noun(not_run.len(), "trial")));
     Ok(RemainingTrials { trials, not_run, notice: told })
 }
 
