@@ -163,6 +163,8 @@ fn a_copy_of_the_evals_that_is_no_eval_file_is_not_staged_and_is_named() {
         assert!(!staged.contains(left_out), "{left_out}: {staged}");
     }
     assert!(staged.contains("[docs/keep.md]"), "{staged}");
+    let quiet = project.run(&["run", "skills/brief", "--agent", "own", "--no-judge", "-q"]).stderr;
+    assert!(quiet.contains("4 eval files beside those of this run are not staged"), "{quiet}");
     let told = "4 eval files beside those of this run are not staged: docs/a.patch, docs/evals.py, docs/long.md, docs/two.md";
     assert!(said.contains(told), "{said}");
 }
