@@ -29,12 +29,6 @@ impl RunObserver for TerminalObserver {
         say!("not run: {}", terminal_safe(text));
     }
 
-    fn on_files_not_staged(&mut self, text: &str) {
-        if !self.quiet {
-            say!("note: {}", terminal_safe(text));
-        }
-    }
-
     fn on_eval_files(&mut self, reading: &EvalFiles, filter: &CaseFilter) {
         let is_wanted = |file: &&LoadedFile| match &file.lowered.suite {
             Some(suite) => filter.wants_some_of(suite),

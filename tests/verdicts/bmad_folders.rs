@@ -337,16 +337,23 @@ fn a_copy_of_the_evals_in_another_format_does_not_show_an_agent_the_answers() {
         ("docs/b.yaml", yaml),
         ("docs/c.md", &format!("# Evals\n\n```json\n{EVALS}\n```\n")),
         ("docs/d.md", &format!("# Evals\n\n```yaml\n{yaml}```\n")),
-        ("docs/e.md", "## A1\n\n> Run *headless*.\n> Write a brief.\n\n- The file `brief.md` exists\n"),
-        ("docs/f.csv", "id,prompt,wanted\nA1,\"Run headless. Write a brief.\",The file brief.md exists\n"),
+        (
+            "docs/e.md",
+            "## A1\n\n> Run *headless*.\n> Write a brief.\n\n- The file `brief.md` exists\n\n## A2\n\n> Shorten it.\n\n- It has one page\n",
+        ),
+        (
+            "docs/f.csv",
+            "id,prompt,wanted\nA1,\"Run headless. Write a brief.\",The file brief.md exists\nA2,Shorten it.,It has one page\n",
+        ),
         ("docs/g.data", &large),
         ("docs/h.data", &other_large),
         ("skills/brief/references/i.md", &format!("~~~\n{EVALS}\n~~~\n")),
         ("docs/j.yaml", "- query: Write me one\n  should_trigger: true\n"),
     ];
     let project = project(&copies);
+    let second = r#"]}, {"id": "A2", "prompt": "Shorten it.", "expectations": ["It has one page"]}"#;
     for (path, text) in [
-        ("evals/brief/evals.json", EVALS),
+        ("evals/brief/evals.json", EVALS.replacen("]}", second, 1).as_str()),
         // Only a question, only an answer, an example for others, and data.
         ("docs/keep-1.md", "You may say: Run headless. Write a brief."),
         ("docs/keep-2.md", "In the end the file brief.md exists."),

@@ -24,6 +24,7 @@ mod plugins;
 mod reuse;
 mod setup;
 mod skill_creator;
+mod skill_material;
 mod skill_test;
 mod skillet;
 mod slips;

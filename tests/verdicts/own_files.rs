@@ -236,7 +236,10 @@ fn an_agent_does_not_find_its_answers_in_evals_of_other_formats() {
         ("two.json", r#"{"cases": [{"id": "a", "expectations": [{"criterion": "marzipan"}]}]}"#),
         ("three.json", r#"{"cases": [{"input": "p", "rubric": ["marzipan"]}]}"#),
         ("spec.json", r#"{"skill_name": "gull", "assertions": [{"type": "contains", "value": "marzipan"}]}"#),
-        ("skills/gull/assets/one.json", r#"{"practicum": 1, "cases": [{"id": "marzipan"}]}"#),
+        (
+            "skills/gull/assets/one.json",
+            r#"{"practicum": 1, "cases": [{"id": "marzipan", "prompt": "speak"}]}"#,
+        ),
         ("mock.yaml", "practicum_script: 1\ndefault: marzipan\n"),
         ("results/grading.json", grading),
         (

@@ -165,10 +165,13 @@ fn reason_to_leave_out(path: &Path, kind: std::fs::FileType, project: &Path) -> 
 /// Whether a folder holds the records of an eval tool: clauditor's, Skillet's, BMad's, or a workspace with the
 /// gradings of a skill's versions. `name` is its name in small letters.
 fn is_record_of_tool(folder: &Path, name: &str) -> bool {
+    let is_record = |name: &str| {
+        ["history.json", "benchmark.json", "grading", "grading.json"].contains(&name)
+            || name.starts_with("iteration-")
+    };
     let has_records = || {
-        ["history.json", "benchmark.json", "grading", "iteration-1"]
-            .iter()
-            .any(|part| folder.join(part).exists())
+        let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.any(|entry| entry.file_name().to_str().is_some_and(is_record))
     };
     [".clauditor", ".skillet", "eval-runs"].contains(&name)
         || is_versions_folder(folder)

@@ -320,6 +320,13 @@ pub fn is_eval_file(path: &Path) -> bool {
         || name.ends_with(".cassette.jsonl")
 }
 
+/// Whether a path is an eval file that an editor or a user put aside, by its name.
+pub fn is_backup_of_eval_file(path: &Path) -> bool {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    let original = ["~", ".bak", ".old", ".orig"].iter().find_map(|ending| name.strip_suffix(ending));
+    original.is_some_and(|name| is_eval_file(Path::new(name)))
+}
+
 /// Everything in a folder but what is hidden from agents.
 fn visible_entries_in(
     folder: &Path,

@@ -9,6 +9,7 @@ use crate::stage::HiddenFiles;
 use practicum_core::model::{Suite, WorkspaceBase};
 use practicum_evals::dialects;
 use practicum_skills::own_files::{ContentKind, EvalTexts, OwnFiles};
+use practicum_skills::skill::{Skill, SkillForm};
 
 /// Of more files than this only the number is told.
 const MOST_NAMED: usize = 5;
@@ -29,6 +30,7 @@ pub fn hidden_files(plan: &Plan, options: &RunOptions, project: &Path) -> Hidden
     let projects = plan.suites.iter().map(|planned| planned.project.as_path());
     let own = OwnFiles::near_paths(projects.chain(skills).chain([project]));
     let own = own.and_copies_of(EvalTexts::of(plan.suites.iter().map(|planned| &planned.suite)));
+    let own = own.with_skill_folders(skill_folders(plan, project));
     let folders = eval_folders(plan, inputs.evals.as_deref());
     HiddenFiles::new(suites.chain(folders).chain(given)).with_own_files(own)
 }
@@ -71,6 +73,17 @@ pub fn describe_hidden_files(
         format!("{} {what} staged: {}", paths.len(), named(paths))
     });
     files.chain(describe_eval_folders(plan, options)).collect()
+}
+
+/// The folders of the skills and plugins that agents are given. Where the project is itself a plugin, what lies in it
+/// beside the skills is the project's.
+fn skill_folders(plan: &Plan, project: &Path) -> Vec<PathBuf> {
+    let suites = || plan.suites.iter().map(|planned| &planned.suite);
+    let skills = suites().flat_map(|suite| suite.skills.iter().chain(&suite.rivals));
+    let skills = skills.filter_map(|skill| Skill::read(skill.path.as_deref()?).ok());
+    let folders = skills.filter(|skill| skill.form == SkillForm::Folder);
+    let plugins = suites().flat_map(|suite| &suite.plugins).filter(|root| !project.starts_with(root));
+    folders.map(|skill| skill.folder().to_owned()).chain(plugins.cloned()).collect()
 }
 
 /// The folders that belong to the evals, with their fixtures and notes: the one that the user names, and those

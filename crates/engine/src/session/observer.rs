@@ -16,9 +16,6 @@ pub trait RunObserver {
     /// Tells that cases cannot run on this machine, and why.
     fn on_case_not_run(&mut self, _text: &str) {}
 
-    /// Tells that files or folders are kept from the agents, because they hold answers or credentials.
-    fn on_files_not_staged(&mut self, _text: &str) {}
-
     /// Shows the problems of the eval files that may hold a selected case.
     fn on_eval_files(&mut self, _reading: &EvalFiles, _filter: &CaseFilter) {}
 

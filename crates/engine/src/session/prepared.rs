@@ -95,7 +95,7 @@ impl PreparedRun {
         );
         // Which files are hidden is known once the keys have listed what is staged.
         let left_out = describe_hidden_files(&hidden, &plan, &options, &project);
-        left_out.iter().for_each(|note| observer.on_files_not_staged(note));
+        left_out.iter().for_each(|note| observer.on_notice(note));
         notices.extend(left_out);
         let scrubber = scrubber(&agents, &environment);
         let mut tell = |text: &str| observer.on_notice(text);

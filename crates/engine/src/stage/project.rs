@@ -9,7 +9,9 @@ use super::{StageError, staging_steps};
 use practicum_core::model::SkillRef;
 use practicum_skills::own_files::{ContentKind, OwnFiles};
 use practicum_skills::project_files::{ProjectFiles, is_credential, is_version_control};
-use practicum_skills::skill::{SKILL_FILE, Skill, SkillForm, is_eval_file, link_leads_out};
+use practicum_skills::skill::{
+    SKILL_FILE, Skill, SkillForm, is_backup_of_eval_file, is_eval_file, link_leads_out,
+};
 
 /// Paths that hold evals or what runs came to, which would show an agent its answers.
 #[derive(Debug, Clone, Default)]
@@ -51,9 +53,27 @@ impl HiddenFiles {
     /// Whether an agent must not see a file of the project because of evals. What else is left out of a project,
     /// `ProjectFiles` knows.
     fn hides_in_project(&self, path: &Path) -> bool {
-        is_eval_file(path) || self.paths.contains(path) || {
+        self.paths.contains(path) || self.is_evals_place(path) || {
             let kind = self.own_files.kind(path);
             kind != ContentKind::Other && self.leave_out(path, kind)
+        }
+    }
+
+    /// Whether a file or folder is a place of evals by its name. In a skill, a file is one only beside SKILL.md:
+    /// deeper in the skill it may be a template, and its content decides.
+    fn is_evals_place(&self, path: &Path) -> bool {
+        let is_beside_skill = || path.parent().is_some_and(|folder| folder.join(SKILL_FILE).is_file());
+        match (self.own_files.is_in_skill(path), path.is_dir()) {
+            (false, _) => is_eval_file(path),
+            // A folder of evals deeper in the skill may be missed.
+            (true, true) if path.ends_with("evals") && !is_beside_skill() => {
+                self.leave_out(path, ContentKind::Evals)
+            }
+            (true, true) => is_eval_file(path),
+            (true, false) if is_eval_file(path) => is_beside_skill(),
+            (true, false) => {
+                is_backup_of_eval_file(path) && is_beside_skill() && self.leave_out(path, ContentKind::Evals)
+            }
         }
     }
 
@@ -75,9 +95,7 @@ impl HiddenFiles {
 
     /// Remembers that a file is left out because of what it holds. Always true.
     fn leave_out(&self, path: &Path, kind: ContentKind) -> bool {
-        if !path.is_dir() {
-            self.note(|found| found.left_out.insert(path.to_owned(), kind));
-        }
+        self.note(|found| found.left_out.insert(path.to_owned(), kind));
         true
     }
 

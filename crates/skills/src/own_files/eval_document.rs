@@ -52,18 +52,16 @@ pub fn classify_eval_document(file: &Unpacked<'_>) -> ContentKind {
     }
 }
 
-/// Whether a text has a block of code that is an eval file, as in Markdown.
-pub fn is_in_code_block(file: &Unpacked<'_>) -> bool {
-    let Some(bytes) = file.head(LARGEST_WHOLE) else { return false };
+/// The blocks of code in a text, as in Markdown, that are eval files.
+pub fn eval_code_blocks(file: &Unpacked<'_>) -> Vec<String> {
+    let Some(bytes) = file.head(LARGEST_WHOLE) else { return Vec::new() };
     let text = String::from_utf8_lossy(&bytes);
+    let mut found = Vec::new();
     let mut block: Option<String> = None;
     for line in text.lines() {
-        let is_fence = ["```", "~~~"].iter().any(|fence| line.trim_start().starts_with(fence));
-        match (&mut block, is_fence) {
+        match (&mut block, is_code_fence(line)) {
             (Some(code), true) => {
-                if is_eval_text(code) {
-                    return true;
-                }
+                found.extend(is_eval_text(code).then(|| std::mem::take(code)));
                 block = None;
             }
             (None, true) => block = Some(String::new()),
@@ -74,7 +72,38 @@ pub fn is_in_code_block(file: &Unpacked<'_>) -> bool {
             (None, false) => {}
         }
     }
-    false
+    found
+}
+
+/// Whether a line of Markdown begins or ends a block of code.
+fn is_code_fence(line: &str) -> bool {
+    ["```", "~~~"].iter().any(|fence| line.trim_start().starts_with(fence))
+}
+
+/// What keys of cases a text names that is no eval file itself: a patch, a table, a program.
+#[derive(Debug, Clone, Copy)]
+pub struct NamedCaseKeys {
+    /// Keys with values that together make a case.
+    pub make_case: bool,
+    /// A key that says whether a skill must be activated.
+    pub expect_activation: bool,
+}
+
+/// The keys of cases that a text names.
+pub fn named_case_keys(file: &Unpacked<'_>) -> NamedCaseKeys {
+    let bytes = file.head(LARGEST_WHOLE).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let has_value = |key: &str| {
+        text.match_indices(key).any(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + key.len()..]);
+            let is_whole = !before.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+            is_whole && after.strip_prefix(['"', '\'']).unwrap_or(after).starts_with(':')
+        })
+    };
+    NamedCaseKeys {
+        make_case: has_keys_of_case(has_value),
+        expect_activation: activation_keys().any(|key| text.contains(key)),
+    }
 }
 
 fn is_eval_text(text: &str) -> bool {
@@ -103,9 +132,11 @@ fn kind_of_text(text: &str) -> Option<ContentKind> {
     let kind = |text: &str| match read(text, SourceSyntax::Yaml) {
         Some(source) if ["prompt", "expected"].iter().all(|key| source.root.has(key)) => ContentKind::Evals,
         Some(source) => classify_json(&source.root),
-        // A slip in the file does not make its answers unreadable for an agent.
+        // A slip in the file does not make its answers unreadable for an agent. What is Markdown has no slip.
         None => {
-            match ["prompt:", "expected:"].iter().all(|key| text.lines().any(|line| line.starts_with(key))) {
+            let is_markdown = text.lines().any(is_code_fence);
+            let has_line = |key: &&str| text.lines().any(|line| line.starts_with(key));
+            match !is_markdown && ["prompt:", "expected:"].iter().all(has_line) {
                 true => ContentKind::Evals,
                 false => ContentKind::Other,
             }
@@ -184,10 +215,9 @@ fn is_clauditor(root: &TreeNode) -> bool {
 /// Whether a document is a grading or a benchmark as skill-creator and its relatives write them.
 fn is_results(root: &TreeNode) -> bool {
     let graded = |key: &str| {
-        let items = list_at_key(root, key);
-        items.iter().any(|item| ["text", "passed", "evidence"].iter().all(|key| item.has(key)))
+        list_at_key(root, key).iter().any(|item| ["text", "passed"].iter().all(|key| item.has(key)))
     };
-    let is_grading = root.has("summary") && (graded("expectations") || graded("assertion_results"));
+    let is_grading = graded("expectations") || graded("assertion_results");
     let rates = |summary: &TreeNode| {
         summary.as_map().is_some_and(|arms| arms.iter().any(|arm| arm.value.has("pass_rate")))
     };
@@ -205,6 +235,7 @@ mod tests {
             ("001.yaml", "timestamp: t\nname: n\nprompt: p\nexpected: e\n", ContentKind::Evals),
             ("001.yaml.bak", "{name: n, prompt: p, expected: e}", ContentKind::Evals),
             ("slip.yaml", "name: n: m\nprompt: p\nexpected: e\n", ContentKind::Evals),
+            ("how.md", "Write:\n```yaml\nname: n\nprompt: p\nexpected: e\n```\n", ContentKind::Other),
             ("half.yaml", "name: n\nprompt: p\n", ContentKind::Other),
             ("inner.yaml", "jobs:\n  prompt: p\n  expected: e\n", ContentKind::Other),
             ("s.yaml", "practicum_script: 1\ndefault: x\n", ContentKind::Evals),
@@ -236,6 +267,8 @@ mod tests {
                 r#"{"assertion_results": [{"text": "t", "passed": true, "evidence": "e"}], "summary": {}}"#,
                 ContentKind::Results,
             ),
+            ("g.json", r#"{"expectations": [{"text": "t", "passed": false}]}"#, ContentKind::Results),
+            ("g.json", r#"{"expectations": [{"text": "t"}]}"#, ContentKind::Other),
             (
                 "b.json",
                 r#"{"run_summary": {"with_skill": {"pass_rate": {"mean": 1}}}}"#,

@@ -1,68 +1,135 @@
 //! The texts of the evals that are run, by which a copy of them is known in any format.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 
 use aho_corasick::AhoCorasick;
 
-use super::activation_keys;
 use super::unpacked::Unpacked;
+use super::{ContentKind, eval_document};
 use practicum_core::model::{CasePrompt, CheckKind, Suite};
 
-/// What users say in some evals, and what is expected of the answers. A file that holds a text of both kinds shows
-/// an agent what it is graded by.
+/// What users say in some evals, and what is expected of the answers.
 #[derive(Debug, Default)]
 pub struct EvalTexts {
-    questions: Option<AhoCorasick>,
-    answers: Option<AhoCorasick>,
+    cases: Vec<CaseTexts>,
+    /// Looks for all texts at once.
+    search: Option<AhoCorasick>,
 }
 
+/// The texts of one case, by their numbers in the search.
+#[derive(Debug, Default)]
+struct CaseTexts {
+    prompts: Vec<SearchedText>,
+    expectations: Vec<SearchedText>,
+    expects_activation: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct SearchedText {
+    number: usize,
+    is_long: bool,
+}
+
+/// A prompt with fewer letters may stand in any text.
+const SHORTEST_PROMPT: usize = 2;
+
 /// An expectation with fewer letters may stand in any text.
-const SHORTEST_ANSWER: usize = 10;
+const SHORTEST_EXPECTATION: usize = 9;
+
+/// A prompt and an expectation with so many letters do not stand in one text by chance.
+const SHORTEST_LONG_TEXT: usize = 32;
 
 /// Of a longer text only the beginning is looked for.
 const LONGEST_TEXT: usize = 160;
 
 impl EvalTexts {
     pub fn of<'s>(suites: impl IntoIterator<Item = &'s Suite>) -> Self {
-        let (mut questions, mut answers) = (Vec::new(), Vec::new());
+        let mut searched = Vec::new();
+        let mut add = |text: &str, shortest: usize| {
+            let words = searched_words(text);
+            // A space stands before the words, and one after them.
+            let letters = words.len().saturating_sub(2);
+            (letters >= shortest).then(|| {
+                searched.push(words);
+                SearchedText { number: searched.len() - 1, is_long: letters >= SHORTEST_LONG_TEXT }
+            })
+        };
+        let mut cases = Vec::new();
         for case in suites.into_iter().flat_map(|suite| &suite.cases) {
+            let mut texts = CaseTexts::default();
             if let CasePrompt::Turns(turns) = &case.prompt {
-                questions.extend(turns.iter().map(|turn| searched_words(turn)));
+                texts.prompts = turns.iter().filter_map(|turn| add(turn, SHORTEST_PROMPT)).collect();
             }
-            let judged = case.checks.iter().filter_map(|check| match &check.kind {
-                CheckKind::Judged(judged) => Some(&judged.statement),
-                CheckKind::Rule(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
-            });
-            answers.extend(judged.chain(&case.context).map(|text| searched_words(text)));
+            for check in &case.checks {
+                match &check.kind {
+                    CheckKind::Judged(judged) => {
+                        texts.expectations.extend(add(&judged.statement, SHORTEST_EXPECTATION));
+                    }
+                    CheckKind::Activation(_) => texts.expects_activation = true,
+                    CheckKind::Rule(_) | CheckKind::Sections(_) => {}
+                }
+            }
+            let context = case.context.iter().filter_map(|text| add(text, SHORTEST_EXPECTATION));
+            texts.expectations.extend(context);
+            cases.push(texts);
         }
-        questions.retain(|words| words.len() > 2);
-        answers.retain(|words| words.len() > SHORTEST_ANSWER);
-        answers.extend(activation_keys().map(searched_words));
         // Only more texts than memory can hold cannot be searched for.
-        let search = |texts: Vec<Vec<u8>>| AhoCorasick::new(texts).ok();
-        let questions = (!questions.is_empty()).then(|| search(questions)).flatten();
-        Self { answers: questions.as_ref().and_then(|_| search(answers)), questions }
+        let search = (!searched.is_empty()).then(|| AhoCorasick::new(searched).ok()).flatten();
+        Self { cases, search }
     }
 
-    /// Whether a file says what a case asks.
-    pub fn has_question(&self, file: &Unpacked<'_>) -> bool {
-        has_any(self.questions.as_ref(), file)
-    }
-
-    /// Whether a file says what is expected of an answer.
-    pub fn has_answer(&self, file: &Unpacked<'_>) -> bool {
-        has_any(self.answers.as_ref(), file)
-    }
-
-    /// Whether a file says both.
+    /// Whether a file is a copy of these evals, or of some of them, in any format: it has the structure of an eval
+    /// file and one of their texts, or it says of cases both what they ask and what they expect.
     pub fn are_in(&self, file: &Unpacked<'_>) -> bool {
-        self.has_question(file) && self.has_answer(file)
+        let found = self.find_in(file.reader());
+        if found.is_empty() {
+            return false;
+        }
+        eval_document::classify_eval_document(file) != ContentKind::Other
+            || self.are_in_code_block(file)
+            || self.are_told_in(file, &found)
     }
-}
 
-fn has_any(texts: Option<&AhoCorasick>, file: &Unpacked<'_>) -> bool {
-    let Some((texts, reader)) = texts.zip(file.reader()) else { return false };
-    texts.stream_find_iter(Words::of(reader)).next().is_some_and(|found| found.is_ok())
+    /// Whether a file has one of the texts.
+    pub fn share_text_with(&self, file: &Unpacked<'_>) -> bool {
+        !self.find_in(file.reader()).is_empty()
+    }
+
+    /// Whether a file has a block of code that is an eval file with one of the texts.
+    pub fn are_in_code_block(&self, file: &Unpacked<'_>) -> bool {
+        self.search.is_some()
+            && eval_document::eval_code_blocks(file)
+                .iter()
+                .any(|block| !self.find_in(Some(block.as_bytes())).is_empty())
+    }
+
+    /// Whether a file, in which these texts were found, says of cases what they ask and what they expect. Two short
+    /// texts of one case may stand in any document by chance, so there must be two such cases, or long texts, or
+    /// the keys of a case, or an archive around them.
+    fn are_told_in(&self, file: &Unpacked<'_>, found: &BTreeSet<usize>) -> bool {
+        let keys = eval_document::named_case_keys(file);
+        let is_found = |text: &&SearchedText| found.contains(&text.number);
+        let is_told = |case: &&CaseTexts, is_enough: &dyn Fn(&SearchedText) -> bool| {
+            case.prompts.iter().filter(is_found).any(is_enough)
+                && case.expectations.iter().filter(is_found).any(is_enough)
+        };
+        let asks = |case: &&CaseTexts| case.prompts.iter().any(|text| found.contains(&text.number));
+        let told = self.cases.iter().filter(|case| is_told(case, &|_| true)).count();
+        told > 1
+            || told == 1 && (keys.make_case || file.is_binary())
+            || self.cases.iter().any(|case| is_told(&case, &|text| text.is_long))
+            || keys.expect_activation && self.cases.iter().any(|case| case.expects_activation && asks(&case))
+    }
+
+    /// The numbers of the texts that stand in a file.
+    fn find_in(&self, text: Option<impl Read>) -> BTreeSet<usize> {
+        let Some((search, text)) = self.search.as_ref().zip(text) else { return BTreeSet::new() };
+        let mut words = Vec::new();
+        // What was read before an error can be read by an agent, too.
+        let _ = Words::of(text).read_to_end(&mut words);
+        search.find_overlapping_iter(&words).map(|found| found.pattern().as_usize()).collect()
+    }
 }
 
 /// The words of a text that is looked for.
@@ -74,7 +141,7 @@ fn searched_words(text: &str) -> Vec<u8> {
     words
 }
 
-/// Reads the words of a text in small letters, with one space before each. So a text is found again whatever is
+/// Reads the words of a text in small letters, with one space before each and one after the last. So a text is found again whatever is
 /// around its words: quotes and escapes of JSON, line breaks of YAML, emphasis of Markdown.
 struct Words<R> {
     text: BufReader<R>,
@@ -82,6 +149,7 @@ struct Words<R> {
     ready: Vec<u8>,
     read: usize,
     is_between: bool,
+    has_ended: bool,
     escape: Escape,
 }
 
@@ -102,7 +170,7 @@ enum Escape {
 impl<R: Read> Words<R> {
     fn of(text: R) -> Self {
         let text = BufReader::new(text);
-        Self { text, ready: Vec::new(), read: 0, is_between: true, escape: Escape::None }
+        Self { text, ready: Vec::new(), read: 0, is_between: true, has_ended: false, escape: Escape::None }
     }
 
     fn add(&mut self, byte: u8) {
@@ -156,8 +224,13 @@ impl<R: Read> Read for Words<R> {
             self.ready.clear();
             self.read = 0;
             let piece = self.text.fill_buf()?.to_vec();
-            if piece.is_empty() {
+            if piece.is_empty() && self.has_ended {
                 return Ok(0);
+            }
+            if piece.is_empty() {
+                // The last word ends as the others do.
+                self.has_ended = true;
+                self.ready.push(b' ');
             }
             self.text.consume(piece.len());
             piece.into_iter().for_each(|byte| self.add(byte));
@@ -176,7 +249,7 @@ mod tests {
     #[test]
     fn the_same_words_are_found_in_every_format() {
         let plain = searched_words("Write \"a\" café\nbrief – now 😀!");
-        assert_eq!(String::from_utf8_lossy(&plain), " write a café brief – now");
+        assert_eq!(String::from_utf8_lossy(&plain), " write a café brief – now ");
         for other in [
             r#"Write \"a\" caf\u00e9\nbrief \u2013 now \ud83d\ude00!"#,
             "> **Write** `a` café\n>   brief – now 😀",

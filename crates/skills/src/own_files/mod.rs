@@ -43,6 +43,8 @@ pub struct OwnFiles {
     streams: HashSet<FileId>,
     /// The evals that are run, of which there may be copies.
     evals: EvalTexts,
+    /// The folders of the skills and plugins that agents are given.
+    skill_folders: Vec<PathBuf>,
     kind_cache: Mutex<HashMap<PathBuf, CachedFileKind>>,
 }
 
@@ -81,6 +83,19 @@ impl OwnFiles {
     #[must_use]
     pub fn and_copies_of(self, evals: EvalTexts) -> Self {
         Self { evals, ..self }
+    }
+
+    /// These files, where all in these folders of skills and plugins is their own material, even if it has the
+    /// structure of evals, unless it is a copy of the evals that are run.
+    #[must_use]
+    pub fn with_skill_folders(self, folders: impl IntoIterator<Item = PathBuf>) -> Self {
+        let both = |path: PathBuf| path.canonicalize().ok().into_iter().chain([path]);
+        Self { skill_folders: folders.into_iter().flat_map(both).collect(), ..self }
+    }
+
+    /// Whether a file lies in a skill or a plugin that agents are given.
+    pub fn is_in_skill(&self, path: &Path) -> bool {
+        self.skill_folders.iter().any(|folder| path.starts_with(folder))
     }
 
     /// Whether this program wrote the file, or what lies in the folder.
@@ -139,17 +154,23 @@ impl OwnFiles {
         let kind = content::classify_by_content(file);
         let is_skill = file.path().file_name().is_some_and(|name| name == SKILL_FILE);
         match kind {
-            ContentKind::Evals | ContentKind::Results if is_skill => ContentKind::Other,
-            ContentKind::Other if !is_skill && self.is_copy_of_evals(file) => ContentKind::Evals,
-            kind => kind,
+            ContentKind::Written => kind,
+            _ if is_skill => ContentKind::Other,
+            ContentKind::Evals | ContentKind::Results if !self.is_in_skill(&file.path()) => kind,
+            ContentKind::Evals | ContentKind::Results if self.evals.share_text_with(file) => kind,
+            ContentKind::Evals | ContentKind::Results => ContentKind::Other,
+            ContentKind::Other if self.is_copy_of_evals(file) => ContentKind::Evals,
+            ContentKind::Other => kind,
         }
     }
 
-    /// Whether a file holds a copy of the evals that are run, whatever its format is: a question of theirs, and
-    /// either an answer or a block of code that is an eval file.
+    /// Whether a file that has not the structure of an eval file holds a copy of the evals that are run. The files
+    /// of a skill may say what their cases ask and expect.
     fn is_copy_of_evals(&self, file: &Unpacked<'_>) -> bool {
-        self.evals.has_question(file)
-            && (self.evals.has_answer(file) || eval_document::is_in_code_block(file))
+        match self.is_in_skill(&file.path()) {
+            true => self.evals.are_in_code_block(file),
+            false => self.evals.are_in(file),
+        }
     }
 
     /// Whether a folder holds what agents made, copied there by a report: it is called `outputs`, and the

@@ -1,7 +1,7 @@
-//! Reading files whether or not gzip packed them.
+//! Reading files whether or not gzip packed them, and whether they are UTF-8 or UTF-16.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
@@ -9,7 +9,10 @@ use flate2::read::MultiGzDecoder;
 /// No more than this is read of any file.
 const MOST_READ: u64 = 64 * 1024 * 1024;
 
-/// A file whose content is looked at. What gzip packed is unpacked while it is read.
+/// How much of a file tells whether it is text.
+const BINARY_HEAD: u64 = 16 * 1024;
+
+/// A file whose content is looked at. What gzip packed is unpacked while it is read, and UTF-16 becomes UTF-8.
 #[derive(Debug)]
 pub struct Unpacked<'p> {
     path: &'p Path,
@@ -32,10 +35,24 @@ impl<'p> Unpacked<'p> {
     /// The content from its beginning.
     pub fn reader(&self) -> Option<Box<dyn Read>> {
         let file = File::open(self.path).ok()?;
-        Some(match self.is_packed {
+        let mut content: Box<dyn Read> = match self.is_packed {
             true => Box::new(MultiGzDecoder::new(file).take(MOST_READ)),
             false => Box::new(file.take(MOST_READ)),
+        };
+        let mut begin = Vec::new();
+        // What was read before an error can be read by an agent, too.
+        let _ = content.by_ref().take(4).read_to_end(&mut begin);
+        let order = utf16_order(&begin);
+        let content = Cursor::new(begin).chain(content);
+        Some(match order {
+            Some(order) => Box::new(Cursor::new(decode_utf16(content, order))),
+            None => Box::new(content),
         })
+    }
+
+    /// Whether this is no text: it has a byte that no text has.
+    pub fn is_binary(&self) -> bool {
+        self.head(BINARY_HEAD).is_some_and(|head| head.contains(&0))
     }
 
     /// So many bytes from the beginning.
@@ -49,7 +66,7 @@ impl<'p> Unpacked<'p> {
     /// So many bytes before the end.
     pub fn tail(&self, most: u64) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
-        if !self.is_packed {
+        if !self.is_packed && !self.is_utf16() {
             let mut file = File::open(self.path).ok()?;
             let length = file.metadata().ok()?.len();
             file.seek(SeekFrom::Start(length.saturating_sub(most))).ok()?;
@@ -65,4 +82,35 @@ impl<'p> Unpacked<'p> {
         }
         Some(bytes)
     }
+
+    fn is_utf16(&self) -> bool {
+        let mut begin = Vec::new();
+        let read = File::open(self.path).and_then(|file| file.take(4).read_to_end(&mut begin));
+        read.is_ok() && utf16_order(&begin).is_some()
+    }
+}
+
+/// How the two bytes of a letter make its number.
+type ByteOrder = fn([u8; 2]) -> u16;
+
+/// The byte order of a text in UTF-16, by its first four bytes: a mark, or two ASCII letters.
+fn utf16_order(begin: &[u8]) -> Option<ByteOrder> {
+    let is_letter = |byte: u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    match *begin {
+        [0xff, 0xfe, ..] => Some(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => Some(u16::from_be_bytes),
+        [first, 0, second, 0] if is_letter(first) && is_letter(second) => Some(u16::from_le_bytes),
+        [0, first, 0, second] if is_letter(first) && is_letter(second) => Some(u16::from_be_bytes),
+        _ => None,
+    }
+}
+
+/// A text in UTF-16 as UTF-8, without the mark at its beginning.
+fn decode_utf16(mut text: impl Read, order: ByteOrder) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // What was read before an error can be read by an agent, too.
+    let _ = text.read_to_end(&mut bytes);
+    let units = bytes.chunks_exact(2).map(|pair| order([pair[0], pair[1]]));
+    let letters = char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
+    letters.skip_while(|letter| *letter == '\u{feff}').collect::<String>().into_bytes()
 }
