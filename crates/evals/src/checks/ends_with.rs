@@ -1,3 +1,4 @@
+//! The check `ends_with`: a text ends with another text.
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -43,7 +44,7 @@ impl Rule for EndsWithRule {
     }
 }
 
-/// The last characters of a text.
+/// Gives the last characters of a text.
 fn last_characters(text: &str, most: usize) -> String {
     let mut tail: Vec<char> = text.chars().rev().take(most).collect();
     tail.reverse();

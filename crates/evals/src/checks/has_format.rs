@@ -1,3 +1,4 @@
+//! The check `has_format`: a text has enough values of a named format.
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -27,7 +28,7 @@ pub struct HasFormatRule {
 }
 
 impl HasFormatRule {
-    /// Either the format's name or `{format, count}`.
+    /// Reads either the format's name or `{format, count}`.
     fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         if node.as_map().is_none() {
             return Some(Self { format: decode_format(node, diagnostics)?, count: DEFAULT_COUNT });

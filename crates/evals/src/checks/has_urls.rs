@@ -1,3 +1,4 @@
+//! The check `has_urls`: a text has enough web addresses.
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -1,3 +1,4 @@
+//! The check `regex`: a pattern matches somewhere in a text.
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -55,7 +56,7 @@ impl Rule for RegexRule {
     }
 }
 
-/// A pattern that must compile, with its error at its place.
+/// Reads a pattern and compiles it. An error in it is reported at its position.
 pub fn decode_pattern(key: &str, node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<PythonPattern> {
     decode_pattern_with(key, PatternFlags::default(), node, diagnostics)
 }

@@ -1,3 +1,4 @@
+//! The check `starts_with`: a text starts with another text.
 use std::sync::Arc;
 
 use serde_json::Value;

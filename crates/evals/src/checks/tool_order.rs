@@ -1,3 +1,4 @@
+//! The check `tool_order`: the agent called tools in a certain order.
 use std::sync::Arc;
 
 use serde_json::{Value, json};

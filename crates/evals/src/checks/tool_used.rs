@@ -1,3 +1,4 @@
+//! The check `tool_used`: the agent called a tool, and how often.
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -26,7 +27,7 @@ pub struct ToolUsedRule {
 }
 
 impl ToolUsedRule {
-    /// Either the tool alone, or `{name, args, min, max}`.
+    /// Reads either the tool alone or `{name, args, min, max}`.
     fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         if node.as_map().is_none() {
             let tool = ToolName::decode(KIND.key, node, diagnostics)?;
