@@ -201,7 +201,7 @@ pub fn case_id_of_file(file: &LoadedFile) -> Option<String> {
     let is_yaml = file.path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
     let is_own_case = match file.dialect {
         Some(dialect) => super::find_dialect(dialect).is_some_and(Dialect::folder_is_suite),
-        // No format recognises the file, so broken is it. Files of the native format have this in their name.
+        // The file is too broken for any format to recognise it. A native file is known by its name.
         None => is_yaml && !file.path.to_string_lossy().contains(".practicum."),
     };
     is_own_case.then(|| id_below(&file.path, &file.root))

@@ -1,6 +1,6 @@
 //! Readers and writers for the eval formats that people already use.
 //!
-//! In: a `SourceFile`. Out: a `Suite`, and diagnostics about the file.
+//! In: a `SourceFile`. Out: a `LoadedSuite`: the `Suite`, and diagnostics about the file.
 //! Never: exposes types of one format.
 
 mod bmad;
