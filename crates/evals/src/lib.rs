@@ -1,6 +1,6 @@
-//! Eval files of every format, and the deterministic checks they ask for.
+//! Eval files of every format, and the deterministic checks in them.
 
-// Printing panics when nobody reads any more, and a run must not end with its reader.
+// The print macros panic if nobody reads the output any more, and a run must not end because of that.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod checks;

@@ -1,6 +1,6 @@
-//! Comparing versions blindly, analysing runs and improving a skill.
+//! Compares versions blindly, analyses runs, and improves a skill.
 
-// Printing panics when nobody reads any more, and a run must not end with its reader.
+// The print macros panic if nobody reads the output any more, and a run must not end because of that.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod improve;

@@ -21,15 +21,17 @@ pub struct SkillTest;
 
 const NAME: &str = "skill-test";
 
-/// The number of runs of a case if the suite gives none. Next: the largest number that it may give.
+/// The number of runs of a case if the suite gives none.
 const DEFAULT_RUNS: u32 = 5;
+/// The largest number of runs that a suite may give.
 const MOST_RUNS: u32 = 20;
 
 /// The key of the suite's meta for the parts of its skills that no case uses.
 const SKILLS_META_KEY: &str = "skills";
 
-/// The key of a listed case for statements for a judge. Next: the key for what the judge should know.
+/// The key of a listed case for statements for a judge.
 const BEHAVIOUR_KEY: &str = "expected_behavior";
+/// The key of a listed case for what the judge should know.
 const TRUTH_KEY: &str = "ground_truth";
 
 /// The group and id prefix of cases in which no skill may be activated.

@@ -1,8 +1,9 @@
-//! The forms that advisers fill in, and what may stand in them.
+//! The forms that advisers fill in, and the limits of their fields.
 
 use serde_json::{Value, json};
 
-/// An object in which every key is required and nothing else allowed: all that strict providers take.
+/// Gives the schema of an object in which every key is required and no other key is allowed. Strict providers
+/// accept nothing else.
 pub fn closed_object(properties: Value) -> Value {
     let required: Vec<String> =
         properties.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
@@ -13,7 +14,7 @@ pub fn list_of(items: Value) -> Value {
     json!({"type": "array", "items": items})
 }
 
-/// What no adviser needs more of.
+/// The longest text that an adviser may give in one field.
 const LONGEST_TEXT: usize = 50_000;
 const MOST_ITEMS: usize = 50;
 
