@@ -1,6 +1,7 @@
-//! Practicum gives agent skills their practical exam. `ARCHITECTURE.md` says how it is built.
+//! Practicum tests agent skills: it runs real agents on eval cases and grades the results. `ARCHITECTURE.md`
+//! describes how it is built.
 
-// They panic when nobody reads any more, and a run must not end with its reader.
+// The print macros panic if nobody reads the output any more, and a run must not end because of that.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod cli;

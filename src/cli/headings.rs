@@ -1,4 +1,4 @@
-//! The headings that the options of long commands stand under.
+//! The headings that group the options of long commands in their help.
 
 pub const AGENT: &str = "The agent";
 pub const CASES: &str = "Which cases";

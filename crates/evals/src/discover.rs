@@ -1,7 +1,7 @@
 //! Finds the eval files for the paths that the user gives.
 //!
-//! In: paths. Out: a `DiscoveryResult`: eval files, each with the folder that its suite begins at. Never: reports
-//! errors in a file; loading does that.
+//! In: paths. Out: a `DiscoveryResult`: eval files, each with the folder that its suite begins at. Never: reads
+//! the cases of a file.
 
 mod file_kind;
 mod folder_search;

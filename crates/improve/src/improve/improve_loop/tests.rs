@@ -15,8 +15,9 @@ struct World {
     /// The cases, each with the word that the skill must contain to pass it.
     cases: Vec<(&'static str, &'static str)>,
     propose: fn(&str) -> Vec<EditSuggestion>,
-    /// The number of steps begun. The program is killed at the step with the number below.
+    /// The number of steps begun.
     begun: usize,
+    /// The number of the step at which the program is killed.
     killed_at: Option<usize>,
     /// The number of the step at which the user stops the loop.
     stopped_at: Option<usize>,
