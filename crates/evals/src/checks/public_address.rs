@@ -16,10 +16,10 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_loopback()
         || address.is_link_local()
         || address.is_documentation()
-        || a == 100 && (64..128).contains(&b) // shared by carriers
-        || (a, b, c) == (192, 0, 0) // protocol assignments
-        || (a, b, c) == (192, 88, 99) // relays that are no more
-        || a == 198 && (b == 18 || b == 19) // benchmarks
+        || a == 100 && (64..128).contains(&b) // shared address space of carriers
+        || (a, b, c) == (192, 0, 0) // reserved for protocols
+        || (a, b, c) == (192, 88, 99) // 6to4 relays, out of use
+        || a == 198 && (b == 18 || b == 19) // reserved for benchmarks
         || a >= 224; // multicast, reserved, broadcast
     !special
 }
