@@ -81,10 +81,12 @@ pub static SCHEMAS: LazyLock<Vec<PublishedSchema>> = LazyLock::new(|| {
     formats.chain(others.into_iter().map(|(name, schema)| PublishedSchema { name, schema })).collect()
 });
 
+/// Lists the names of all schemas.
 pub fn names() -> Vec<&'static str> {
     SCHEMAS.iter().map(|published| published.name).collect()
 }
 
+/// Gives the schema of this name.
 pub fn schema(name: &str) -> Option<&'static Value> {
     SCHEMAS.iter().find(|published| published.name == name).map(|published| &published.schema)
 }

@@ -9,6 +9,7 @@ use super::{print, print_json};
 use crate::report::{TextComparisonDocument, terminal_safe};
 use crate::testing::Spec;
 
+/// Compares two texts and prints the checks whose results differ. Gives the exit code.
 pub fn compare(
     (before, after): (&Path, &Path),
     spec: &Path,

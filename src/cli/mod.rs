@@ -429,7 +429,8 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 mod tests {
     use super::command_line;
 
-    /// The terminal wraps paragraphs, so none has line breaks. Examples are not wrapped, so they must fit.
+    /// Tests the texts below the options. The terminal wraps paragraphs, so none has line breaks. Examples are not
+    /// wrapped, so they must fit.
     #[test]
     fn what_stands_below_the_options_is_readable_in_eighty_columns() {
         for command in command_line().get_subcommands() {

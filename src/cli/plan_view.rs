@@ -15,6 +15,7 @@ use crate::store::Index;
 /// The largest number of suites that a plan names; nobody reads a longer list.
 const MOST_SUITES: usize = 12;
 
+/// Shows the plan of a run: the numbers of trials, then the suites.
 pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
     // Only the cases that the filters kept.
     let mut suites: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();

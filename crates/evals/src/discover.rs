@@ -55,6 +55,7 @@ pub struct EvalSearch {
     pub skillet: Option<PathBuf>,
 }
 
+/// An error: no eval files were found, or it is not clear which are meant.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoverError {
     #[error("there is no {0}")]

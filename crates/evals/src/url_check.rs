@@ -19,6 +19,7 @@ const URL_TIMEOUT: Duration = Duration::from_secs(5);
 
 const MOST_REDIRECTS: usize = 5;
 
+/// A checker that requests addresses over HTTP.
 pub struct HttpUrlChecker {
     runtime: Handle,
     may_connect: fn(IpAddr) -> bool,

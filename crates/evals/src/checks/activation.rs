@@ -63,6 +63,7 @@ fn first_activated<'s>(
     (None, unknown.map_or(ObservedActivation::No, ObservedActivation::Unknown))
 }
 
+/// Checks whether the skills of a check were activated as expected.
 pub fn check_activation(
     activation: &ActivationCheck,
     observation: &Observation,

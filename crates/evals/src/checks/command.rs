@@ -29,6 +29,7 @@ pub static KIND: RuleKind = RuleKind {
     },
 };
 
+/// The rule of the check `command`, with the shell command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandRule(String);
 

@@ -18,6 +18,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(ContainsRule(Needle::decode("contains", node, diagnostics)?))),
 };
 
+/// The rule of the check `contains`, with the text to find.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainsRule(pub Needle);
 

@@ -15,6 +15,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(EndsWithRule(Needle::decode(KIND.key, node, diagnostics)?))),
 };
 
+/// The rule of the check `ends_with`, with the text to find.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndsWithRule(pub Needle);
 

@@ -25,12 +25,14 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(FileRule::decode(node, diagnostics)?)),
 };
 
+/// The rule of the check `file`: a path, and what is expected there.
 #[derive(Debug, Clone)]
 pub struct FileRule {
     pub path: RelPath,
     pub expect: FileExpectation,
 }
 
+/// The expected state of a file.
 #[derive(Debug, Clone)]
 pub enum FileExpectation {
     Absent,

@@ -20,6 +20,7 @@ static ENTRY_START: LazyLock<PythonPattern> = LazyLock::new(|| {
     PythonPattern::new(r"\*\*\d+\.\s+").expect("a constant, and the test below compiles it")
 });
 
+/// The rule of the check `has_entries`, with the required count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HasEntriesRule(i64);
 

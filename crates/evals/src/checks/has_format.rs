@@ -21,6 +21,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(HasFormatRule::decode(node, diagnostics)?)),
 };
 
+/// The rule of the check `has_format`: a format, and the required count.
 #[derive(Clone)]
 pub struct HasFormatRule {
     format: &'static NamedFormat,

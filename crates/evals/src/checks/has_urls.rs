@@ -16,6 +16,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(HasUrlsRule(decode_count(KIND.key, node, diagnostics)?))),
 };
 
+/// The rule of the check `has_urls`, with the required count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HasUrlsRule(i64);
 

@@ -24,6 +24,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(JsonRule::decode(node, diagnostics)?)),
 };
 
+/// The rule of the check `json`: a path, and what is expected there.
 #[derive(Debug, Clone)]
 pub struct JsonRule {
     path: JsonPath,

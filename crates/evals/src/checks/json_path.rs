@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+/// A path to one place in a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JsonPath(Vec<JsonPathPart>);
 

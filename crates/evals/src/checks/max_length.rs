@@ -21,6 +21,7 @@ pub static KIND: RuleKind = RuleKind {
     },
 };
 
+/// The rule of the check `max_length`, with the number of characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaxLengthRule(i64);
 

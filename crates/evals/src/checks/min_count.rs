@@ -24,6 +24,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(MinCountRule::decode(node, diagnostics)?)),
 };
 
+/// The rule of the check `min_count`: a pattern, and the required count.
 #[derive(Debug, Clone)]
 pub struct MinCountRule {
     pattern: PythonPattern,

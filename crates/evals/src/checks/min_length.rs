@@ -25,6 +25,7 @@ pub static KIND: RuleKind = RuleKind {
     },
 };
 
+/// The rule of the check `min_length`, with the number of characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MinLengthRule(i64);
 

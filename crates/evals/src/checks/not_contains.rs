@@ -17,6 +17,7 @@ pub static KIND: RuleKind = RuleKind {
     },
 };
 
+/// The rule of the check `not_contains`, with the forbidden text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotContainsRule(pub Needle);
 

@@ -17,6 +17,7 @@ pub static KIND: RuleKind = RuleKind {
     },
 };
 
+/// The rule of the check `regex`, with the pattern.
 #[derive(Debug, Clone)]
 pub struct RegexRule {
     pub pattern: PythonPattern,
@@ -61,6 +62,7 @@ pub fn decode_pattern(key: &str, node: &TreeNode, diagnostics: &mut Diagnostics)
     decode_pattern_with(key, PatternFlags::default(), node, diagnostics)
 }
 
+/// Reads a pattern and compiles it with these flags. An error in it is reported at its position.
 pub fn decode_pattern_with(
     key: &str,
     flags: PatternFlags,

@@ -16,6 +16,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(ToolNotUsedRule(decode(node, diagnostics)?))),
 };
 
+/// The rule of the check `tool_not_used`, with the forbidden calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolNotUsedRule(CallPattern);
 

@@ -16,6 +16,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(ToolOrderRule(decode(node, diagnostics)?))),
 };
 
+/// The rule of the check `tool_order`, with the tools in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOrderRule(Vec<ToolName>);
 

@@ -19,6 +19,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(ToolUsedRule::decode(node, diagnostics)?)),
 };
 
+/// The rule of the check `tool_used`: calls, and how many there must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolUsedRule {
     calls: CallPattern,

@@ -25,6 +25,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(TranscriptRule::decode(node, diagnostics)?)),
 };
 
+/// The rule of the check `transcript`: a pattern, and whether it must match.
 #[derive(Debug, Clone)]
 pub struct TranscriptRule {
     pattern: PythonPattern,

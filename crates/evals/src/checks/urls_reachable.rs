@@ -22,6 +22,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(UrlsReachableRule(decode_count(KIND.key, node, diagnostics)?))),
 };
 
+/// The rule of the check `urls_reachable`, with the required count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlsReachableRule(i64);
 

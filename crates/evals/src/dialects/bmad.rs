@@ -17,6 +17,7 @@ use practicum_core::tree::{NodeData, ObjectReader, SourceFile, TreeNode, read_bo
 mod export;
 mod schema;
 
+/// The adapter for the BMad format.
 pub struct Bmad;
 
 const NAME: &str = "bmad";

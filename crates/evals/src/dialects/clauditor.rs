@@ -30,6 +30,7 @@ use practicum_core::model::{
 use practicum_core::tree::{ObjectReader, SourceFile};
 use practicum_skills::skill::{SKILL_FILE, Skill};
 
+/// The adapter for the clauditor format.
 pub struct Clauditor;
 
 const NAME: &str = "clauditor";

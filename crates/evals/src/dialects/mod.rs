@@ -90,7 +90,7 @@ pub struct EvalFileLocation {
 pub struct ExportedSuite {
     /// One file, or one for each case if the format requires it.
     pub files: Vec<ExportedFile>,
-    /// What the format cannot express, one sentence each.
+    /// Sentences about what the format cannot express.
     pub losses: Vec<String>,
     /// The ids of the cases of which the format can express nothing.
     pub lost_cases: Vec<String>,

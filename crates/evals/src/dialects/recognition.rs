@@ -9,6 +9,7 @@ use super::reading::{are_wrapped_triggers, has_activation_key};
 use practicum_core::model::RelPath;
 use practicum_core::tree::{NodeData, SourceFile, TreeNode};
 
+/// A format of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForeignFormat {
     SkillTest,
@@ -25,6 +26,7 @@ pub struct RecognisedFormat {
     pub alternative: Option<ForeignFormat>,
 }
 
+/// Says how well a document fits a format.
 pub fn fit_for(source: &SourceFile, format: ForeignFormat) -> FormatFit {
     match recognise_format(source) {
         Some(told) if told.format == format => FormatFit::Sure,
@@ -188,6 +190,7 @@ fn has_triggers_beside(source: &SourceFile) -> bool {
 /// The names that BMad gives its trigger sets.
 pub const TRIGGER_FILES: [&str; 2] = ["triggers.json", "trigger-queries.json"];
 
+/// Says whether a file has one of the names of trigger sets.
 pub fn is_named_triggers(source: &SourceFile) -> bool {
     is_trigger_file(&source.path)
 }

@@ -8,6 +8,7 @@ use crate::checks::rule_kind;
 use practicum_core::model::{CheckTarget, Diagnostics, Rule, Span};
 use practicum_core::tree::TreeNode;
 
+/// The result of building a rule by its key.
 pub enum BuiltRule {
     Rule(Arc<dyn Rule>, CheckTarget),
     /// There is such a check, but its value is wrong; the diagnostics say why.

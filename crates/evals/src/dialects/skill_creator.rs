@@ -14,6 +14,7 @@ mod assertions;
 mod export;
 mod schema;
 
+/// The adapter for the skill-creator format.
 pub struct SkillCreator;
 
 const NAME: &str = "skill-creator";
@@ -356,7 +357,7 @@ mod tests {
         );
     }
 
-    /// These two become checks if there are such checks, and statements for the judge otherwise.
+    /// Tests that these two become checks if there are such checks, and statements for the judge otherwise.
     #[test]
     fn assertions_about_the_run() {
         let transcript =

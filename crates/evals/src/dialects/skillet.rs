@@ -17,6 +17,7 @@ use practicum_core::tree::{MapEntry, NodeData, ObjectReader, SourceFile, TreeNod
 mod export;
 mod schema;
 
+/// The adapter for the Skillet format.
 pub struct Skillet;
 
 const NAME: &str = "skillet";

@@ -17,6 +17,7 @@ use practicum_skills::skill::{normalise_path, versions_folder_of};
 mod export;
 mod schema;
 
+/// The adapter for the writing-skills format.
 pub struct WritingSkills;
 
 const NAME: &str = "writing-skills";

@@ -9,9 +9,10 @@ use practicum_core::tree::{self, SourceFile, read_bounded};
 /// The file names that are only used for evals.
 pub const EVAL_FILE_NAMES: [&str; 5] =
     ["evals.json", "triggers.json", "trigger-queries.json", "eval.json", "cases.json"];
+/// The endings of file names that are only used for evals.
 pub const EVAL_FILE_ENDINGS: [&str; 3] = [".practicum.yaml", ".practicum.yml", ".eval.json"];
 
-/// What a file seems to hold.
+/// A guess at the content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EvalFileKind {
     /// Evals, by the file's name.
@@ -29,6 +30,7 @@ pub enum EvalFileKind {
     Other,
 }
 
+/// The syntax of a data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DataSyntax {
     Yaml,
@@ -36,6 +38,7 @@ pub enum DataSyntax {
 }
 
 impl EvalFileKind {
+    /// Guesses the content of a file.
     pub fn detect(path: &Path) -> Self {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return EvalFileKind::Other };
         let name = name.to_lowercase();

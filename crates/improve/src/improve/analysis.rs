@@ -64,6 +64,7 @@ never answers a request that you were shown. Without a good one, suggest nothing
 
 const LONGEST_DIFF: usize = 40_000;
 
+/// Asks the adviser why one version did better, and for suggestions.
 pub async fn analyse_versions(
     adviser: &Adviser,
     compared: &VersionPair<'_>,

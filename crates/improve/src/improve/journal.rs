@@ -54,6 +54,7 @@ pub struct StepResult<T> {
     pub cost_usd: Option<f64>,
 }
 
+/// The journal of a loop, open for writing.
 pub struct LoopJournal {
     path: PathBuf,
     file: File,
@@ -187,6 +188,7 @@ impl LoopJournal {
         self.write_line(&JournalLine::Lost { cost_usd, seconds })
     }
 
+    /// Records that the loop is over.
     pub fn finish(&mut self) -> std::io::Result<()> {
         self.write_line(&JournalLine::Finished)
     }

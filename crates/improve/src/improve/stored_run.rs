@@ -27,6 +27,7 @@ pub struct StoredRun {
     path: PathBuf,
 }
 
+/// An error: a stored run cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredRunError {
     #[error("cannot read run {run}: {why}")]

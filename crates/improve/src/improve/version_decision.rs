@@ -43,6 +43,7 @@ pub struct VersionResult<'s> {
     pub description_length: usize,
 }
 
+/// Decides whether the candidate replaces the best version, on the tuning and the held-out cases.
 pub fn decide_version(
     goal: ImproveGoal,
     best: VersionResult<'_>,

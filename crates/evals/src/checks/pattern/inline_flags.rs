@@ -32,6 +32,7 @@ impl FlagState {
         matches!(c, 'a' | 'i' | 'L' | 'm' | 's' | 'u' | 'x')
     }
 
+    /// Gives the letters that are equal when case is ignored; `None` if case matters.
     pub fn fold(&self) -> Option<CaseFolding> {
         match (self.ignore_case, self.ascii) {
             (false, _) => None,

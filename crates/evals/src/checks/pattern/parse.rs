@@ -50,6 +50,7 @@ pub fn parse_pattern(source: &str, flags: PatternFlags) -> Result<ParsedPattern,
     Ok(ParsedPattern { node, groups })
 }
 
+/// A parser for one pattern, with the groups read so far.
 pub(super) struct PatternParser<'t> {
     pub(super) tokens: &'t mut PatternTokens,
     /// The groups by number; 0 is the whole match.
@@ -61,6 +62,7 @@ pub(super) struct PatternParser<'t> {
     pub(super) groups_before_look_behind: Option<usize>,
 }
 
+/// The state of a group during parsing: still open, or closed with its width.
 #[derive(Clone, Copy)]
 pub(super) enum GroupState {
     Open,

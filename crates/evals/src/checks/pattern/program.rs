@@ -10,6 +10,7 @@ use super::syntax::{CaseFolding, Greediness, LookSide, PatternAnchor, PatternNod
 /// A position in the program.
 pub type StepIndex = usize;
 
+/// One instruction of a program.
 #[derive(Debug)]
 pub enum PatternStep {
     OneCharacter(QuickSet),
@@ -49,6 +50,7 @@ pub enum PatternStep {
     Done,
 }
 
+/// A repetition of one character.
 #[derive(Debug)]
 pub struct CharacterRepeat {
     pub set: QuickSet,
@@ -57,6 +59,7 @@ pub struct CharacterRepeat {
     pub greed: Greediness,
 }
 
+/// A loop that counts its turns.
 #[derive(Debug, Clone, Copy)]
 pub struct CountedLoop {
     /// The number of this loop in the program.
@@ -67,6 +70,7 @@ pub struct CountedLoop {
     pub exit: StepIndex,
 }
 
+/// A pattern compiled for the backtracking engine.
 #[derive(Debug)]
 pub struct PatternProgram {
     pub steps: Vec<PatternStep>,

@@ -26,6 +26,7 @@ fn class_contains(class: CharacterClass, ascii: bool, c: char) -> bool {
     }
 }
 
+/// Says whether a character is part of a word, as Python's `\w` does.
 pub fn is_word(c: char, ascii: bool) -> bool {
     if c.is_ascii() { c.is_ascii_alphanumeric() || c == '_' } else { !ascii && WORD_CHARACTERS.contains(c) }
 }

@@ -38,6 +38,7 @@ pub enum PatternNode {
     },
 }
 
+/// A condition on a position that takes no characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatternAnchor {
     /// `\A`, and `^` without MULTILINE.
@@ -57,6 +58,7 @@ pub enum PatternAnchor {
     },
 }
 
+/// How a repetition chooses its length: the longest first, the shortest first, or the longest only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Greediness {
     Greedy,
@@ -64,6 +66,7 @@ pub enum Greediness {
     Possessive,
 }
 
+/// The direction of a look-around.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LookSide {
     Ahead,
@@ -85,6 +88,7 @@ pub struct CharacterSet {
     pub items: Vec<SetItem>,
 }
 
+/// A member of a character set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetItem {
     /// A range that includes both ends.
@@ -96,6 +100,7 @@ pub enum SetItem {
     },
 }
 
+/// A class of characters: `\d`, `\s` or `\w`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CharacterClass {
     Digit,
@@ -137,6 +142,7 @@ impl MatchWidth {
 }
 
 impl PatternNode {
+    /// Gives the smallest and largest number of characters that this piece can match.
     pub fn width(&self) -> MatchWidth {
         match self {
             PatternNode::OneCharacter(_) => MatchWidth { min: 1, max: 1 },

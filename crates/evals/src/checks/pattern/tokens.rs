@@ -2,6 +2,7 @@
 
 use super::InvalidPattern;
 
+/// A character of a pattern, plain or after a backslash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatternToken {
     Plain(char),
@@ -14,6 +15,7 @@ impl PatternToken {
     }
 }
 
+/// The tokens of a pattern, with the current position.
 pub struct PatternTokens {
     chars: Vec<char>,
     position: usize,

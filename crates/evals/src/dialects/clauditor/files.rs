@@ -148,6 +148,7 @@ fn character_set_length(text: &str) -> Option<usize> {
     Some(text.len() - inside.len() + first + end + 1)
 }
 
+/// Says whether a glob stays below its folder: it is relative and has no `..`.
 pub fn stays_in_folder(glob: &str) -> bool {
     !glob.is_empty() && !Path::new(glob).is_absolute() && glob.split('/').all(|part| part != "..")
 }

@@ -198,6 +198,7 @@ pub fn read_thresholds(
     criteria.then_some(thresholds)
 }
 
+/// The number of runs of a spec, and the stability that they must reach.
 pub struct VarianceSettings {
     pub runs: u32,
     pub stability: Ratio,
@@ -222,6 +223,7 @@ pub fn read_variance(
     Some(VarianceSettings { runs: runs.unwrap_or(5), stability: stability.unwrap_or_else(|| to_ratio(0.8)) })
 }
 
+/// Makes a ratio from a constant. Panics if it is not between 0 and 1.
 pub fn to_ratio(value: f64) -> Ratio {
     Ratio::new(value).expect("written here as a share")
 }

@@ -7,6 +7,7 @@ use practicum_core::tree::{ObjectReader, node_text};
 /// A user's message, and whether the skill should be activated by it.
 pub type TriggerQuery = (String, ActivationExpectation);
 
+/// The keys of the two lists of queries, each with its expectation.
 pub const QUERY_LISTS: [(&str, ActivationExpectation); 2] =
     [("should_trigger", ActivationExpectation::Must), ("should_not_trigger", ActivationExpectation::MustNot)];
 

@@ -14,6 +14,7 @@ pub struct FixtureFolders {
     pub own_folder: Option<FolderPrefix>,
 }
 
+/// A folder that a declared path may begin with, and the names that may stand for it.
 #[derive(Debug)]
 pub struct FolderPrefix {
     pub folder: PathBuf,

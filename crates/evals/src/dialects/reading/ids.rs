@@ -50,6 +50,7 @@ impl UniqueIds {
         }
     }
 
+    /// Gives all ids in use.
     pub fn into_taken(self) -> HashSet<String> {
         self.taken
     }

@@ -80,6 +80,7 @@ pub fn blank_case(id: String, prompt: String) -> Case {
     }
 }
 
+/// Gives the only gate of most formats: all cases pass.
 pub fn all_cases_pass() -> Vec<Gate> {
     vec![Gate::ALL_CASES_PASS]
 }

@@ -19,10 +19,12 @@ pub struct UnusedKeys {
 }
 
 impl UnusedKeys {
+    /// Starts a collection that does not report keys that begin with `_`.
     pub fn with_silent_underscores() -> Self {
         Self { underscore_is_silent: true, ..Self::default() }
     }
 
+    /// Starts a collection that refuses a file with cases under a key that is not read.
     pub fn refusing_unread_cases() -> Self {
         Self { refuses_unread_cases: true, ..Self::default() }
     }

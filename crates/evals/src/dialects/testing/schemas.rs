@@ -105,7 +105,7 @@ fn every_key_that_is_published_is_read_and_the_other_way_round() {
     }
 }
 
-/// The native format refuses unknown keys, so each mapping can be compared with its own schema.
+/// Tests each mapping against its own schema. This works because the native format refuses unknown keys.
 #[test]
 fn each_native_mapping_reads_the_keys_that_are_published_for_it() {
     let path = fixtures::fixtures_folder().join("native/every-key.practicum.yaml");

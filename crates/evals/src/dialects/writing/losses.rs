@@ -45,7 +45,7 @@ pub struct FormatCapabilities<'f> {
     pub gates: Vec<Gate>,
 }
 
-/// What a suite has and a format cannot express, one sentence each. Cases that lose the same thing share a
+/// The parts of a suite that a format cannot express, one sentence each. Cases that lose the same thing share a
 /// sentence.
 #[derive(Debug, Default)]
 pub struct Losses {
@@ -58,6 +58,7 @@ pub struct Losses {
 }
 
 impl Losses {
+    /// Records a loss of the whole suite.
     pub fn add_for_suite(&mut self, what: impl Into<String>) {
         let what = what.into();
         if !self.suite_losses.contains(&what) {
@@ -65,6 +66,7 @@ impl Losses {
         }
     }
 
+    /// Records a loss of one case.
     pub fn add_for_case(&mut self, case: &str, what: impl Into<String>) {
         let what = what.into();
         let at = *self.index.entry(what.clone()).or_insert(self.case_losses.len());
@@ -99,6 +101,7 @@ impl Losses {
         }
     }
 
+    /// Gives one sentence for each loss. A sentence names at most a few cases.
     pub fn into_sentences(self) -> Vec<String> {
         const MOST_SHOWN: usize = 5;
         let cases = self.case_losses.into_iter().map(|(what, cases)| match cases.as_slice() {

@@ -43,6 +43,7 @@ impl OutputTask {
     }
 }
 
+/// An error: the outputs of a side cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputsError {
     #[error(transparent)]

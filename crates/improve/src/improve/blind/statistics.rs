@@ -29,6 +29,7 @@ pub struct BlindTally {
     pub verdict: ComparisonVerdict,
 }
 
+/// Counts the outcomes of all cases and gives the verdict.
 pub fn tally_cases(cases: &[BlindCase]) -> BlindTally {
     let count = |outcome: PairOutcome| cases.iter().filter(|case| case.outcome == outcome).count() as u64;
     let (wins, losses, ties) =

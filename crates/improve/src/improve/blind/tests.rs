@@ -126,7 +126,7 @@ fn an_answer_outside_the_form_is_none() {
     }
 }
 
-/// Nothing but the outputs themselves may show which side made them.
+/// Tests that nothing but the outputs themselves shows which side made them.
 #[test]
 fn the_judge_is_not_told_whose_output_it_reads() {
     let pairing = OutputPair {

@@ -67,6 +67,7 @@ pub enum LoopEnd {
 }
 
 impl LoopEnd {
+    /// Gives the program's exit code for this end of the loop.
     pub fn exit(self) -> u8 {
         match self {
             LoopEnd::TooEasy | LoopEnd::Target | LoopEnd::Flat | LoopEnd::Rounds | LoopEnd::Time => 0,

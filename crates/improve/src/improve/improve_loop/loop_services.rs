@@ -82,6 +82,7 @@ pub enum LoopStop {
 }
 
 impl LoopStop {
+    /// Makes a stop because of an error.
     pub fn failed(why: impl std::fmt::Display) -> Self {
         LoopStop::Failed(why.to_string())
     }
@@ -111,6 +112,7 @@ pub struct BlindOpinions {
     pub reasons: String,
 }
 
+/// An analysis, and the suggestions in it that cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepAnalysis {
     pub analysis: Analysis,

@@ -51,6 +51,7 @@ const MOST_ROUNDS_WITHOUT_GAIN: u32 = 2;
 /// The step that runs the unchanged skill.
 const BASELINE_STEP: &str = "examine 0";
 
+/// A loop over one skill, with its versions, its journal and its services.
 pub struct ImproveLoop<'l> {
     pub versions: &'l SkillVersions,
     pub journal: LoopJournal,
@@ -59,7 +60,7 @@ pub struct ImproveLoop<'l> {
     state: LoopState,
 }
 
-/// What the loop has measured so far.
+/// The measurements of the loop so far.
 #[derive(Default)]
 struct LoopState {
     baseline: Option<MeasuredVersion>,

@@ -243,7 +243,7 @@ fn two_defects_are_mended_in_two_rounds() {
     assert_eq!((listed.best, listed.current_version, listed.changed), (Some(2), Some(2), false));
 }
 
-/// Only the analysis is left at that point, and nobody has to wait for it.
+/// Tests a stop after the target was reached. Only the analysis is left at that point, and it does not matter.
 #[test]
 fn who_stops_it_after_the_target_is_reached_has_reached_it() {
     let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
@@ -496,8 +496,8 @@ fn a_version_that_could_not_be_examined_is_examined_again() {
     }
 }
 
-/// If no suggestion of an analysis can be applied, the next round asks for proposals, and the refused suggestions
-/// are still reported.
+/// Tests that refused suggestions of an analysis are reported. If none can be applied, the next round asks for
+/// proposals.
 #[test]
 fn what_an_analysis_suggests_in_vain_is_reported() {
     fn first_then_vain(text: &str) -> Vec<EditSuggestion> {

@@ -57,8 +57,8 @@ pub fn write_settings(
     if let (Some(sync), _) | (None, Some(sync @ true)) = sync {
         put("sync_tasks", json!(sync));
     }
-    // A suite that says nothing about questions treats them as ordinary endings. This format does not, so it must
-    // be told.
+    // A suite that does not mention questions treats them as ordinary endings. This format does not, so the file
+    // must say it.
     let detect = (run.detect_questions.take(), format.detect_questions.take());
     match detect {
         (Some(detect), _) => put("allow_hang_heuristic", json!(detect)),

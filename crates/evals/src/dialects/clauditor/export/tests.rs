@@ -200,7 +200,7 @@ fn checks_look_at_one_thing() {
     assert!(export_suite(&suite, Path::new("/nowhere")).files.is_empty());
 }
 
-/// The thresholds in the spec make the case pass in the same situations as before.
+/// Tests that the thresholds in the spec make the case pass in the same situations as before.
 #[test]
 fn thresholds() {
     let judge = |required: bool| json!({"judge": {"statement": "x", "scale": "0-1"}, "on": "output", "required": required});
