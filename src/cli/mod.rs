@@ -369,7 +369,8 @@ fn report_error(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Says whether an error means that the disk is full, so that nothing could be written there.
+/// Says whether an error means that nothing more can be written there: the disk is full, a quota is reached, or
+/// the file system is read-only.
 fn is_disk_full(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(error.kind(), FileTooLarge | QuotaExceeded | ReadOnlyFilesystem | StorageFull)

@@ -74,8 +74,8 @@ pub fn decide_version(
     }
 }
 
-/// Gives the reason why a version cannot be decided: cases without a result in either version. An unmeasured case
-/// may have become worse.
+/// Gives the reason why a version cannot be decided: cases without a result in one of the two versions. An
+/// unmeasured case may have become worse.
 fn unanswered_cases_reason(
     best: VersionResult<'_>,
     candidate: VersionResult<'_>,
