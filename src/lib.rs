@@ -1,6 +1,6 @@
 //! Tests AI-agent skills with real agents. `ARCHITECTURE.md` describes how the program is built.
 
-// They panic when nobody reads any more, and a run must not end with its reader.
+// The print macros panic if nobody reads the output any more, and a run must not end because of that.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod cli;

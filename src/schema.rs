@@ -1,7 +1,6 @@
-//! The shape of every file that is read or written, as JSON Schema (draft 2020-12).
+//! The JSON Schema (draft 2020-12) of every file that the program reads or writes.
 //!
-//! In: a name. Out: a schema. Never: says what a format is; that stands beside what reads or
-//! writes it.
+//! In: a name. Out: a schema. Never: defines a format; the definition is beside the code that reads or writes it.
 
 use std::sync::LazyLock;
 
@@ -26,20 +25,20 @@ use crate::settings;
 use crate::store::{HumanLabel, RunInfo, TrialChecks, TrialFacts};
 use crate::versions::{self, VersionHistory, VersionScore};
 
-/// A schema under its name.
+/// A schema with its name.
 pub struct PublishedSchema {
     pub name: &'static str,
     schema: Value,
 }
 
 impl PublishedSchema {
-    /// What the schema is of, in a few words.
+    /// Gives the title: what the schema describes, in a few words.
     pub fn title(&self) -> &str {
         self.schema["title"].as_str().unwrap_or_default()
     }
 }
 
-/// The eval formats, the other files that people write, then what the program writes.
+/// All schemas: the eval formats, the other files that people write, then the files that the program writes.
 pub static SCHEMAS: LazyLock<Vec<PublishedSchema>> = LazyLock::new(|| {
     let formats =
         DIALECTS.iter().map(|dialect| PublishedSchema { name: dialect.name(), schema: dialect.schema() });
@@ -82,21 +81,22 @@ pub static SCHEMAS: LazyLock<Vec<PublishedSchema>> = LazyLock::new(|| {
     formats.chain(others.into_iter().map(|(name, schema)| PublishedSchema { name, schema })).collect()
 });
 
+/// Lists the names of all schemas.
 pub fn names() -> Vec<&'static str> {
     SCHEMAS.iter().map(|published| published.name).collect()
 }
 
+/// Gives the schema of this name.
 pub fn schema(name: &str) -> Option<&'static Value> {
     SCHEMAS.iter().find(|published| published.name == name).map(|published| &published.schema)
 }
 
-/// What is written of a type. Other keys may come in later versions of the program, so that none
-/// are ruled out.
+/// Gives the schema of a type that the program writes. Later versions may add keys, so it allows other keys.
 fn output_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let schema: Value = SchemaGenerator::new(settings).into_root_schema_for::<T>().into();
     let Value::Object(mut rest) = schema else { return schema };
-    // What it is comes first, for people who read it.
+    // The keys that say what the schema describes come first, for people who read it.
     let first = ["$schema", "title", "description"];
     let first: Vec<_> = first.iter().filter_map(|key| rest.shift_remove_entry(*key)).collect();
     Value::Object(first.into_iter().chain(rest).collect())

@@ -1,8 +1,8 @@
-//! Marking in a Rust test of one's own.
+//! Grades texts in your own Rust tests.
 //!
-//! In: an eval file in any format, and a text that a program or an agent wrote. Out: `Graded`, which
-//! can be asserted. Code decides; what only a judge or a run can tell is not scored. Never: runs an
-//! agent; asks a judge; reads the environment.
+//! In: an eval file in any format, and a text that a program or an agent wrote. Out: a `GradedText`, for
+//! assertions. Only deterministic checks decide; what needs a judge or a run is not scored. Never: runs an agent;
+//! asks a judge; reads the environment.
 //!
 //! ```
 //! use practicum::testing::Spec;
@@ -30,15 +30,15 @@ use crate::run_setup::{self, EvalFiles, RunSetupError};
 use crate::session::RunInputs;
 use crate::settings::{SettingLayers, project_root};
 
-/// An eval file, read once and marked with as often as a test likes.
+/// An eval file, read once; a test can grade any number of texts with it.
 pub struct Spec {
     path: PathBuf,
     suites: Vec<PlannedSuite>,
     cases: Vec<CaseGlob>,
 }
 
-/// Why nothing could be marked. Shown in full by `Debug` too, because that is what a test that ends
-/// with an error prints.
+/// An error: nothing could be graded. `Debug` shows the full message too, because a test that ends with an error
+/// prints that.
 #[derive(thiserror::Error)]
 pub enum SpecError {
     #[error(transparent)]
@@ -58,7 +58,7 @@ impl std::fmt::Debug for SpecError {
 }
 
 impl Spec {
-    /// Reads an eval file; its format is recognised. The skill it is about need not be there.
+    /// Reads an eval file and recognises its format. The skill that it is about need not exist.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, SpecError> {
         let path = path.as_ref().to_owned();
         let environment = BTreeMap::new();
@@ -74,14 +74,15 @@ impl Spec {
         Ok(Self { path, suites, cases: Vec::new() })
     }
 
-    /// Only cases whose id matches (`*` and `?` are wildcards); said again, those of either.
+    /// Keeps only cases whose id matches (`*` and `?` are wildcards). Further calls add the cases that match their
+    /// pattern.
     pub fn case(mut self, glob: &str) -> Result<Self, SpecError> {
         let glob = CaseGlob::new(glob).ok_or_else(|| SpecError::Pattern(glob.to_owned()))?;
         self.cases.push(glob);
         Ok(self)
     }
 
-    /// Marks a text with every exact check that a text can answer.
+    /// Grades a text with every deterministic check that needs only a text.
     pub fn grade(&self, text: &str) -> Result<GradedText, SpecError> {
         let captured = TextToGrade {
             network: None,
@@ -93,7 +94,7 @@ impl Spec {
             case_globs: &self.cases,
             allow_unscored: Ratio::ZERO,
         };
-        // Only a judge is waited for, and there is none: so a test needs no runtime, and may have one.
+        // Only a judge would have to wait, and there is none. So a test needs no runtime, but may have one.
         let Poll::Ready(marked) = pin!(captured.grade()).poll(&mut Context::from_waker(Waker::noop())) else {
             unreachable!("without a judge nothing waits")
         };
@@ -115,7 +116,7 @@ fn errors(reading: &EvalFiles) -> String {
     shown.collect()
 }
 
-/// What was found in a text.
+/// The results of grading a text.
 #[derive(Debug, Clone)]
 pub struct GradedText {
     exit: u8,
@@ -124,18 +125,18 @@ pub struct GradedText {
 }
 
 impl GradedText {
-    /// Whether every gate of the file holds. A file in which code decides nothing passes nothing.
+    /// Says whether every gate of the file holds. A file without deterministic checks passes nothing.
     pub fn passes(&self) -> bool {
         self.exit == 0
     }
 
-    /// What each check found, by its id (with its case's before it where there are several cases).
+    /// Gives the result of each check by its id, with the case's id before it if there are several cases.
     pub fn checks(&self) -> &[(String, CheckResult)] {
         &self.checks
     }
 
-    /// The checks that came to something else than for another text by the same file, and how many came to
-    /// the same: passed, failed, not scored.
+    /// Gives the checks whose result differs from that of another text graded by the same file, and the numbers of
+    /// checks with the same result: passed, failed, not scored.
     pub fn flips_since(&self, before: &GradedText) -> (Vec<CheckFlip>, [usize; 3]) {
         let (mut flips, mut same) = (Vec::new(), [0; 3]);
         for (id, now) in &self.checks {
@@ -151,13 +152,13 @@ impl GradedText {
         (flips, same)
     }
 
-    /// The ids of the checks that failed.
+    /// Gives the ids of the checks that failed.
     pub fn failed(&self) -> Vec<&str> {
         let failed = self.checks.iter().filter(|(_, result)| result.verdict == Verdict::Fail);
         failed.map(|(id, _)| id.as_str()).collect()
     }
 
-    /// Panics, with what every check found, unless the text passes.
+    /// Panics with the result of every check, unless the text passes.
     #[track_caller]
     pub fn assert_passes(&self) {
         assert!(self.passes(), "the text does not pass\n{self}");

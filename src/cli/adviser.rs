@@ -1,4 +1,4 @@
-//! How a model is asked for an opinion outside of a run.
+//! The options and the connection of commands that ask a model for an opinion outside of a run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,27 +27,27 @@ pub struct AdviserFlags {
 }
 
 impl AdviserFlags {
-    /// The settings that the flags give, by name.
+    /// Gives the settings that the flags set, by name.
     pub fn flags(&self) -> BTreeMap<&'static str, String> {
         let given = [("judge.model", &self.judge_model), ("judge.provider", &self.grading_provider)];
         given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect()
     }
 
-    /// How the model is reached.
+    /// Gives the access to the model.
     pub fn model_access(&self) -> ModelAccess {
         let inputs = RunInputs { script: self.script.clone(), ..RunInputs::default() };
         ModelAccess { options: RunOptions { inputs, ..RunOptions::default() }, limits: RunLimits::default() }
     }
 }
 
-/// What decides how a model is reached, whichever command asks.
+/// The options and limits for asking a model outside of a run.
 pub struct ModelAccess {
     pub options: RunOptions,
     pub limits: RunLimits,
 }
 
 impl ModelAccess {
-    /// What all that are asked in one command share.
+    /// Gives the services that all questions of one command share.
     pub fn shared(
         &self,
         layers: &SettingLayers,
@@ -58,8 +58,7 @@ impl ModelAccess {
         shared_services(&self.options, &self.limits, layers, project, scrubber, &mut tell)
     }
 
-    /// Someone to ask where nothing is run. Without a script of the user's, that of the evals answers if
-    /// they have one.
+    /// Connects an adviser. If the user gives no script and the evals have one, their script answers.
     pub async fn adviser(
         &self,
         layers: &SettingLayers,
@@ -79,7 +78,7 @@ impl ModelAccess {
     }
 }
 
-/// There is no model to be asked.
+/// An error: there is no model to ask.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NoAdviser(String);

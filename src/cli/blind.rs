@@ -1,4 +1,4 @@
-//! The blind half of `compare`.
+//! The command `practicum compare --blind`: has a judge compare outputs without knowing which side made them.
 
 use std::path::{Path, PathBuf};
 
@@ -37,11 +37,11 @@ pub struct BlindCompareArgs {
     seed: u64,
 }
 
-/// One side, and the suite that has a say in who judges it.
+/// One side of a blind comparison, and its suite, whose settings choose the judge.
 struct BlindSide {
     outputs: SideOutputs,
     suite: Option<Suite>,
-    /// The script that answered for the model when it was run.
+    /// The script that answered in place of the model when this side was run.
     script: Option<PathBuf>,
 }
 
@@ -105,7 +105,7 @@ impl BlindCompareArgs {
         }
     }
 
-    /// A run by its id or folder; else a file or folder.
+    /// Finds a side: a run by its id or folder, otherwise a file or folder.
     fn find_side(&self, wanted: &str, project: &Path) -> anyhow::Result<BlindSide> {
         let path = Path::new(wanted);
         if path.exists() && !path.join("run.json").is_file() {
@@ -123,7 +123,7 @@ impl BlindCompareArgs {
         side_from_run(wanted, project)
     }
 
-    /// What the eval file asks for, in the case that is meant.
+    /// Gives the task from the eval file's case.
     fn task_from_spec(&self, spec: &Path) -> anyhow::Result<(OutputTask, Option<Suite>)> {
         let ask = RunInputs { paths: vec![spec.to_owned()], ..RunInputs::default() };
         let reading = run_setup::read_eval_files(&ask, &environment())?;
@@ -163,7 +163,7 @@ fn side_from_run(wanted: &str, project: &Path) -> anyhow::Result<BlindSide> {
     Ok(BlindSide { outputs, suite, script })
 }
 
-/// Versions by what their runs gave; where one has none, by the skills themselves.
+/// Compares versions by the outputs of their runs. If one has no run, compares the skills themselves.
 fn sides_from_versions(
     skill: &Path,
     one: u32,
@@ -195,7 +195,7 @@ fn sides_from_versions(
     Ok((itself(one)?, itself(other)?))
 }
 
-/// Of what no eval file stands behind.
+/// Gives an origin for a suite that has no eval file.
 fn placeholder_origin(project: &Path) -> Origin {
     Origin { dialect: "none".to_owned(), path: project.to_owned(), digest: Digest::of_bytes(b"") }
 }

@@ -1,3 +1,4 @@
+//! The hidden command of the built-in agent: runs one turn as a process of its own.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -55,8 +56,8 @@ pub fn main(args: BuiltinAgentArgs) -> u8 {
     }
 }
 
-/// Which API to speak: what the user says, else what the variables that are set suggest. A base
-/// URL of one's own is most likely a server that only speaks Chat Completions.
+/// Chooses the API: the one that the user names, otherwise the one that the set variables suggest. A custom base
+/// URL most likely belongs to a server that supports only Chat Completions.
 fn choose_api(env: &BTreeMap<String, String>) -> ModelApi {
     let set = |name: &str| env.get(name).is_some_and(|value| !value.is_empty());
     match env.get("PRACTICUM_BUILTIN_API").map(String::as_str) {

@@ -1,3 +1,4 @@
+//! The command `practicum check`: checks eval files and the skills that they name, without running anything.
 use std::collections::BTreeSet;
 
 use super::shared_args::EvalsArgs;
@@ -59,9 +60,10 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     Ok(if reading.has_errors() { 2 } else { 0 })
 }
 
-/// What is wrong with the skills that a file's suite stages. Only here, because a run tells it once for all
-/// its suites. Where the user names the skill under test, the file's own is not staged. Warnings about a frontmatter
-/// that were `told` of another file with the same skill are not repeated.
+/// Adds the problems of the skills that a file's suite stages. Only this command does so for each file, because a
+/// run reports them once for all its suites. With `named`, the user names the skill under test, so the file's own
+/// skill is not staged. Warnings about a frontmatter that are in `told` were already reported for another file,
+/// and are not repeated.
 fn check_skills(file: &mut LoadedFile, named: bool, told: &mut BTreeSet<String>) {
     if let LoadedSuite { suite: Some(suite), diagnostics } = &mut file.lowered {
         for told in run_setup::unreadable_skills(suite).into_iter().filter(|_| !named) {

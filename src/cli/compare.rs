@@ -1,3 +1,4 @@
+//! The command `practicum compare`: compares runs, parts of a run, modes, or a skill with an earlier version.
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -146,7 +147,7 @@ fn run_compare(args: &CompareArgs) -> anyhow::Result<u8> {
     Ok(found.exit)
 }
 
-/// All that is kept of a run.
+/// The stored records of a run.
 struct RunRecords {
     name: String,
     records: Vec<TrialRecord>,
@@ -210,7 +211,7 @@ fn compare_parts(
     Ok(TitledComparisons { title: format!("{} by {}", kept.name, dimension.name()), comparisons: found })
 }
 
-/// `None` if nothing was to be run; the same below.
+/// Runs each mode and compares the runs. Gives `None` if there was nothing to run, as do the functions below.
 fn compare_modes(
     args: &CompareArgs,
     rules: &ComparisonRules<'_>,
@@ -244,7 +245,7 @@ fn compare_modes(
     Ok(Some(TitledComparisons { title: format!("Modes of {}", args.what.join(", ")), comparisons: found }))
 }
 
-/// Refuses before the first mode is run and paid for.
+/// Refuses unknown modes before the first mode is run and paid for.
 fn refuse_unknown_modes(args: &CompareArgs) -> anyhow::Result<()> {
     let project =
         EvalsArgs::for_paths_and_skill(args.what.iter().map(PathBuf::from).collect(), None, None).project();
@@ -290,7 +291,8 @@ fn options(args: &CompareArgs, choices: &SettingArgs) -> RunOptions {
     args.flags.options(&evals(args), choices)
 }
 
-/// Runs one side of the comparison. Nothing is compared with a part of a run, and after Ctrl-C no other run begins.
+/// Runs one side of the comparison. A stopped run is an error, because a part of a run cannot be compared and no
+/// other run may begin after Ctrl-C.
 fn run_side(
     args: &CompareArgs,
     options: RunOptions,
@@ -304,7 +306,7 @@ fn run_side(
     run::run_for_command(&args.flags, session)?.map(refuse_stopped).transpose()
 }
 
-/// Puts the skills that are read under test as they were at a ref.
+/// Replaces the skills under test by their versions at a git ref.
 fn use_skills_at_ref(
     reading: &mut EvalFiles,
     reference: &str,
@@ -313,7 +315,7 @@ fn use_skills_at_ref(
     let evals: Vec<PathBuf> = reading.files.iter().filter_map(|file| file.path.canonicalize().ok()).collect();
     let mut made: Vec<(PathBuf, PathBuf)> = Vec::new();
     let number = reading.redirect_skills(|path| {
-        // Many files may name one skill.
+        // Many files may name the same skill.
         if let Some((_, copy)) = made.iter().find(|(known, _)| known == path) {
             return anyhow::Ok(Some(copy.clone()));
         }

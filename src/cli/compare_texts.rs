@@ -1,4 +1,4 @@
-//! `compare A B --spec SPEC`: two captured texts, held against the same exact checks.
+//! The command `practicum compare A B --spec SPEC`: compares two captured texts by the same deterministic checks.
 
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use super::{print, print_json};
 use crate::report::{TextComparisonDocument, terminal_safe};
 use crate::testing::Spec;
 
+/// Compares two texts and prints the checks whose results differ. Gives the exit code.
 pub fn compare(
     (before, after): (&Path, &Path),
     spec: &Path,
@@ -26,7 +27,7 @@ pub fn compare(
     let (old, new) = (grade(before)?, grade(after)?);
     let (flips, [pass_in_both, fail_in_both, not_scored_in_both]) = new.flips_since(&old);
     let loses = |exit: u8| flips.iter().any(|flip| flip.exit_code() == exit);
-    // Texts of which no check has an answer were not compared at all.
+    // If no check has a result for both texts, nothing was compared.
     let nothing_compared = flips.is_empty() && pass_in_both + fail_in_both == 0;
     let exit = [1, 3].into_iter().find(|exit| loses(*exit)).unwrap_or(if nothing_compared { 3 } else { 0 });
     let compared = TextComparisonDocument {

@@ -1,3 +1,4 @@
+//! The command `practicum completions`: prints a shell's completion script.
 use clap_complete::Shell;
 
 use super::{command_line, print, report_error};
@@ -19,7 +20,7 @@ pub fn main(args: &CompletionsArgs) -> u8 {
     print(&String::from_utf8_lossy(&script)).map_or_else(|error| report_error(&error), |()| 0)
 }
 
-/// The command line without what is hidden: the scripts would offer it all the same.
+/// Gives the command line without hidden commands, which the scripts would otherwise offer.
 fn shown() -> clap::Command {
     let whole = command_line();
     let commands = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();

@@ -1,3 +1,4 @@
+//! The command `practicum convert`: writes an eval file in another format.
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
@@ -108,8 +109,8 @@ fn convert(args: &ConvertArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Writes a suite in a format, and says what is lost. Gives the files, and the part of the suite that the format
-/// cannot say, where it can say another part.
+/// Writes a suite in a format and reports the losses. Gives the files, and the part of the suite that the format
+/// cannot express if it can express another part.
 pub fn export_in_parts(
     dialect: &dyn Dialect,
     suite: &Suite,
@@ -133,7 +134,7 @@ pub fn export_in_parts(
     (raised.files, apart)
 }
 
-/// A file of another format, as it is written.
+/// Gives the text of an exported file.
 pub fn text(file: &ExportedFile) -> String {
     match file.syntax {
         SourceSyntax::Yaml => to_yaml(&file.document),

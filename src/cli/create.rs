@@ -1,3 +1,4 @@
+//! The command `practicum create`: drafts a first skill from existing evals.
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -94,7 +95,7 @@ fn create(args: &CreateArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// The name of the skill, which becomes a folder.
+/// Gives the name of the skill, which becomes a folder name.
 fn skill_name(args: &CreateArgs) -> anyhow::Result<RelPath> {
     let path = std::path::absolute(&args.evals)?;
     let of_evals = || path.with_extension("").file_name().map(|name| name.to_string_lossy().into_owned());
@@ -108,7 +109,7 @@ fn write(folder: &Path, text: &str) -> anyhow::Result<PathBuf> {
     if let Some(skills) = folder.parent() {
         std::fs::create_dir_all(skills).with_context(cannot)?;
     }
-    // Not even one that appeared a moment ago is overwritten.
+    // This fails if the folder exists, even if it was created a moment ago. Nothing is overwritten.
     std::fs::create_dir(folder).with_context(cannot)?;
     let file = folder.join(SKILL_FILE);
     std::fs::write(&file, text).with_context(cannot)?;

@@ -1,3 +1,4 @@
+//! The command `practicum doctor`: shows which agents, logins and sandbox this machine has, and its disk space.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,7 +27,7 @@ pub struct DoctorArgs {
     path: PathBuf,
 }
 
-/// One thing looked at: how it stands, and what to do about it.
+/// One thing that was checked: its state, and what to do about it.
 struct DoctorFinding {
     is_good: bool,
     what: String,
@@ -83,7 +84,7 @@ fn check_machine(project: &Path) -> Vec<DoctorFinding> {
     for agent in agents.values() {
         match agent.installed_path(&env) {
             Ok(path) => {
-                // Whoever defines an agent need not have thought of such a question, and it may set to work.
+                // An agent that the user defined may not know `--version`, and could start working.
                 let own = layers.table("agents").any(|(name, ..)| *name == agent.name);
                 let version = match (!own).then(|| program_version(&path, &env)).flatten() {
                     Some(version) => format!("{version} at "),
@@ -106,7 +107,7 @@ fn check_machine(project: &Path) -> Vec<DoctorFinding> {
     findings
 }
 
-/// What keeps agents in their rooms. Tried, as a run would.
+/// Checks the sandbox by building it as a run would.
 fn check_sandbox(env: &BTreeMap<String, String>) -> DoctorFinding {
     let fix = "install bubblewrap (such as apt-get install bubblewrap) and allow user namespaces";
     let tried = |mode| Sandbox::build(mode, env, []);
@@ -125,7 +126,7 @@ fn check_sandbox(env: &BTreeMap<String, String>) -> DoctorFinding {
     DoctorFinding { is_good: good, what, fix: Some(fix.to_owned()) }
 }
 
-/// How the agent is logged in. Whether it still holds, only its vendor knows.
+/// Describes how the agent is logged in. Only its vendor knows whether the login is still valid.
 fn check_login(agent: &crate::agents::AgentCli, env: &BTreeMap<String, String>) -> Option<DoctorFinding> {
     let variables = &agent.credentials.variables;
     if variables.is_empty() {
@@ -147,10 +148,11 @@ fn check_login(agent: &crate::agents::AgentCli, env: &BTreeMap<String, String>) 
     })
 }
 
-/// How long a program may take to say its version.
+/// The time limit for a program to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a program says of itself, in a room of its own. Whatever it starts is ended.
+/// Gives the version that a program prints. It runs in a temporary folder, and every process that it starts is
+/// ended.
 fn program_version(program: &Path, env: &BTreeMap<String, String>) -> Option<String> {
     let room = tempfile::tempdir().ok()?;
     let home = room.path().display().to_string();
@@ -174,7 +176,7 @@ fn program_version(program: &Path, env: &BTreeMap<String, String>) -> Option<Str
     matches!(asked.end, ProcessEnd::Exited(0)).then_some(line)
 }
 
-/// Rooms and records need room.
+/// Checks the free disk space, which workspaces and records need.
 fn check_disk_space(project: &Path) -> DoctorFinding {
     const ENOUGH_BYTES: u64 = 1024 * 1024 * 1024;
     match rustix::fs::statvfs(project) {

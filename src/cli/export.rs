@@ -1,3 +1,4 @@
+//! The command `practicum export`: writes trials or checks as a table.
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -60,7 +61,7 @@ fn run(args: &ExportArgs) -> anyhow::Result<()> {
     };
     let written = export(&open_index(&project)?, &filter, table, format, &mut out)?;
     match written.and_then(|()| out.flush()) {
-        // A reader who went away has seen enough.
+        // It is no error if the reader closes the pipe early.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         Ok(()) | Err(_) => {
             own_files::record_written_files(args.output.as_slice());

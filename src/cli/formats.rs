@@ -1,3 +1,4 @@
+//! The command `practicum formats`: lists the named formats of values.
 use super::{print, report_error};
 use crate::checks::FORMATS;
 

@@ -1,4 +1,4 @@
-//! Gates by the user's word.
+//! The option `--gate`: gates that the user gives on the command line.
 
 use super::headings::GATES;
 use crate::model::{Gate, GateName, Ratio};
@@ -27,12 +27,12 @@ impl GateArgs {
         set_gates(suites, &self.asked);
     }
 
-    /// The gates that were asked for, in the order of the words.
+    /// Gives the gates of the command line, in their order.
     pub fn requested(&self) -> &[Gate] {
         &self.asked
     }
 
-    /// These gates and the earlier ones whose names are not among them.
+    /// Gives these gates, and the earlier ones with other names.
     pub fn merged_with(&self, earlier: &[Gate]) -> Vec<Gate> {
         let kept = earlier.iter().filter(|gate| !self.asked.iter().any(|own| own.name == gate.name));
         kept.chain(&self.asked).copied().collect()

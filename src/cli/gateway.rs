@@ -1,3 +1,4 @@
+//! The command `practicum gateway`: serves a model gateway alone.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,7 +55,7 @@ pub fn main(args: &GatewayArgs) -> u8 {
     run(args).map_or_else(|error| report_error(&error), |()| 0)
 }
 
-/// The name under which a gateway that serves alone records.
+/// The scope name of a gateway that serves alone.
 const STANDALONE_NAME: &str = "gateway";
 
 fn run(args: &GatewayArgs) -> anyhow::Result<()> {
@@ -93,7 +94,7 @@ fn run(args: &GatewayArgs) -> anyhow::Result<()> {
 
 type GatewayScopes = Vec<(ScopeKind, String)>;
 
-/// Who answers, and for whom.
+/// Chooses what answers the requests, and the scopes that it serves.
 fn choose_answerer(
     args: &GatewayArgs,
     env: &BTreeMap<String, String>,

@@ -1,3 +1,4 @@
+//! The command `practicum improve`: improves a skill in a loop over its evals.
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -69,10 +70,10 @@ pub struct ImproveArgs {
     flags: RunFlags,
 }
 
-/// How often each case runs unless told otherwise.
+/// The default number of trials of each case.
 const DEFAULT_RUNS: u32 = 3;
 
-/// More rounds of tuning one sentence only learn the cases by heart.
+/// The largest number of rounds for a description. More rounds would only fit one sentence to these cases.
 const MOST_DESCRIPTION_ROUNDS: u32 = 5;
 
 fn parse_rate(text: &str) -> Result<f64, String> {
@@ -131,7 +132,7 @@ fn improve(args: &ImproveArgs) -> anyhow::Result<u8> {
         let path = path.display();
         say!("note: the loop that was stopped had other evals or settings, so another begins; see {path}");
     }
-    // Heeded also between runs, which heed it themselves.
+    // This also handles Ctrl-C between runs; during a run, the run handles it.
     let cancel = interrupts::cancel_on_request();
     let mut hands = LocalLoopServices {
         args,
@@ -161,20 +162,20 @@ fn evals(args: &ImproveArgs) -> EvalsArgs {
     EvalsArgs::of_skill(args.skill.clone(), args.evals.clone())
 }
 
-/// The options of each run of the loop.
+/// Gives the options of each run of the loop.
 fn run_options(args: &ImproveArgs) -> RunOptions {
     args.flags.options(&evals(args), &args.choices.clone().with_skill().with_repeat(DEFAULT_RUNS))
 }
 
-/// What a run of the loop may take of the money and the time that are left.
+/// Gives the limits of a run: the money and the time that are left.
 fn run_limits(left: RemainingBudget) -> RunLimits {
     let left_time = left.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
     let deadline = left_time.and_then(|left| Instant::now().checked_add(left));
     RunLimits { max_cost_usd: left.usd, deadline, ..RunLimits::default() }
 }
 
-/// What versions are examined by. Evals that a later step would stumble over are refused before anything
-/// is spent.
+/// Gives a digest of the evals and their settings. Refuses evals that a later step could not handle, before
+/// anything is spent.
 fn evals_digest(args: &ImproveArgs, goal: ImproveGoal) -> anyhow::Result<Digest> {
     let mut reading = run_setup::read_eval_files(&evals(args).inputs(), &environment())?;
     keep_goal_cases(&mut reading, goal);
@@ -193,19 +194,19 @@ fn evals_digest(args: &ImproveArgs, goal: ImproveGoal) -> anyhow::Result<Digest>
     Ok(Digest::of_parts(parts.iter().map(String::as_bytes)))
 }
 
-/// Does what the loop needs, with this machine's agents and models.
+/// The loop's services on this machine, with its agents and models.
 struct LocalLoopServices<'h> {
     args: &'h ImproveArgs,
     goal: ImproveGoal,
     layers: SettingLayers,
     project: PathBuf,
     skill: PathBuf,
-    /// Made when it is first needed, because its settings come with the first run. It goes before the
-    /// runtime that its gateway lives on.
+    /// The adviser, created on first use because its settings come from the first run. The field comes before the
+    /// runtime, so that it is dropped first: the runtime serves its gateway.
     adviser: Option<Adviser>,
     runtime: tokio::runtime::Runtime,
     cancel: CancelToken,
-    /// Why a run could not begin.
+    /// The error why a run could not begin.
     start_error: Option<anyhow::Error>,
 }
 
@@ -215,7 +216,7 @@ impl LocalLoopServices<'_> {
         StoredRun::read(&run).map_err(LoopStop::failed)
     }
 
-    /// Asks with the settings of a run's first suite, and its script if it was scripted.
+    /// Connects the adviser with the settings of a run's first suite, and with its script if the run was scripted.
     fn prepare_adviser(&mut self, run: &StoredRun) -> Result<(), LoopStop> {
         if self.adviser.is_some() {
             return Ok(());
@@ -229,12 +230,13 @@ impl LocalLoopServices<'_> {
         Ok(())
     }
 
-    /// Someone to ask, or why there is nobody.
+    /// Gives the adviser, or an error that there is none.
     fn adviser(&self) -> Result<&Adviser, LoopStop> {
         self.adviser.as_ref().ok_or_else(|| LoopStop::failed("there is nobody to ask"))
     }
 
-    /// An interrupted question fails; what was meant is the interruption.
+    /// Replaces the result of a question by "interrupted" if the user interrupted it, because the interruption
+    /// made it fail.
     fn or_interrupted<T>(&self, asked: Result<T, LoopStop>) -> Result<T, LoopStop> {
         if self.cancel.is_cancelled() { Err(LoopStop::Interrupted) } else { asked }
     }
@@ -279,7 +281,7 @@ impl LoopServices for LocalLoopServices<'_> {
     }
 
     fn cost_of_killed_run(&mut self, run: &str) -> StepResult<f64> {
-        // One that has no folder was killed before anything was spent on it.
+        // A run without a folder was killed before anything was spent on it.
         let Ok(dir) = RunDir::find(&self.project, run) else {
             return StepResult { value: 0.0, cost_usd: Some(0.0) };
         };
@@ -354,8 +356,8 @@ impl LoopServices for LocalLoopServices<'_> {
     }
 }
 
-/// Copies a version to where it has the skill's own name, which a command file has from the folders above it,
-/// and a skill without frontmatter from its folder.
+/// Copies a version to a path where it keeps the skill's name. A command file is named by the folders above it,
+/// and a skill without frontmatter by its folder.
 fn copy_under_its_name(version: &Path, skill: &Path, aside: &Path) -> anyhow::Result<PathBuf> {
     let contents = SkillContents::scan(version)?;
     let folder = match contents.form() {
@@ -371,7 +373,7 @@ fn copy_under_its_name(version: &Path, skill: &Path, aside: &Path) -> anyhow::Re
     Ok(contents.copy_to(&folder)?)
 }
 
-/// Has a version examined in the skill's place, and only what the goal is about.
+/// Puts a version in the skill's place, and keeps only the cases of the goal.
 fn replace_skill_under_test(
     reading: &mut EvalFiles,
     skill: &Path,
@@ -388,7 +390,7 @@ fn replace_skill_under_test(
     }
 }
 
-/// Leaves only the cases that the goal is about.
+/// Keeps only the cases that the goal is about.
 fn keep_goal_cases(reading: &mut EvalFiles, goal: ImproveGoal) {
     let is_about = |case: &Case| match goal {
         ImproveGoal::Skill => true,

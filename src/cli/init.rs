@@ -1,3 +1,4 @@
+//! The command `practicum init`: writes the first evals of a skill.
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -64,14 +65,14 @@ fn init(args: &InitArgs) -> anyhow::Result<()> {
     }
 }
 
-/// The format of the evals that a skill has already.
+/// Gives the format of the evals that a skill already has.
 fn existing_format(skill: &Path) -> Option<String> {
     let ask = RunInputs { paths: vec![skill.to_owned()], ..RunInputs::default() };
     let reading = run_setup::read_eval_files(&ask, &environment()).ok()?;
     reading.files.iter().find_map(|file| file.dialect).map(str::to_owned)
 }
 
-/// The first evals, written in a format that has no first evals of its own. What it cannot say is told.
+/// Drafts the first evals in a format that has no draft of its own, and reports what the format cannot express.
 fn drafts_in_format(skill: &Skill, format: &str) -> anyhow::Result<Vec<EvalFileDraft>> {
     let native = first_evals::native_draft(skill);
     let root = native.path.parent().map(Path::to_owned).unwrap_or_default();
@@ -79,10 +80,10 @@ fn drafts_in_format(skill: &Skill, format: &str) -> anyhow::Result<Vec<EvalFileD
     let loaded = dialects::load_text(&native.path, native.content.clone(), &place);
     let mut suite = loaded.lowered.suite.context("the first evals cannot be understood")?;
     suite.name = first_evals::eval_file_stem(skill);
-    // A spec is known by the name of its file, which a command's name with its folders is not.
+    // A spec is found by its file name. A command's full name, which contains its folders, cannot be a file name.
     suite.skills.iter_mut().for_each(|known| known.name = first_evals::eval_file_stem(skill));
     let dialect = dialects::find_dialect(format).with_context(|| format!("there is no format {format}"))?;
-    // A spec of clauditor lies beside its skill.
+    // A clauditor spec lies beside its skill.
     let folder = match format {
         "clauditor" => skill.folder().to_owned(),
         _ => first_evals::eval_folder_for(skill),
@@ -105,7 +106,7 @@ fn drafts_in_format(skill: &Skill, format: &str) -> anyhow::Result<Vec<EvalFileD
     Ok(drafts)
 }
 
-/// Keeps the skill as the first version, and writes its evals.
+/// Stores the skill as the first version, and writes its evals.
 fn write_with_first_version(skill: &Path, evals: &EvalFileDraft) -> anyhow::Result<()> {
     let versions = SkillVersions::for_skill(skill)?;
     let evals = std::slice::from_ref(evals);
@@ -118,7 +119,8 @@ fn write_with_first_version(skill: &Path, evals: &EvalFileDraft) -> anyhow::Resu
     write(evals)
 }
 
-/// Writes what is missing. What is there is what the command would have made, so nothing to write is no error.
+/// Writes the files that do not exist. An existing file is what the command would have made, so it is no error if
+/// nothing is written.
 fn write(drafts: &[EvalFileDraft]) -> anyhow::Result<()> {
     let (there, missing): (Vec<&EvalFileDraft>, Vec<&EvalFileDraft>) =
         drafts.iter().partition(|draft| draft.path.exists());
@@ -129,7 +131,7 @@ fn write(drafts: &[EvalFileDraft]) -> anyhow::Result<()> {
         let path = &draft.path;
         let parent = path.parent().unwrap_or(path);
         std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
-        // Not even a file that appeared a moment ago is overwritten.
+        // This fails if the file exists, even if it was created a moment ago. Nothing is overwritten.
         let mut file =
             std::fs::File::create_new(path).with_context(|| format!("cannot write {}", path.display()))?;
         std::io::Write::write_all(&mut file, draft.content.as_bytes())?;

@@ -1,16 +1,16 @@
-//! What a terminal, a CI or a shutdown says to a program that is to end.
+//! Handles the signals of a terminal, a CI or a shutdown that ask the program to stop.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::pipeline::StopSignal;
 use crate::run::CancelToken;
 
-/// How urgent it is.
+/// How urgent a request to stop is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StopRequest {
-    /// Ctrl-C: somebody is there, and may say it again.
+    /// Ctrl-C: a user is there and may press it again.
     Interrupted,
-    /// Whoever sends these kills what is still there a moment later, or is already gone.
+    /// A termination or a hang-up: the sender will soon kill the program, or is already gone.
     Terminated,
 }
 
@@ -25,7 +25,7 @@ impl StopRequests {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            // Under nohup it is meant to be ignored.
+            // Under nohup, the program must ignore hang-ups.
             hang_up: match is_ignored(SignalKind::hangup()) {
                 true => None,
                 false => Some(signal(SignalKind::hangup())?),
@@ -48,7 +48,7 @@ impl StopRequests {
     }
 }
 
-/// Whether this process was started with a signal ignored.
+/// Says whether this process was started with a signal ignored.
 fn is_ignored(kind: SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -56,16 +56,17 @@ fn is_ignored(kind: SignalKind) -> bool {
     mask >> (kind.as_raw_value() - 1) & 1 == 1
 }
 
-/// Waits until somebody wants the program to end.
+/// Waits for a request to stop the program.
 pub async fn wait_for_stop_request() -> std::io::Result<()> {
     StopRequests::listen()?.next_request().await;
     Ok(())
 }
 
-/// Ctrl-C once: let what runs finish. Anything else, or twice: stop now. Either way the record is whole.
+/// Stops a run on request. The first Ctrl-C lets running trials finish. A second one, or any other signal, stops
+/// at once. In both cases the record is complete.
 ///
-/// Listening begins with the call and not when the future is first polled: on a busy machine an agent may
-/// already run by then, and a signal that arrives in between would be lost.
+/// Listening begins with this call, not when the future is first polled: on a busy machine an agent may already
+/// run by then, and a signal in between would be lost.
 pub fn stop_on_requests(stop: StopSignal) -> impl Future<Output = ()> {
     let wishes = StopRequests::listen();
     async move {
@@ -79,7 +80,7 @@ pub fn stop_on_requests(stop: StopSignal) -> impl Future<Output = ()> {
     }
 }
 
-/// The same for work that has no runtime of its own yet.
+/// Gives a token that a request to stop cancels, for work that has no runtime of its own yet.
 pub fn cancel_on_request() -> CancelToken {
     let cancel = CancelToken::default();
     let told = cancel.clone();

@@ -1,3 +1,4 @@
+//! The command `practicum lint`: checks skills against the specification and conventions.
 use std::path::PathBuf;
 
 use anyhow::anyhow;

@@ -1,3 +1,4 @@
+//! The command `practicum list`: shows what would run.
 use super::shared_args::{EvalsArgs, SettingArgs};
 use super::{count_with_noun, environment, print, print_json, report_error, tell_notices};
 use crate::model::Fixture;
@@ -51,7 +52,7 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// How many trials of a case there are, by agent and arm.
+/// Counts the trials of a case, by agent and arm.
 fn trials_of(plan: &Plan, suite: usize, case: usize) -> Vec<ListedTrials> {
     let mut counts: Vec<ListedTrials> = Vec::new();
     for trial in plan.trials.iter().filter(|trial| (trial.suite, trial.case) == (suite, case)) {
@@ -68,7 +69,7 @@ fn listed_file(Fixture { source: from, destination: to, access: _ }: &Fixture) -
     ListedFile { from: std::path::absolute(from).unwrap_or_else(|_| from.clone()), to: to.to_string() }
 }
 
-/// What is planned, as JSON tells it.
+/// Gives the plan as a JSON document.
 pub fn list_document(plan: &Plan) -> PlanListing {
     let suites = plan.suites.iter().enumerate().map(|(index, planned)| {
         let suite = &planned.suite;

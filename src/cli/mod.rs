@@ -1,8 +1,8 @@
-//! The command line: one file a command.
+//! The command line: one file for each command.
 //!
 //! In: arguments. Out: an exit code. Never: contains logic that a library user would want.
 
-/// Tells a person something, as a line on standard error. One who went away must not end a run.
+/// Prints a message as a line on standard error. A closed standard error must not end a run.
 macro_rules! say {
     ($($words:tt)*) => {
         $crate::cli::print_to_stderr(&format!("{}\n", format_args!($($words)*)))
@@ -177,7 +177,7 @@ Exit codes:
 pub fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| {
         if let Some(hint) = hint_for(&error) {
-            // That nobody can read it changes nothing.
+            // Errors writing to stderr are ignored: there is nowhere left to report them.
             let _ = error.print();
             say!("hint: {hint}");
             std::process::exit(2);
@@ -230,16 +230,17 @@ pub fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Runs one of the hidden commands by which the program starts itself: the built-in agent, and the part of the sandbox
-/// that runs inside it. `None` if the first argument is neither. A program that embeds this library calls it first, with
-/// no runtime yet, because those commands are then its own.
+/// Runs one of the hidden commands that the program uses to start itself: the built-in agent, and the part of the
+/// sandbox that runs inside it. Gives `None` if the first argument is neither. A program that embeds this library
+/// must call this first, before it starts a runtime, because the library then starts that program for these
+/// commands.
 pub fn run_helper_command() -> Option<ExitCode> {
     let first = std::env::args().nth(1)?;
     let is_helper = [crate::agents::BUILTIN_SUBCOMMAND, crate::sandbox::SUBCOMMAND].contains(&first.as_str());
     is_helper.then(main)
 }
 
-/// What does here what a word of skill-test's command line did there.
+/// Gives a hint for an option of skill-test's command line: what does the same here.
 fn hint_for(error: &clap::Error) -> Option<&'static str> {
     use clap::error::{ContextKind, ContextValue};
     let word =
@@ -259,7 +260,7 @@ fn hint_for(error: &clap::Error) -> Option<&'static str> {
 }
 
 impl Command {
-    /// Whether what it prints may say what evals expect, so that no agent may find it in its project.
+    /// Says whether the output may contain what evals expect. No agent may find such output in its project.
     fn prints_eval_content(&self) -> bool {
         match self {
             Command::Run(_)
@@ -303,31 +304,31 @@ impl Command {
     }
 }
 
-/// The command line as a whole, for those that describe it.
+/// Gives the whole command line, for completions and manual pages.
 fn command_line() -> clap::Command {
     Cli::command()
 }
 
-/// The words after the program's name, as the record of a run keeps them.
+/// Gives the words after the program's name, for the record of a run.
 fn command_words() -> Vec<String> {
     std::env::args().skip(1).collect()
 }
 
-/// The user's environment, as far as it is text.
+/// Gives the user's environment, without variables that are not UTF-8.
 fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
 }
 
-/// Whether standard error may have colours.
+/// Says whether standard error may have colours.
 fn has_colour() -> bool {
     use std::io::IsTerminal;
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// An error for people: what happened, and why. Gives the exit code: bad usage and bad files are
-/// 2, a machine that cannot do it is 3.
+/// Prints an error with its cause, and gives the exit code: 2 for bad usage and bad files, 3 if the machine cannot
+/// do it.
 fn report_error(error: &anyhow::Error) -> u8 {
     let intake = match error.downcast_ref() {
         Some(SessionError::Intake(error)) => Some(error),
@@ -368,26 +369,27 @@ fn report_error(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Whether nothing could be written there, whatever was asked for.
+/// Says whether an error means that nothing more can be written there: the disk is full, a quota is reached, or
+/// the file system is read-only.
 fn is_disk_full(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(error.kind(), FileTooLarge | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
 }
 
-/// Writes to standard error. That nobody can hear it is nothing anyone could be told.
+/// Writes to standard error. Errors are ignored: there is nowhere left to report them.
 fn print_to_stderr(text: &str) {
     use std::io::Write;
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// Tells notes for the user on standard error, such as which eval files were skipped.
+/// Prints notes for the user on standard error, such as which eval files were skipped.
 fn tell_notices(notices: &[String]) {
     for notice in notices {
         say!("note: {}", terminal_safe(notice));
     }
 }
 
-/// Writes to standard output. A reader who went away has seen enough.
+/// Writes to standard output. It is no error if the reader closes the pipe early.
 fn print(text: &str) -> anyhow::Result<()> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
@@ -397,7 +399,7 @@ fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// The index of a project, up to date. What a person should know about it is said.
+/// Opens the index of a project and brings it up to date. Prints what the user should know about it.
 fn open_index(project: &Path) -> anyhow::Result<Index> {
     if Index::needs_first_build(project) {
         say!("note: the index of runs is made, which may take a while");
@@ -414,12 +416,12 @@ fn print_json(document: &impl serde::Serialize) -> anyhow::Result<()> {
     print(&format!("{}\n", serde_json::to_string_pretty(document)?))
 }
 
-/// The value of a knob that no suite has a say in.
+/// Gives the value of a setting that no suite can change.
 fn global_setting<T>(layers: &SettingLayers, knob: &SettingDefinition<T>) -> Result<T, RunSetupError> {
     Ok(layers.resolve_global(knob)?.value)
 }
 
-/// The async runtime, as large as the machine.
+/// Makes the async runtime, with a thread for each core.
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
@@ -428,7 +430,8 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 mod tests {
     use super::command_line;
 
-    /// Paragraphs are wrapped to the terminal, so none is broken by hand; examples are not, so they fit.
+    /// Tests the texts below the options. The terminal wraps paragraphs, so none has line breaks. Examples are not
+    /// wrapped, so they must fit.
     #[test]
     fn what_stands_below_the_options_is_readable_in_eighty_columns() {
         for command in command_line().get_subcommands() {

@@ -1,3 +1,4 @@
+//! The command `practicum noise`: measures how much results vary without any change.
 use anyhow::anyhow;
 
 use super::resume::RunToResume;
@@ -33,20 +34,20 @@ pub struct NoiseArgs {
     resume: Option<String>,
 }
 
-/// How often each case runs unless told otherwise.
+/// The default number of trials of each case.
 const DEFAULT_RUNS: u32 = 10;
 
 pub fn main(args: NoiseArgs) -> u8 {
     noise(args).unwrap_or_else(|error| report_error(&error))
 }
 
-/// The arguments that may be given beside `--resume`, by their names.
+/// Gives the names of the arguments that may be given beside `--resume`.
 pub fn resumable_arguments() -> Vec<&'static str> {
     [&RunFlags::RESUMABLE[..], &SettingArgs::RESUMABLE, &["resume"]].concat()
 }
 
 impl NoiseArgs {
-    /// The typed options that the arguments give. A result of an earlier run would only repeat itself, so none is used.
+    /// Gives the options that the arguments set. Reused results would hide the noise, so none are used.
     pub fn options(&self) -> RunOptions {
         let choices = self.choices.clone().with_repeat(DEFAULT_RUNS);
         RunOptions { no_reuse: true, ..self.flags.options(&self.evals, &choices) }

@@ -1,4 +1,4 @@
-//! What the command line shows while a run is prepared and carried out.
+//! Shows the preparation and the progress of a run in the terminal.
 
 use super::plan_view::{progress, show_estimate, show_plan};
 use super::script_approval::ask_about_scripts;
@@ -12,11 +12,11 @@ use crate::report::{render_diagnostics, terminal_safe};
 use crate::run_setup::EvalFiles;
 use crate::session::{PlannedRun, RunObserver, ScriptApproval, ScriptToApprove, SessionError};
 
-/// Writes to standard error what a user at a terminal or a CI log should see.
+/// An observer that writes to standard error what a user at a terminal or in a CI log should see.
 pub struct TerminalObserver {
-    /// Whether neither the plan nor the progress is shown.
+    /// Whether to show neither the plan nor the progress.
     pub quiet: bool,
-    /// Whether the plan is all that is wanted.
+    /// Whether to show only the plan.
     pub dry_run: bool,
 }
 
@@ -34,7 +34,7 @@ impl RunObserver for TerminalObserver {
             Some(suite) => filter.wants_some_of(suite),
             None => dialects::case_id_of_file(file).is_none_or(|id| filter.wants_id(&id)),
         };
-        // Notices are for `check`, which is asked for them.
+        // Notices are shown only by `check`.
         for file in reading.files.iter().filter(is_wanted) {
             let diagnostics = &file.lowered.diagnostics;
             if diagnostics.iter().any(|problem| problem.severity != Severity::Notice) {

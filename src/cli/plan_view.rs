@@ -1,4 +1,4 @@
-//! What the user is shown of a plan before it is carried out, and while.
+//! Shows the plan of a run, its estimate, and its progress.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
@@ -12,11 +12,12 @@ use crate::report::{LiveView, PlainProgress, SuiteNaming, terminal_safe};
 use crate::session::PlannedRun;
 use crate::store::Index;
 
-/// Of more suites than this a plan is no longer read.
+/// The largest number of suites that a plan names; nobody reads a longer list.
 const MOST_SUITES: usize = 12;
 
+/// Shows the plan of a run: the numbers of trials, then the suites.
 pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
-    // Of the cases only those that were not left out by a filter.
+    // Only the cases that the filters kept.
     let mut suites: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for trial in &plan.trials {
         suites.entry(trial.suite).or_default().insert(trial.case);
@@ -64,7 +65,8 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
     }
 }
 
-/// Shows what a run will take, by what it took before. A history that cannot be read is no reason not to run.
+/// Shows the estimated cost and time of a run, from earlier runs. If the history cannot be read, the run still
+/// starts.
 pub fn show_estimate(planned: &PlannedRun<'_>) {
     let PlannedRun { plan, probes, reused, project, jobs } = *planned;
     let mut wanted: BTreeMap<EstimatedTrialKind, u64> = BTreeMap::new();
@@ -92,7 +94,7 @@ pub fn show_estimate(planned: &PlannedRun<'_>) {
     say!("  estimate: {}", terminal_safe(&text));
 }
 
-/// How the user sees the run go on. Where nobody looks at a terminal, lines are better.
+/// Chooses how the user sees the progress. Without a terminal, plain lines are better.
 pub fn progress(
     quiet: bool,
     suites: usize,

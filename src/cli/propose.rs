@@ -1,3 +1,4 @@
+//! The command `practicum propose`: asks a model for new eval cases and writes them for review.
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -99,7 +100,7 @@ fn propose(args: &ProposeArgs) -> anyhow::Result<u8> {
     Ok(u8::from(found.candidates.is_empty()))
 }
 
-/// The suites that are there. Having none yet is the best reason to ask for some.
+/// Reads the existing suites. It is no error if there are none: then proposals are most useful.
 fn existing_suites(args: &ProposeArgs) -> anyhow::Result<Vec<Suite>> {
     let ask =
         RunInputs { paths: vec![args.skill.clone()], evals: args.evals.clone(), ..RunInputs::default() };
@@ -117,14 +118,14 @@ fn existing_suites(args: &ProposeArgs) -> anyhow::Result<Vec<Suite>> {
 
 /// Candidates as files.
 struct CandidateFiles {
-    /// Each a name, or the ending of the only one, and its text.
+    /// The files: name and text of each. If there is only one, the name is only its extension.
     files: Vec<(String, String)>,
-    /// A native file with the candidates that the format cannot say.
+    /// A native file with the candidates that the format cannot express.
     native_rest: Option<(String, String)>,
 }
 
-/// The candidates as files: in the format that was asked for, else in that of the evals that are there. What
-/// it cannot say is told; where it can say nothing of them, they are written as a native file.
+/// Writes the candidates as files: in the requested format, otherwise in the format of the existing evals. Reports
+/// the losses. If the format can express none of them, they become a native file.
 fn candidates_in_format(
     skill: &Path,
     candidates: &[Candidate],
@@ -170,8 +171,8 @@ fn candidates_in_format(
     Ok(CandidateFiles { files, native_rest: apart })
 }
 
-/// Writes a new file, or a new folder of several, under a name that no run takes up; what someone may be
-/// editing is never overwritten.
+/// Writes a new file, or a new folder of several files, under a name that no run reads as evals. Never overwrites
+/// a file, because someone may be editing it.
 fn write(skill: &Path, files: &[(String, String)]) -> anyhow::Result<PathBuf> {
     let folder = evals_folder(skill);
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;

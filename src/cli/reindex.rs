@@ -1,3 +1,4 @@
+//! The command `practicum reindex`: rebuilds the index of runs.
 use std::path::PathBuf;
 
 use super::{count_with_noun, print, report_error};

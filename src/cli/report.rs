@@ -1,3 +1,4 @@
+//! The command `practicum report`: writes a report of a stored run. Also the option `--report` of runs.
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -79,7 +80,7 @@ pub struct ReportOptions {
 }
 
 impl ReportOptions {
-    /// The reports as they are written on a command line, `FORMAT=PATH` each.
+    /// Gives the reports as on a command line, `FORMAT=PATH` each.
     pub fn as_text(&self) -> Vec<String> {
         let text = |order: &ReportRequest| match &order.destination {
             ReportDestination::StandardOutput => format!("{}=-", order.report.name),
@@ -88,13 +89,13 @@ impl ReportOptions {
         self.orders.iter().map(text).collect()
     }
 
-    /// Reads reports as they are written on a command line.
+    /// Reads reports as on a command line.
     pub fn from_text<'t>(texts: impl Iterator<Item = &'t String>) -> anyhow::Result<Self> {
         let orders = texts.map(|text| text.parse().map_err(|why: String| anyhow!(why)));
         Ok(Self { orders: orders.collect::<anyhow::Result<_>>()? })
     }
 
-    /// Before anything is spent: standard output has room for one.
+    /// Gives an error if more than one report goes to standard output. This is called before anything is spent.
     pub fn require_one_for_stdout(&self, json: bool) -> anyhow::Result<()> {
         match (self.orders.iter().filter(|order| order.is_for_standard_output()).count(), json) {
             (0, _) | (1, false) => Ok(()),
@@ -103,7 +104,8 @@ impl ReportOptions {
         }
     }
 
-    /// Writes them. What cannot be written is told of, and the others are.
+    /// Writes the reports. If one cannot be written, reports the error and writes the others. Says whether all
+    /// were written.
     pub fn write(&self, results: &mut RunResults, environment: &BTreeMap<String, String>) -> bool {
         let mut all = true;
         for order in &self.orders {
@@ -119,7 +121,7 @@ impl ReportOptions {
         all
     }
 
-    /// The closing summary, where standard output is free for it; else beside the progress.
+    /// Shows the final summary on standard output, or on standard error if a report goes to standard output.
     pub fn show(&self, results: &RunResults, json: bool) -> anyhow::Result<()> {
         let name = if json { "json" } else { "text" };
         let Some(ReportOutput::File(write)) = find_report(name).map(|report| &report.output) else {
@@ -136,7 +138,7 @@ impl ReportOptions {
     }
 }
 
-/// A report that is wanted, and where.
+/// A report to write, and its destination.
 #[derive(Clone)]
 pub struct ReportRequest {
     report: &'static ReportFormat,
@@ -162,7 +164,7 @@ impl ReportDestination {
     }
 }
 
-/// As `--report` has it: `FORMAT=PATH`.
+/// Parses the form of `--report`: `FORMAT=PATH`.
 impl FromStr for ReportRequest {
     type Err = String;
 
@@ -179,7 +181,7 @@ impl ReportRequest {
         matches!(self.destination, ReportDestination::StandardOutput)
     }
 
-    /// Writes the report, and adds to what the environment names.
+    /// Writes the report, and appends to the file that an environment variable names.
     fn write_report(
         &self,
         results: &RunResults,
@@ -218,8 +220,8 @@ impl ReportRequest {
     }
 }
 
-/// The files below a folder that reports of several files write, with when each was written. What agents
-/// made, and versions of a skill, are copies of what others wrote.
+/// Lists the files below a folder that reports of several files write, with their modification times. The folders
+/// `outputs` and `skill` are left out, because they hold copies of what others wrote.
 fn report_files(folder: &Path) -> BTreeMap<PathBuf, Option<SystemTime>> {
     let copies = |entry: &ignore::DirEntry| entry.file_name() == "outputs" || entry.file_name() == "skill";
     let walk = ignore::WalkBuilder::new(folder)
@@ -252,14 +254,13 @@ fn append_to_file(results: &RunResults, path: &Path, write: ReportWriter) -> std
 }
 
 fn finish_file(results: &RunResults, file: File, write: ReportWriter) -> std::io::Result<()> {
-    // Colours are for terminals.
+    // A file gets no colours.
     let mut out = BufWriter::new(anstream::StripStream::new(file));
     write(results, &mut out)?;
     out.flush()
 }
 
-/// A reader who went away has seen enough.
-/// The columns of standard output, if it is a terminal.
+/// Gives the columns of standard output, if it is a terminal.
 fn terminal_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
     Some(size.ws_col.into()).filter(|columns| *columns > 0)
@@ -276,7 +277,7 @@ fn write_to_standard_output(results: &RunResults, write: ReportWriter) -> anyhow
     with_standard_output(|out| write(results, out))
 }
 
-/// Writes to standard output. That nobody reads on is no error.
+/// Writes to standard output. It is no error if the reader closes the pipe early.
 fn with_standard_output(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> anyhow::Result<()> {
     let mut out = BufWriter::new(anstream::AutoStream::auto(std::io::stdout()).lock());
     match write(&mut out).and_then(|()| out.flush()) {

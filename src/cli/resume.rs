@@ -1,4 +1,4 @@
-//! Continues a run: as it was begun, with the limits that are given now.
+//! The option `--resume`: continues a run with its original options and the limits that are given now.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::{Cli, Command, command_line};
 use crate::session::RunOptions;
 use crate::store::{RunDir, RunInfo};
 
-/// A stored run that is continued, with the options that hold for the rest of it.
+/// A stored run to continue, with the options for the rest of it.
 pub struct RunToResume {
     pub run_dir: RunDir,
     pub options: RunOptions,
@@ -20,8 +20,8 @@ pub struct RunToResume {
 }
 
 impl RunToResume {
-    /// Finds the run, which a command must have begun, and joins its options with those of now. `now` has absolute
-    /// paths; `allowed` are the arguments that may be given beside `--resume`.
+    /// Finds the run, which a command must have begun, and joins its options with the current ones. `now` has
+    /// absolute paths; `allowed` are the arguments that may be given beside `--resume`.
     pub fn find(
         project: &Path,
         wanted: &str,
@@ -43,14 +43,15 @@ impl RunToResume {
         }
         let begun = stored_options(&run_dir, &info)?;
         let trusted_at_start = begun.inputs.trust && !now.inputs.trust;
-        // A file of prices that the environment names is there both times; what was said at the beginning holds.
+        // The environment may name a file of prices both times. Then the original options apply, so only an
+        // explicit `--prices` counts here.
         let prices = now.prices.clone().filter(|_| given.has("prices"));
         let options = begun.resumed_with(RunOptions { prices, ..now });
         Ok(Self { run_dir, options, trusted_at_start })
     }
 }
 
-/// The options of a stored run. Records of earlier versions have only the words of the command.
+/// Gives the options of a stored run. Records of earlier program versions have only the words of the command.
 fn stored_options(run: &RunDir, info: &RunInfo) -> anyhow::Result<RunOptions> {
     let options = match &info.options {
         Some(options) => options.clone(),
@@ -65,7 +66,7 @@ fn stored_options(run: &RunDir, info: &RunInfo) -> anyhow::Result<RunOptions> {
             options.made_absolute(&info.folder)
         }
     };
-    // The project may have been moved or copied since: what lies in it is meant where it lies now.
+    // The project may have been moved or copied since. Paths in it are changed to its current place.
     let now = run.project().filter(|_| info.project.is_absolute());
     Ok(options.map_paths(|path| match (&now, path.strip_prefix(&info.project)) {
         (Some(now), Ok(inside)) => now.join(inside),
@@ -73,7 +74,7 @@ fn stored_options(run: &RunDir, info: &RunInfo) -> anyhow::Result<RunOptions> {
     }))
 }
 
-/// The arguments that are written on the command line, without defaults and without the environment.
+/// The arguments that were written on the command line, without defaults and environment variables.
 struct GivenArguments {
     arguments: Vec<clap::Arg>,
 }
@@ -98,7 +99,7 @@ impl GivenArguments {
         self.arguments.iter().any(|argument| argument.get_id() == name)
     }
 
-    /// Refuses all other arguments, which would be lost.
+    /// Refuses all other arguments, because they would have no effect.
     fn allow_only(&self, allowed: &[&str]) -> anyhow::Result<()> {
         let others: Vec<String> = self
             .arguments

@@ -1,3 +1,4 @@
+//! The command `practicum run`: runs evals.
 use super::headings::{CASES, OUTPUT};
 use super::report::ReportOptions;
 use super::resume::RunToResume;
@@ -78,13 +79,13 @@ pub fn main(args: RunArgs) -> u8 {
     run(args).unwrap_or_else(|error| report_error(&error))
 }
 
-/// The arguments that may be given beside `--resume`, by their names.
+/// Gives the names of the arguments that may be given beside `--resume`.
 pub fn resumable_arguments() -> Vec<&'static str> {
     [&RunFlags::RESUMABLE[..], &SettingArgs::RESUMABLE, &["orders", "explain", "resume"]].concat()
 }
 
 impl RunArgs {
-    /// The typed options that the arguments give.
+    /// Gives the options that the arguments set.
     pub fn options(&self) -> RunOptions {
         RunOptions {
             selection: CaseSelection {
@@ -124,8 +125,8 @@ fn run(args: RunArgs) -> anyhow::Result<u8> {
     args.flags.run_and_report(suites, &reports)
 }
 
-/// Runs evals for another command, and shows nothing of the result. `None` if nothing was to be run. A probe that
-/// shows that nothing can be measured is an error.
+/// Runs evals for another command, without showing the results. Gives `None` if there was nothing to run. If a
+/// probe shows that nothing can be measured, that is an error.
 pub fn run_for_command(flags: &RunFlags, session: Session<'_>) -> anyhow::Result<Option<FinishedRun>> {
     let session = session.with_command(command_words()).with_environment(environment());
     let finished = flags.run(session.read_suites(&mut flags.observer())?)?;
@@ -134,7 +135,7 @@ pub fn run_for_command(flags: &RunFlags, session: Session<'_>) -> anyhow::Result
     if failed.is_empty() { Ok(finished) } else { Err(NotReady(failed.join("\n")).into()) }
 }
 
-/// Nothing was measured, because a probe showed that it cannot be.
+/// An error: nothing was measured, because a probe showed that it is not possible.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NotReady(String);

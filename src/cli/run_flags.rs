@@ -1,4 +1,4 @@
-//! The options of every command that runs trials, and what those commands do with a run.
+//! The options of every command that runs trials, and the functions that run them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -110,7 +110,7 @@ pub struct RunFlags {
     pub budget: SharedBudget,
 }
 
-/// A run that was stopped before its end, so that nothing can be concluded from it.
+/// An error: a run was stopped before its end, so nothing can be concluded from it.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}; {way_on}")]
 pub struct StoppedRun {
@@ -119,7 +119,7 @@ pub struct StoppedRun {
     pub exit: u8,
 }
 
-/// The run if it came to its end, for commands that can conclude nothing from a part of it.
+/// Gives the run if it was not stopped; for commands that can conclude nothing from a part of a run.
 pub fn refuse_stopped(finished: FinishedRun) -> anyhow::Result<FinishedRun> {
     let exit = finished.summary.exit;
     let why = match exit {
@@ -145,7 +145,7 @@ fn parse_variable(name: &str) -> Result<String, String> {
 }
 
 impl RunFlags {
-    /// The typed options of a run of these evals.
+    /// Gives the options of a run of these evals.
     pub fn options(&self, evals: &EvalsArgs, choices: &SettingArgs) -> RunOptions {
         let inputs = RunInputs {
             script: self.script.clone(),
@@ -175,7 +175,7 @@ impl RunFlags {
         }
     }
 
-    /// The settings that these flags and the choices give, by name.
+    /// Gives the settings that these flags and the choices set, by name.
     pub fn settings(&self, choices: &SettingArgs) -> BTreeMap<String, String> {
         let own = [
             (JOBS.name, self.jobs.clone()),
@@ -190,8 +190,8 @@ impl RunFlags {
         choices.flags().into_iter().chain(own).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// The arguments that may be given beside `--resume`, by their names: what a run may take and how it is shown, not
-    /// what is run and what counts, which would make two runs of one.
+    /// The names of the arguments that may be given beside `--resume`: limits and display. What is run and what
+    /// counts must not change, because that would make it another run.
     pub const RESUMABLE: [&str; 13] = [
         "max_cost",
         "max_tokens",
@@ -208,22 +208,22 @@ impl RunFlags {
         "json",
     ];
 
-    /// The limits of a run that shares its budget with the other runs of the command.
+    /// Gives the limits of a run that shares its budget with the other runs of the command.
     pub fn limits(&self) -> RunLimits {
         RunLimits { budget: self.budget.clone(), ..RunLimits::default() }
     }
 
-    /// What shows the run to the user.
+    /// Gives the observer that shows the run to the user.
     pub fn observer(&self) -> TerminalObserver {
         TerminalObserver { quiet: self.quiet, dry_run: self.dry_run }
     }
 
-    /// Plans and runs. `None` if nothing was to be run.
+    /// Plans and runs. Gives `None` if there was nothing to run.
     pub fn run(&self, suites: SuitesToRun) -> anyhow::Result<Option<FinishedRun>> {
         self.run_with(suites, &mut self.observer())
     }
 
-    /// Plans and runs, shown by another observer.
+    /// Plans and runs with another observer.
     pub fn run_with(
         &self,
         suites: SuitesToRun,
@@ -264,21 +264,21 @@ impl RunFlags {
         let mut results = RunResults::open(finished.run_dir).map_err(|why| anyhow!(why))?;
         let all_written = reports.write(&mut results, &environment);
         reports.show(&results, self.json)?;
-        // The run itself is kept; that somebody waits for a report must not go unnoticed.
+        // The run itself is stored, but a missing report must not go unnoticed.
         Ok(if all_written || exit != 0 { exit } else { 3 })
     }
 
-    /// The gates of the command line.
+    /// Gives the gates of the command line.
     pub fn gates_asked(&self) -> &[Gate] {
         self.gates.requested()
     }
 
-    /// Whether it writes a cassette or plays one.
+    /// Says whether the run records or replays a cassette.
     pub fn has_cassette(&self) -> bool {
         self.record.is_some() || self.replay.is_some()
     }
 
-    /// How a model is reached that is asked outside of a run.
+    /// Gives the access to a model that is asked outside of a run.
     pub fn model_access(&self) -> ModelAccess {
         let options = self.options(&EvalsArgs::at_paths(Vec::new()), &SettingArgs::default());
         ModelAccess { options, limits: self.limits() }

@@ -1,3 +1,4 @@
+//! The command `practicum runs`: lists the runs of a project.
 use std::path::{Path, PathBuf};
 
 use super::{open_index, print, print_json, report_error};
@@ -32,7 +33,7 @@ fn runs(args: &RunsArgs) -> anyhow::Result<()> {
     let rows = index.runs(None, usize::MAX)?;
     let folder = project.join(".practicum/runs");
     if args.json {
-        // The oldest first, as a log is read.
+        // The oldest run comes first, as in a log.
         let runs = rows.iter().rev().map(|run| listed_run(run, &folder.join(&run.id))).collect();
         return print_json(&RunListing { schema_version: 1, runs });
     }
@@ -46,7 +47,7 @@ fn runs(args: &RunsArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many suites of a run are named.
+/// The largest number of suites of a run that are named.
 const MOST_SUITES: usize = 3;
 
 fn describe_suites(suites: &[String]) -> String {
@@ -55,7 +56,7 @@ fn describe_suites(suites: &[String]) -> String {
     format!("{}{more}", named.join(", "))
 }
 
-/// How a run stands: what it came to, still going on, or broken off.
+/// Describes the state of a run: its result, still running, or broken off.
 fn state(run: &RunRow, folder: &Path) -> String {
     match run.status() {
         Some(standing) => standing.name().to_owned(),

@@ -1,3 +1,4 @@
+//! The hidden command that runs inside a sandbox: completes the isolation and then starts the agent.
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
@@ -20,7 +21,7 @@ pub struct SandboxInnerArgs {
 }
 
 pub fn main(args: SandboxInnerArgs) -> u8 {
-    // As shells do: 126 is "found and could not be started".
+    // As in shells, 126 means that the program was found and could not be started.
     run(args).unwrap_or_else(|why| {
         say!("error: the sandbox cannot start its agent: {why}");
         126
@@ -37,6 +38,6 @@ fn run(args: SandboxInnerArgs) -> Result<u8, String> {
     }
     confine_this_process(&args.ro, &args.rw)?;
     let (program, rest) = args.command.split_first().ok_or("there is no command")?;
-    // Only returns when it failed.
+    // `exec` returns only if it failed.
     Err(std::process::Command::new(program).args(rest).exec().to_string())
 }

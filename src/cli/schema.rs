@@ -1,3 +1,4 @@
+//! The command `practicum schema`: prints the JSON Schema of a file.
 use super::{print, print_json, report_error};
 use crate::schema;
 

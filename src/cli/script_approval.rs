@@ -1,4 +1,5 @@
-//! Asks whether scripts of the evals may run: code of an eval file runs on the user's machine, so the user must say that it may.
+//! Asks whether scripts of the evals may run. They are code that runs on the user's machine, so the user must
+//! allow it.
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -7,7 +8,7 @@ use crate::cli::{count_with_noun, print_to_stderr};
 use crate::report::terminal_safe;
 use crate::session::{ScriptApproval, ScriptToApprove, SessionError};
 
-/// Asks at the terminal whether the scripts may run. Where there is nobody to ask, or the user declines, nothing is run.
+/// Asks at the terminal whether the scripts may run. Without a terminal, or if the user declines, nothing runs.
 pub fn ask_about_scripts(
     scripts: &[ScriptToApprove],
     cases_without: usize,

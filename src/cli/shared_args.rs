@@ -26,22 +26,22 @@ pub struct EvalsArgs {
 }
 
 impl EvalsArgs {
-    /// Those at these paths, found and read as usual.
+    /// Gives the arguments for evals at these paths, found and read as usual.
     pub fn at_paths(paths: Vec<PathBuf>) -> Self {
         Self { paths, evals: None, skill: None, dialect: None }
     }
 
-    /// Those at these paths, with what the user says of where they are and what they are about.
+    /// Gives the arguments for evals at these paths, with the folder of evals and the skill that the user names.
     pub fn for_paths_and_skill(paths: Vec<PathBuf>, evals: Option<PathBuf>, skill: Option<PathBuf>) -> Self {
         Self { evals, skill, ..Self::at_paths(paths) }
     }
 
-    /// Those of one skill, which may lie elsewhere.
+    /// Gives the arguments for the evals of one skill, which may lie elsewhere.
     pub fn of_skill(skill: PathBuf, evals: Option<PathBuf>) -> Self {
         Self { evals, ..Self::at_paths(vec![skill]) }
     }
 
-    /// The evals as the engine takes them.
+    /// Gives the evals as inputs for the engine.
     pub fn inputs(&self) -> RunInputs {
         RunInputs {
             paths: self.paths.clone(),
@@ -56,7 +56,7 @@ impl EvalsArgs {
         }
     }
 
-    /// The project of the first path: its settings hold, and records go there.
+    /// Gives the project of the first path. Its settings apply, and records are stored there.
     pub fn project(&self) -> PathBuf {
         let first = self.paths.first().cloned().unwrap_or_else(|| PathBuf::from("."));
         project_root(&std::path::absolute(&first).unwrap_or(first))
@@ -126,7 +126,7 @@ pub struct JudgeArgs {
 }
 
 impl JudgeArgs {
-    /// What was said, by the settings' names.
+    /// Gives the settings that the user set, by name.
     pub fn flags(&self) -> impl Iterator<Item = (&'static str, String)> {
         let said = [
             ("judge.model", self.judge_model.clone()),
@@ -146,29 +146,29 @@ impl SettingArgs {
         Self { mode: Some(mode.to_owned()), ..self }
     }
 
-    /// With the skill only, unless the user said otherwise: what it does without cannot get better.
+    /// Chooses only the arm with the skill, unless the user chose arms: results without the skill cannot improve.
     #[must_use]
     pub fn with_skill(self) -> Self {
         let arm = if self.arm.is_empty() { vec!["with".to_owned()] } else { self.arm };
         Self { arm, ..self }
     }
 
-    /// Whether the user wants only the arm without the skill.
+    /// Says whether the user wants only the arm without the skill.
     pub fn is_only_without_skill(&self) -> bool {
         !self.arm.is_empty()
             && self.arm.iter().flat_map(|arms| arms.split(',')).all(|arm| arm.trim() == "without")
     }
 
-    /// So many runs, unless the user said how many.
+    /// Sets the number of trials of each case, unless the user set it.
     #[must_use]
     pub fn with_repeat(self, runs: u32) -> Self {
         Self { repeat: self.repeat.or_else(|| Some(runs.to_string())), ..self }
     }
 
-    /// The arguments that may be given beside `--resume`, by their names.
+    /// The names of the arguments that may be given beside `--resume`.
     pub const RESUMABLE: [&str; 1] = ["judge_jobs"];
 
-    /// What was said, by the settings' names.
+    /// Gives the settings that the user set, by name.
     pub fn flags(&self) -> BTreeMap<&'static str, String> {
         let joined = |list: &[String]| (!list.is_empty()).then(|| list.join(","));
         let said = [

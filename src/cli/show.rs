@@ -1,3 +1,4 @@
+//! The command `practicum show`: shows a run or one of its trials.
 use std::path::PathBuf;
 
 use anyhow::anyhow;
@@ -57,7 +58,7 @@ fn show(args: &ShowArgs) -> anyhow::Result<()> {
     }
 }
 
-/// A trial with every check, what the agent said last, and where the rest is.
+/// Describes a trial: every check, the agent's last message, and where the other files are.
 fn describe_trial(record: &TrialRecord, run: &RunDir) -> String {
     let folder = run.path().join("trials").join(record.trial.as_str());
     let verdict = match &record.verdict {

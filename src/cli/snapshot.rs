@@ -1,3 +1,4 @@
+//! The command `practicum snapshot`: stores a skill as a version.
 use std::path::PathBuf;
 
 use super::{print, report_error};

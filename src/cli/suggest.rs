@@ -1,3 +1,4 @@
+//! The command `practicum suggest`: asks a model for edits to a skill that failed checks.
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
@@ -79,7 +80,7 @@ fn suggest(args: &SuggestArgs) -> anyhow::Result<u8> {
     show_and_apply_edits(args, &contents, &stored.id, &failures, suggested)
 }
 
-/// Shows what was proposed, and follows it if that is wanted.
+/// Shows the proposed edits, and applies them if the user asks for that.
 fn show_and_apply_edits(
     args: &SuggestArgs,
     contents: &SkillContents,

@@ -1,3 +1,4 @@
+//! The command `practicum try`: tries one prompt on a skill, without an eval file.
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
@@ -73,7 +74,7 @@ fn try_prompt(args: &TryArgs) -> anyhow::Result<u8> {
     let options = match &args.args {
         None => options,
         Some(_) => RunOptions {
-            // Who calls a skill wants its answer now, not one of an earlier call.
+            // The user wants a new answer, not the one of an earlier call.
             no_reuse: true,
             not_in_history: Some("a skill was called, and nothing was checked".to_owned()),
             ..options
@@ -87,10 +88,10 @@ fn try_prompt(args: &TryArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// Runs the one trial of a called skill, and prints what the agent answered.
+/// Runs the only trial, and prints the agent's answer.
 fn print_answer(args: &TryArgs, words: &str, session: Session<'_>) -> anyhow::Result<u8> {
     let mut observer = args.flags.observer();
-    // Progress would say that the trial is not scored, and nothing is to be scored here.
+    // The progress would say that the trial is not scored, but nothing is meant to be scored here.
     observer.quiet |= !args.flags.dry_run;
     let suites = session.read_suites(&mut observer)?;
     let skills = suites.suites.iter().flat_map(|planned| &planned.suite.skills);

@@ -1,3 +1,4 @@
+//! The command `practicum view`: shows runs, cases and transcripts in a browser.
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -47,7 +48,7 @@ fn view(args: &ViewArgs) -> anyhow::Result<()> {
     })
 }
 
-/// Asks the desktop for a browser. Whoever has none has the address.
+/// Asks the desktop to open a browser. A user without a desktop has the printed address.
 fn open_browser(url: &str) {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let started = Command::new(program)

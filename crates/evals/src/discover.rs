@@ -1,6 +1,7 @@
-//! From what the user points at to eval files.
+//! Finds the eval files for the paths that the user gives.
 //!
-//! In: paths. Out: `Found`, a file and the folder its suite begins at. Never: parses a file.
+//! In: paths. Out: a `DiscoveryResult`: eval files, each with the folder that its suite begins at. Never: reads
+//! the cases of a file.
 
 mod file_kind;
 mod folder_search;
@@ -13,47 +14,48 @@ pub use self::folder_search::SkippedFile;
 use self::folder_search::{FolderSearchResult, search_folder};
 use practicum_skills::skill::{SKILL_FILE, normalise_path};
 
-/// An eval file.
+/// An eval file that was found.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EvalFile {
     pub file: PathBuf,
     /// The folder below which its cases are named.
     pub root: PathBuf,
-    /// The skill for whose sake it was found, where it does not lie in it.
+    /// The skill for which the file was searched, if the file does not lie in the skill's folder.
     pub skill: Option<PathBuf>,
     pub found_by: DiscoveryMethod,
 }
 
-/// How a file came to be found.
+/// How a file was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DiscoveryMethod {
-    /// The user names it.
+    /// The user named the file.
     Name,
-    /// It lies in a folder that was searched, and looks like evals.
+    /// The file lies in a searched folder and looks like an eval file.
     Search,
 }
 
-/// What the user points at.
+/// The result of a search for eval files.
 #[derive(Debug)]
 pub struct DiscoveryResult {
     pub files: Vec<EvalFile>,
     /// Files in searched folders that look like evals, or lie among evals, and were left out.
     pub skipped: Vec<SkippedFile>,
-    /// A skill that is named beside the evals and has none of its own: the one they are to be run with.
+    /// A skill that the user names beside the evals and that has no evals of its own: the evals run with it.
     pub skill: Option<PathBuf>,
 }
 
-/// Where to look.
+/// Where to search for eval files.
 #[derive(Debug, Clone, Default)]
 pub struct EvalSearch {
-    /// What the user names: files, eval folders, skill folders, SKILL.md files.
+    /// The paths that the user gives: files, eval folders, skill folders, SKILL.md files.
     pub paths: Vec<PathBuf>,
-    /// Where the evals of a skill are, if the user says so.
+    /// The folder of a skill's evals, if the user gives it.
     pub evals: Option<PathBuf>,
     /// Skillet's own folder, usually `~/.skillet`: a bare name may be a folder of its evals.
     pub skillet: Option<PathBuf>,
 }
 
+/// An error: no eval files were found, or it is not clear which are meant.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoverError {
     #[error("there is no {0}")]
@@ -81,7 +83,7 @@ pub enum DiscoverError {
     Ambiguous { skill: String, places: Vec<PathBuf> },
 }
 
-/// That a folder among skills is no skill, where that is why nothing was found.
+/// Gives a note that a folder among skills is no skill, if that may be why nothing was found.
 fn describe_missing_skill(searched: &[PathBuf]) -> String {
     let is_among_skills =
         |path: &&PathBuf| path.parent().and_then(Path::file_name).is_some_and(|name| name == "skills");
@@ -100,7 +102,7 @@ fn describe_skipped(skipped: &[SkippedFile]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// Files named here are read whatever they are called; folders are searched.
+/// Finds eval files. A file that the user names is read whatever its name; a folder is searched.
 pub fn discover(
     search: &EvalSearch,
     project_of: &dyn Fn(&Path) -> PathBuf,
@@ -127,7 +129,7 @@ pub fn discover(
                 }
                 (None, None) => find_at_path(&path, &mut searched)?,
             };
-            // One path that leads to nothing is a slip, also where others lead to something.
+            // A path without any evals is probably a slip, even if other paths have some.
             match found.found.is_empty() {
                 true if skill.is_some() || is_command_file(&path) => skills.push(path),
                 true if !is_alone => return Err(no_evals_error(searched.split_off(before), found.skipped)),
@@ -138,7 +140,7 @@ pub fn discover(
         }
     }
     let FolderSearchResult { mut found, mut skipped } = all;
-    // A file that is reached twice counts once, below the wider of two folders.
+    // A file that is reached twice counts once, with the outer of the two root folders.
     found.sort();
     found.dedup_by(|again, first| {
         let is_same = again.file == first.file;
@@ -167,7 +169,7 @@ fn no_evals_error(searched: Vec<PathBuf>, skipped: Vec<SkippedFile>) -> Discover
 }
 
 impl EvalSearch {
-    /// The skill whose evals the user says are elsewhere.
+    /// Gives the skill whose evals are elsewhere, as the user says with `--evals`.
     pub fn skill_of_evals(&self) -> Option<PathBuf> {
         match (&self.evals, self.paths.as_slice()) {
             (Some(_), [path]) => skill_or_command_at(path),
@@ -175,19 +177,19 @@ impl EvalSearch {
         }
     }
 
-    /// The skills among what the user names: the evals of each are about it, unless they say otherwise.
+    /// Gives the skills among the given paths. The evals of each are about it, unless they say otherwise.
     pub fn named_skills(&self) -> Vec<PathBuf> {
         self.paths.iter().filter_map(|path| skill_or_command_at(path)).collect()
     }
 }
 
-/// The skill folder or command file that a path names.
+/// Gives the skill folder or command file that a path names.
 fn skill_or_command_at(path: &Path) -> Option<PathBuf> {
     let path = absolute_path(path);
     skill_folder_at(&path).or_else(|| is_command_file(&path).then_some(path))
 }
 
-/// Whether a path is a command file: no eval is written in Markdown.
+/// Says whether a path is a command file. It may be any Markdown file, because no eval is written in Markdown.
 fn is_command_file(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "md") && path.is_file()
 }
@@ -196,14 +198,15 @@ fn absolute_path(path: &Path) -> PathBuf {
     normalise_path(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 
-/// What is nothing here may be a folder or file of Skillet's own evals.
+/// Gives the folder or file of Skillet's own evals for a path that does not exist here.
 fn path_in_skillet(path: &Path, skillet: Option<&Path>) -> Option<PathBuf> {
     let bare = path.components().all(|part| matches!(part, Component::Normal(_))) && !path.exists();
     let folder = absolute_path(&skillet?.join("evals").join(path));
     (bare && folder.exists()).then_some(folder)
 }
 
-/// An error that lists the evals in Skillet's own folder, where a bare name is neither here nor there.
+/// Gives an error that lists the evals in Skillet's own folder, for a bare name that exists neither here nor
+/// there.
 fn refuse_unknown_name(path: &Path, skillet: Option<&Path>) -> Result<(), DiscoverError> {
     let is_bare = path.components().all(|part| matches!(part, Component::Normal(_)));
     let is_known = path.symlink_metadata().is_ok() || path_in_skillet(path, skillet).is_some();
@@ -216,7 +219,7 @@ fn refuse_unknown_name(path: &Path, skillet: Option<&Path>) -> Result<(), Discov
     }
 }
 
-/// The names in the folder of Skillet's own evals.
+/// Lists the names in the folder of Skillet's own evals.
 fn names_in_skillet(skillet: Option<&Path>) -> Vec<String> {
     let entries = skillet.and_then(|skillet| std::fs::read_dir(skillet.join("evals")).ok());
     let mut names: Vec<String> = entries
@@ -229,7 +232,7 @@ fn names_in_skillet(skillet: Option<&Path>) -> Vec<String> {
     names
 }
 
-/// The skill folder that a path names, if it names one.
+/// Gives the skill folder that a path names, if it names one.
 fn skill_folder_at(path: &Path) -> Option<PathBuf> {
     if path.file_name().is_some_and(|name| name == SKILL_FILE) && path.is_file() {
         return path.parent().map(Path::to_owned);
@@ -237,7 +240,7 @@ fn skill_folder_at(path: &Path) -> Option<PathBuf> {
     path.join(SKILL_FILE).is_file().then(|| path.to_owned())
 }
 
-/// The spec that lies beside a command file.
+/// Gives the spec that lies beside a command file.
 fn spec_of_command(path: &Path) -> Option<PathBuf> {
     let spec = path.with_extension("eval.json");
     (is_command_file(path) && spec.is_file()).then_some(spec)
@@ -248,7 +251,7 @@ fn find_at_path(path: &Path, searched: &mut Vec<PathBuf>) -> Result<FolderSearch
         searched.push(path.to_owned());
         return Ok(search_folder(path));
     }
-    // A broken link is there, and reading it will say what is wrong with it.
+    // A broken link exists. Reading it will report what is wrong with it.
     if path.symlink_metadata().is_ok() {
         let root = path.parent().unwrap_or(path).to_owned();
         let file = EvalFile { file: path.to_owned(), root, skill: None, found_by: DiscoveryMethod::Name };
@@ -257,8 +260,8 @@ fn find_at_path(path: &Path, searched: &mut Vec<PathBuf>) -> Result<FolderSearch
     Err(DiscoverError::Missing(path.to_owned()))
 }
 
-/// The evals of a skill: the first place that has any. What only looks like evals among the skill's own files (an
-/// example that it shows, data for its scripts) counts only where there are no others.
+/// Finds the evals of a skill in the first place that has any. A file among the skill's own files that only looks
+/// like evals (an example, data for its scripts) counts only if there are no others.
 fn find_for_skill(
     skill: &Path,
     project: &Path,
@@ -283,11 +286,11 @@ fn find_for_skill(
     Ok(there)
 }
 
-/// Why a file in a skill that looks like evals is passed over.
+/// The reason for skipping a file inside a skill that looks like evals.
 const REASON_OUTSIDE_EVALS: &str = "among the files of the skill, not in its folder of evals";
 
-/// Whether a file lies where the evals of a skill usually do: directly beside its SKILL.md under a name for evals, or in
-/// a folder for evals.
+/// Says whether a file lies where the evals of a skill usually are: directly beside its SKILL.md with an eval
+/// file's name, or in a folder for evals.
 fn is_usual_place(file: &Path, skill: &Path) -> bool {
     const EVAL_FOLDERS: [&str; 4] = ["evals", "eval", "evaluations", "tests"];
     let Ok(below) = file.strip_prefix(skill) else { return true };
@@ -298,7 +301,7 @@ fn is_usual_place(file: &Path, skill: &Path) -> bool {
     }
 }
 
-/// The evals of a skill that lie outside of it.
+/// Finds the evals of a skill outside its folder.
 fn find_outside_skill(
     skill: &Path,
     project: &Path,
@@ -342,8 +345,8 @@ fn find_outside_skill(
     Ok(there)
 }
 
-/// The evals of a command file that has no spec beside it: a file or folder of its name, beside it, in `evals`
-/// beside it, or in the project's `evals`.
+/// Finds the evals of a command file that has no spec beside it: a file or folder of the same name, beside it, in
+/// `evals` beside it, or in the project's `evals`.
 fn find_for_command(
     file: &Path,
     project: &Path,
@@ -382,7 +385,7 @@ mod tests {
     const SUITE: &str = "practicum: 1\n";
     const EVAL: &str = "timestamp: x\nname: n\nprompt: p\nexpected: e\n";
 
-    /// The files found when asking for `ask` in a tree, relative to it, or the error's kind.
+    /// Gives the files found for `ask` in a tree, relative to it, or the kind of error.
     fn check(files: &[(&str, &str)], ask: &str, evals: Option<&str>) -> Result<Vec<String>, &'static str> {
         let tree = tempfile::tempdir().expect("a folder");
         let root = tree.path().canonicalize().expect("real");
@@ -438,7 +441,7 @@ mod tests {
                 None,
                 ok(&["evals/s/evals.json @evals/s"]),
             ),
-            // What a skill shows as an example does not stand in for its evals.
+            // An example that a skill shows does not replace its evals.
             (
                 vec![skill, ("skills/s/assets/evals.json", "{}"), ("evals/s/evals.json", "{}")],
                 "skills/s",
@@ -576,7 +579,7 @@ mod tests {
         let found = discover(&search, &|path| path.to_owned()).expect("found");
         let places: Vec<(PathBuf, PathBuf)> =
             found.files.into_iter().map(|found| (found.file, found.root)).collect();
-        // A link to nothing is an eval that cannot be read.
+        // A broken link counts as an eval that cannot be read.
         let expected =
             ["broken.yaml", "inner/near.yaml", "linked.yaml"].map(|file| (evals.join(file), evals.clone()));
         assert_eq!(places, expected);

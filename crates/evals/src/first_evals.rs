@@ -1,6 +1,6 @@
-//! The first eval file of a skill, for its author to go on from.
+//! Drafts the first eval file of a skill, for its author to continue.
 //!
-//! In: a skill. Out: documents to write, and where. Never: overwrites; invents what a skill does.
+//! In: a skill. Out: documents to write, and their paths. Never: overwrites a file; invents what a skill does.
 
 use std::path::{Path, PathBuf};
 
@@ -9,14 +9,15 @@ use serde_json::json;
 use practicum_core::tree::to_yaml;
 use practicum_skills::skill::{Skill, SkillForm};
 
-/// A file to write, unless it is there.
+/// A file to write, if it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvalFileDraft {
     pub path: PathBuf,
     pub content: String,
 }
 
-/// A native file with one case that must fire, one that must not, and one about the work itself.
+/// Drafts a native file with one case in which the skill must be activated, one in which it must not, and one
+/// about the work itself.
 pub fn native_draft(skill: &Skill) -> EvalFileDraft {
     let folder = skill.folder().join("evals");
     let about = first_sentence(skill.description.as_deref().unwrap_or("what this skill is for"));
@@ -60,7 +61,7 @@ pub fn native_draft(skill: &Skill) -> EvalFileDraft {
     }
 }
 
-/// A suite of the skill-test format.
+/// Drafts a suite in the skill-test format.
 pub fn skill_test_draft(skill: Option<&Skill>, output: &Path) -> EvalFileDraft {
     let name = skill.map_or("my-skill", |skill| skill.name.as_str());
     let document = json!({
@@ -83,7 +84,7 @@ pub fn skill_test_draft(skill: Option<&Skill>, output: &Path) -> EvalFileDraft {
     EvalFileDraft { path: output.to_owned(), content: format!("{document:#}\n") }
 }
 
-/// The name of the plugin whose `skills` folder a skill lies in.
+/// Gives the name of the plugin whose `skills` folder holds a skill.
 fn plugin_of(skill: &Skill) -> Option<&str> {
     let plugin = skill.folder().parent().filter(|parent| parent.ends_with("skills"))?.parent()?;
     let is_plugin = plugin.parent().is_some_and(|above| above.ends_with("plugins"))
@@ -91,8 +92,8 @@ fn plugin_of(skill: &Skill) -> Option<&str> {
     plugin.file_name()?.to_str().filter(|_| is_plugin)
 }
 
-/// The cases of the writing-skills format. They name the skill by its path in the project, which a copy of the
-/// project on another machine has too.
+/// Drafts the cases of the writing-skills format. They name the skill by its path in the project, which is the
+/// same in a copy of the project on another machine.
 pub fn writing_skills_draft(skill: &Skill, project: &Path) -> EvalFileDraft {
     let about = first_sentence(skill.description.as_deref().unwrap_or("what this skill is for"));
     let path = match skill.form {
@@ -124,7 +125,7 @@ pub fn writing_skills_draft(skill: &Skill, project: &Path) -> EvalFileDraft {
     EvalFileDraft { path: eval_folder_for(skill).join("evals.json"), content: format!("{evals:#}\n") }
 }
 
-/// Where evals of a skill are written that have a folder of their own. Command files share theirs.
+/// Gives the folder for evals of a skill that need their own folder. Command files share one folder.
 pub fn eval_folder_for(skill: &Skill) -> PathBuf {
     let evals = skill.folder().join("evals");
     match skill.form {
@@ -133,7 +134,8 @@ pub fn eval_folder_for(skill: &Skill) -> PathBuf {
     }
 }
 
-/// The skill's name as a part of a file's name: a command's has colons.
+/// Gives the skill's name as part of a file name. The name of a command has colons, which a file name must not
+/// have.
 pub fn eval_file_stem(skill: &Skill) -> String {
     match skill.form {
         SkillForm::Folder => skill.name.clone(),

@@ -2,7 +2,7 @@
 //!
 //! A new format is a file in `dialects`, a new check a file in `checks`.
 
-// Printing panics when nobody reads any more, and a run must not end with its reader.
+// The print macros panic if nobody reads the output any more, and a run must not end because of that.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod checks;

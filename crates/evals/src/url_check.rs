@@ -1,7 +1,7 @@
-//! The public web, for checks that may ask it.
+//! Requests web addresses for checks that may use the network.
 //!
-//! In: an address. Out: whether it answers. Never: connects to anything but a public address, also
-//! where a redirect or a name leads to one that is not.
+//! In: an address. Out: whether it answers. Never: connects to an address that is not public, not even through a
+//! redirect or a host name.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -14,11 +14,12 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use crate::checks::is_public;
 use practicum_core::model::UrlChecker;
 
-/// For one address, with everything it leads to.
+/// The time limit for one address, with all its redirects.
 const URL_TIMEOUT: Duration = Duration::from_secs(5);
 
 const MOST_REDIRECTS: usize = 5;
 
+/// A checker that requests addresses over HTTP.
 pub struct HttpUrlChecker {
     runtime: Handle,
     may_connect: fn(IpAddr) -> bool,
@@ -34,7 +35,7 @@ impl HttpUrlChecker {
         for _ in 0..=MOST_REDIRECTS {
             let client = self.client_for(&url).await?;
             let mut answer = send_request(&client, Method::HEAD, &url).await?;
-            // Some servers know only how to give the whole.
+            // Some servers do not support HEAD, so the whole page is requested.
             if matches!(answer.status(), StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED) {
                 answer = send_request(&client, Method::GET, &url).await?;
             }
@@ -49,8 +50,8 @@ impl HttpUrlChecker {
         Err("it redirects without end".to_owned())
     }
 
-    /// A client that connects only to the very addresses that were looked at: asked again, a name may
-    /// lead elsewhere.
+    /// Makes a client that connects only to the addresses that were checked. Another lookup of the host name could
+    /// give a different address.
     async fn client_for(&self, url: &Url) -> Result<Client, String> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!("{} is not the web", url.scheme()));
@@ -83,7 +84,7 @@ impl UrlChecker for HttpUrlChecker {
         if self.runtime.runtime_flavor() == RuntimeFlavor::MultiThread {
             return self.runtime.block_on(follow);
         }
-        // The only thread of the runtime is the one that waits here, so the link is followed on another.
+        // The only thread of the runtime is the one that waits here, so another thread makes the request.
         std::thread::scope(|scope| {
             let other = scope.spawn(|| {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -101,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers each request by its method and path, and then closes.
+    /// Starts a server that answers each request by its method and path, and then closes the connection.
     fn server() -> u16 {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("bound").port();

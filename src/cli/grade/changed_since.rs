@@ -1,12 +1,12 @@
-//! What decided the trials of a stored run and is another today. Grading again cannot show what it would do now.
+//! Finds what has changed since a stored run and would change its trials today. Regrading cannot show the effect.
 
 use crate::model::{Arm, Case, Suite, WorkspaceSpec};
 use crate::plan::{Plan, PlannedSuite};
 use crate::session::{changed_files, skill_under_test, trusted_code};
 use crate::store::RunInfo;
 
-/// A note for each skill, workspace, system prompt and script that has changed since the run: its results are
-/// those of the old one.
+/// Gives a note for each skill, workspace, system prompt and script that has changed since the run. The results
+/// are those of the old one.
 pub fn changed_since(made: &RunInfo, then: &[Option<Suite>], plan: &Plan) -> Vec<String> {
     let mut notes = Vec::new();
     for (index, planned) in plan.suites.iter().enumerate() {
@@ -44,9 +44,9 @@ fn changed_system_prompt(then: &Suite, planned: &PlannedSuite) -> Option<String>
     })
 }
 
-/// A note that names the cases whose agents would find something else today: another setup, other files.
+/// Gives a note that names the cases whose workspace would be different today: another setup, other files.
 fn changed_workspaces(then: &Suite, plan: &Plan, index: usize) -> Option<String> {
-    // What runs after the grading decides nothing.
+    // The teardown runs after the grading, so it changes no result.
     let before_agent = |room: &WorkspaceSpec| WorkspaceSpec { teardown: None, ..room.clone() };
     let is_changed = |case: &&Case| {
         let old = then.cases.iter().find(|old| old.id == case.id);

@@ -1,4 +1,4 @@
-//! `grade --output`: a captured text against an eval file.
+//! The command `practicum grade --output`: grades a captured text by an eval file.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -54,7 +54,7 @@ pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Res
     for planned in &mut suites {
         planned.script = args.script.as_ref().map(std::path::absolute).transpose()?;
     }
-    // Where everything may stay open, gates over what a judge says have nothing to decide.
+    // If every check may stay not scored, gates over judged checks have nothing to decide.
     let code_may_decide = args.allow_unscored == Ratio::ONE;
     grade_text::keep_answerable_gates(&mut suites, args.judge || !code_may_decide);
     if !args.only_criterion.is_empty() && !args.judge {
@@ -131,7 +131,7 @@ fn graded_check((id, result): (String, CheckResult)) -> GradedCheck {
         name: result.name,
         verdict: (&result.verdict).into(),
         score: result.score,
-        // What speaks against a finding is no evidence for it.
+        // Evidence against a finding is no evidence for it.
         why: std::iter::once(result.rationale)
             .chain(result.weak)
             .chain(result.flags)
@@ -141,7 +141,8 @@ fn graded_check((id, result): (String, CheckResult)) -> GradedCheck {
     }
 }
 
-/// Only what keeps the file from being used: a skill that is not there is nothing to this command.
+/// Shows only errors that prevent using the file. This command does not need the skill, so a missing skill is not
+/// shown.
 fn show_errors(reading: &EvalFiles) {
     for file in &reading.files {
         let diagnostics = file.lowered.diagnostics.with_severity(Severity::Error);
@@ -149,7 +150,7 @@ fn show_errors(reading: &EvalFiles) {
     }
 }
 
-/// What a run would have been given, and a captured text was not.
+/// Warns about inputs that an agent in a run would have and that the captured text was made without.
 fn warn_about_inputs(suites: &[PlannedSuite]) {
     for PlannedSuite { suite, .. } in suites {
         if suite.cases.iter().any(|case| !case.workspace.files.is_empty()) {
@@ -159,7 +160,7 @@ fn warn_about_inputs(suites: &[PlannedSuite]) {
     }
 }
 
-/// No captured answer is longer.
+/// The largest captured text.
 const LARGEST_TEXT: u64 = 256 * 1024 * 1024;
 
 pub fn read_text(path: &Path) -> anyhow::Result<String> {
@@ -172,14 +173,14 @@ pub fn read_text(path: &Path) -> anyhow::Result<String> {
     if bytes.len() as u64 > LARGEST_TEXT {
         bail!("it is longer than {LARGEST_TEXT} bytes");
     }
-    // A check of what must not occur would pass over what cannot be read.
+    // A check for something that must not occur would pass if the text could not be read.
     String::from_utf8(bytes).map_err(|error| {
         anyhow!("it is not UTF-8 text: byte {} is where it breaks", error.utf8_error().valid_up_to() + 1)
     })
 }
 
-/// What the judges share. Alone they have no budget; what they answered before is kept with the runs of
-/// the project, if it has any.
+/// Gives the services that the judges share. They have no budget here. Their earlier answers are cached with the
+/// runs of the project, if it has any.
 pub fn shared_services(
     args: &GradeArgs,
     layers: &SettingLayers,
@@ -187,7 +188,7 @@ pub fn shared_services(
 ) -> Result<SharedServices, RunSetupError> {
     let scrubber = Scrubber::new(layers.environment());
     let scrub: ScrubFn = Arc::new(move |text| scrubber.scrub_text(text));
-    // A captured text may lie anywhere; only a project that has records keeps answers too.
+    // A captured text may be anywhere. Answers are cached only in a project that already has records.
     let fresh = args.no_cache || !project.join(".practicum").is_dir();
     let bench = JudgePool::for_project(project, layers, &scrub, fresh)?;
     Ok(SharedServices {

@@ -1,4 +1,4 @@
-//! `grade RUN`: a stored run, marked again.
+//! The command `practicum grade RUN`: regrades a stored run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -29,8 +29,8 @@ use crate::store::{
 };
 use crate::url_check::HttpUrlChecker;
 
-/// The settings that decide marks. What a flag said when the run was made holds until one says
-/// otherwise.
+/// The settings that affect grading. The flags of the original run apply unless a flag of this command replaces
+/// them.
 const GRADING_SETTINGS: [&str; 6] = [
     "trigger-threshold",
     "judge.model",
@@ -65,7 +65,7 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<u8> 
     let agents: Vec<String> = made.trials.iter().map(|trial| trial.condition.agent.clone()).collect();
     let ask = RunInputs { script: args.script.clone(), no_judge: args.no_judge, ..RunInputs::default() };
     let mut suites = run_setup::outline_suites(today, &layers)?;
-    // Only the judge is asked anything here.
+    // Only the judge needs a script here, because no agent runs.
     for planned in suites.iter_mut().filter(|_| !args.no_judge) {
         planned.script = run_setup::choose_script(&ask, &planned.suite, &agents);
     }
@@ -89,7 +89,7 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<u8> 
     }
 
     let runtime = runtime().context("cannot start")?;
-    // Before there is a record: what cannot begin leaves none.
+    // The services are connected before the record is created, so that a failed start leaves no record.
     let shared = shared_services(args, &layers, &project)?;
     let means = runtime.block_on(run_setup::connect_services(&plan.suites, &ask, &environment, &shared))?;
     if !args.no_judge {
@@ -118,8 +118,8 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<u8> 
         command: command_words(),
         ..again
     };
-    // What ran is the skill as it was then and what was asked then, whatever has become of them. Who grades this
-    // marking again must still see that they have changed.
+    // The record keeps the skill and the prompts of the original run, even if they have changed. If this run is
+    // regraded, the changes must still be noticed.
     for ((suite, then), planned) in again.suites.iter_mut().zip(&then).zip(&plan.suites) {
         let ran = made.suites.iter().find(|ran| ran.suite["name"] == suite.suite["name"]);
         suite.skill = ran.and_then(|ran| ran.skill.clone());
@@ -162,7 +162,7 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<u8> 
     RunLock::remove(run_dir.path());
     let mut changes = verdict_changes(&again, &then, &records);
     if !args.only_criterion.is_empty() {
-        // Criteria that were not asked for have not gone from the eval; the notice names those that were.
+        // The other criteria still exist in the eval; they were only not asked. The notice names those that were.
         changes.retain(|change| change.new.is_some());
     }
     let document = RegradeDocument {
@@ -183,14 +183,14 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<u8> 
     Ok(document.summary.exit)
 }
 
-/// The project that a run is stored in; `None` for one that was copied elsewhere.
+/// Gives the project in which a run is stored; `None` for a run that was copied elsewhere.
 fn project_of(run: &RunDir) -> Option<PathBuf> {
     let runs = run.path().parent()?;
     let is_store = runs.ends_with(".practicum/runs");
     is_store.then(|| runs.ancestors().nth(2).map(Path::to_owned)).flatten()
 }
 
-/// What flags said when the run was made, under what they say now.
+/// Gives the flags of the original run, replaced by the flags of this command where it has them.
 fn merged_flags(args: &GradeArgs, made: &RunInfo) -> BTreeMap<&'static str, String> {
     let said = |name: &str| {
         let rows = made.settings.iter().find_map(|rows| rows.get(name));
@@ -200,13 +200,13 @@ fn merged_flags(args: &GradeArgs, made: &RunInfo) -> BTreeMap<&'static str, Stri
     then.chain(args.judging.flags()).collect()
 }
 
-/// The trials of a run that today's suites still have.
+/// The trials of a run whose cases still exist today.
 struct RemainingTrials {
-    /// Those that have a record.
+    /// The trials that have a record.
     trials: Vec<Trial>,
-    /// Those that were planned and have none.
+    /// The trials that were planned and have no record.
     not_run: Vec<Trial>,
-    /// Words about the trials that are not marked.
+    /// A message about the trials that are not graded.
     notice: Option<String>,
 }
 
@@ -223,7 +223,7 @@ fn remaining_trials(
     let (mut trials, mut not_run) = (Vec::new(), Vec::new());
     for planned in &made.trials {
         let Some((suite, case)) = place(planned) else {
-            // Without it, the rest would look like the whole.
+            // Without this case, the rest would look like the whole run.
             bail!("case {} is no longer in the evals, and the run's copy of it cannot be read", planned.case);
         };
         let PlannedTrial { id, condition, attempt, .. } = planned.clone();
@@ -235,8 +235,8 @@ fn remaining_trials(
     Ok(RemainingTrials { trials, not_run, notice: told })
 }
 
-/// Puts the cases of the run that are no longer in the evals back into the suite, as they were then: without
-/// them, the rest would look like the whole. Gives a note for each.
+/// Puts the cases that are no longer in the evals back into the suite, as they were in the run. Without them, the
+/// rest would look like the whole run. Gives a note for each.
 fn restore_removed_cases(then: &Suite, today: &mut Suite, made: &RunInfo) -> Vec<String> {
     let was_planned =
         |case: &Case| made.trials.iter().any(|trial| trial.suite == today.name && trial.case == case.id);
@@ -251,7 +251,7 @@ fn restore_removed_cases(then: &Suite, today: &mut Suite, made: &RunInfo) -> Vec
     notes
 }
 
-/// A note that names the cases that are in the evals today and were not when the run was made.
+/// Gives a note that names the cases that were added since the run.
 fn added_cases_note(then: &Suite, today: &Suite) -> Option<String> {
     let is_new = |case: &&Case| then.cases.iter().all(|old| old.id != case.id);
     let new: Vec<&str> = today.cases.iter().filter(is_new).map(|case| case.id.as_str()).collect();
@@ -261,8 +261,8 @@ fn added_cases_note(then: &Suite, today: &Suite) -> Option<String> {
     })
 }
 
-/// The trials whose cases now ask something else than the agent was asked, each with a note. What it answered
-/// then says nothing about today's question.
+/// Finds the trials whose prompt has changed since the run, each with a note. The old answer says nothing about
+/// today's prompt.
 fn trials_with_changed_prompt(
     then: &[Option<Suite>],
     today: &[PlannedSuite],
@@ -281,7 +281,7 @@ fn trials_with_changed_prompt(
     changed
 }
 
-/// Today's suite, with what its agents were asked and given in the run.
+/// Gives today's suite with the prompts and workspaces of the run.
 fn as_it_ran(then: Option<&Suite>, today: &Suite) -> Suite {
     let mut suite = today.clone();
     let Some(then) = then else { return suite };
@@ -295,7 +295,7 @@ fn as_it_ran(then: Option<&Suite>, today: &Suite) -> Suite {
     suite
 }
 
-/// A note about the files that were not read as evals when the run was made.
+/// Gives a note about the files that were skipped as evals in the run.
 fn files_skipped(skipped: &[PathBuf]) -> Option<String> {
     let names: Vec<String> = skipped.iter().map(|path| path.display().to_string()).collect();
     let files = count_with_noun(names.len(), "file");

@@ -1,4 +1,4 @@
-//! Whether a skill was taken up, and whether the agent could see what it should.
+//! Checks whether a skill was activated, and whether the agent saw exactly the skills that its arm should have.
 
 use super::excerpt;
 use practicum_core::model::{
@@ -6,7 +6,7 @@ use practicum_core::model::{
     ObservedActivation,
 };
 
-/// The names under which skills are known in one room: their own, and the one they have there.
+/// The names of the skills in one workspace: pairs of a skill's own name and the name under which it is staged.
 #[derive(Debug, Clone, Default)]
 pub struct SkillNames {
     pairs: Vec<(String, String)>,
@@ -17,18 +17,19 @@ impl SkillNames {
         Self { pairs }
     }
 
-    /// A skill's own name, by the one it has in the room. Skills that are not under test have one name.
+    /// Gives a skill's own name for the name under which it is staged. A skill that is not under test has only one
+    /// name.
     pub fn own_name<'n>(&'n self, staged: &'n str) -> &'n str {
         self.pairs.iter().find(|(_, name)| name == staged).map_or(staged, |(own, _)| own)
     }
 
-    /// Whether a skill under test is known by this name.
+    /// Says whether this is a name, own or staged, of a skill under test.
     pub fn is_tested(&self, name: &str) -> bool {
         self.pairs.iter().any(|(own, staged)| own == name || staged == name)
     }
 
-    /// All names that a skill has in the room, by its own name or by one of them: a skill in a plugin is called
-    /// by its folder and by the name in its frontmatter.
+    /// Gives all staged names of a skill, found by its own name or by one of its staged names. A skill in a plugin
+    /// has two: its folder's name and the name in its frontmatter.
     fn staged_names<'n>(&'n self, name: &'n str) -> Vec<&'n str> {
         let is_own = self.pairs.iter().any(|(own, _)| own == name);
         let own = if is_own { name } else { self.own_name(name) };
@@ -38,12 +39,12 @@ impl SkillNames {
     }
 }
 
-/// Whether any of these skills fired.
+/// Says whether any of these skills was activated.
 pub fn any_activated(skills: &[String], observation: &Observation, names: &SkillNames) -> ObservedActivation {
     first_activated(skills, observation, names).1
 }
 
-/// The first of these skills that fired, if one did, and whether any did.
+/// Gives the first of these skills that was activated, if any, and whether any was.
 fn first_activated<'s>(
     skills: &'s [String],
     observation: &Observation,
@@ -62,6 +63,7 @@ fn first_activated<'s>(
     (None, unknown.map_or(ObservedActivation::No, ObservedActivation::Unknown))
 }
 
+/// Checks whether the skills of a check were activated as expected.
 pub fn check_activation(
     activation: &ActivationCheck,
     observation: &Observation,
@@ -71,7 +73,7 @@ pub fn check_activation(
         return CheckFinding::not_scored(NotScoredReason::CheckFailed("it names no skill".to_owned()));
     }
     let (which, fired) = first_activated(&activation.skills, observation, names);
-    // Of a run that broke off, only an activation that must not be is known for good.
+    // A run that did not finish proves only one thing: an activation that must not happen did happen.
     let is_wrong =
         activation.expect == ActivationExpectation::MustNot && matches!(fired, ObservedActivation::Yes(_));
     if !observation.ended.can_be_graded() && !is_wrong {
@@ -106,7 +108,8 @@ pub fn check_activation(
     }
 }
 
-/// The skills that were activated although the check is about others, to be told after what was not activated.
+/// Describes the activated skills that the check does not name. The text is appended to the message that the
+/// expected skill was not activated.
 fn describe_other_activations(
     activation: &ActivationCheck,
     observation: &Observation,
@@ -126,7 +129,7 @@ fn describe_other_activations(
     }
 }
 
-/// What a model's guess comes to, by the skills that it expects to be taken up.
+/// Turns a model's prediction into a finding. `expected` are the skills that the model expects to be activated.
 pub fn check_prediction(activation: &ActivationCheck, expected: &[String], reasoning: &str) -> CheckFinding {
     let chosen = activation.skills.iter().find(|skill| expected.contains(skill));
     let (fired, said) = match chosen {
@@ -144,8 +147,9 @@ pub fn check_prediction(activation: &ActivationCheck, expected: &[String], reaso
     CheckFinding::new(passed, said).with_evidence(excerpt(reasoning, 500))
 }
 
-/// Why a trial does not belong to its arm: the agent's own listing shows a skill where there must
-/// be none, none where there must be one, or what is the user's own. `None` where it does, or where the agent lists nothing.
+/// Says why a trial is not valid for its arm: the agent's own list of skills has a skill that must not be there,
+/// lacks one that must be there, or has one of the user's own. Gives `None` if the trial is valid or if the agent
+/// lists nothing.
 pub fn arm_problem(arm: Arm, staged: &[String], own: &[String], observation: &Observation) -> Option<String> {
     let listed = observation.skills_listed.as_ref()?;
     if let Some(name) = observation.leaked.first() {
@@ -155,12 +159,12 @@ pub fn arm_problem(arm: Arm, staged: &[String], own: &[String], observation: &Ob
         names.iter().any(|seen| seen == name || seen.rsplit(':').next() == Some(name))
     };
     match arm {
-        // A skill staged as a command file is listed as a command.
+        // An agent lists a skill that is staged as a command file among its commands.
         Arm::WithSkill | Arm::Version(_) => staged
             .iter()
             .find(|name| !is_in(listed, name) && !is_in(&observation.commands_listed, name))
             .map(|name| format!("the agent could not see the skill {name}")),
-        // A command of that name may be the agent's own, so that only skills tell here.
+        // A command of that name may be the agent's own, so only the list of skills counts here.
         Arm::WithoutSkill => own
             .iter()
             .find(|name| is_in(listed, name))
@@ -265,7 +269,8 @@ mod tests {
             let problem =
                 arm_problem(arm, &staged, &one("greeter"), &seen(AgentEnding::Finished, &[], listed));
             assert_eq!(problem.is_none(), valid, "{arm:?} {listed:?}");
-            // Listed as a command, it is there; but a command may be the agent's own.
+            // A name in the list of commands is enough where the skill must be there. It proves nothing where the
+            // skill must be absent, because a command may be the agent's own.
             let commands =
                 Observation { commands_listed: one("greeter"), ..seen(AgentEnding::Finished, &[], listed) };
             let problem = arm_problem(arm, &staged, &one("greeter"), &commands);

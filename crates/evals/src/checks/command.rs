@@ -1,3 +1,4 @@
+//! The check `command`: a shell command succeeds in the workspace.
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -28,12 +29,13 @@ pub static KIND: RuleKind = RuleKind {
     },
 };
 
+/// The rule of the check `command`, with the shell command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandRule(String);
 
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is kept of a command's output.
+/// The number of bytes of a command's output that are kept.
 const LARGEST_OUTPUT: usize = 16 * 1024;
 
 impl Rule for CommandRule {
@@ -90,8 +92,8 @@ fn finding_for_outcome(command: &str, outcome: std::io::Result<CommandOutcome>) 
     if output.trim().is_empty() { finding } else { finding.with_evidence(excerpt(output.trim(), 400)) }
 }
 
-/// Runs a command with nothing of our environment but the path: what it tests may be code that
-/// the agent wrote, and has no business with our keys.
+/// Runs a command with an environment that has only the path. The command may run code that the agent wrote, and
+/// that code must not see our keys.
 fn run_command(command: &str, folder: &Path, limit: Duration) -> std::io::Result<CommandOutcome> {
     let mut child = Command::new("sh")
         .arg("-c")
@@ -108,14 +110,15 @@ fn run_command(command: &str, folder: &Path, limit: Duration) -> std::io::Result
         .spawn()?;
     let outputs = [child.stdout.take().map(read_in_background), child.stderr.take().map(read_in_background)];
     let ended = ends_within(&child, limit);
-    // Also after a good end: what it left running in the background must not outlive the check.
-    // Before the child is reaped, so that its number is still its own.
+    // The group is also killed after a success: a process that the command left in the background must not outlive
+    // the check. This happens before the child is reaped, so that its process id is still its own.
     kill_group(&child);
     let status = child.wait()?;
     if !ended? {
         return Ok(CommandOutcome::TimedOut);
     }
-    // The pipes are closed by now, unless someone left the group with them: do not wait for those.
+    // The pipes are closed by now, unless a process left the group and kept them open. The check does not wait for
+    // such a process.
     let soon = Duration::from_millis(500);
     let output: String = outputs
         .into_iter()
@@ -126,8 +129,8 @@ fn run_command(command: &str, folder: &Path, limit: Duration) -> std::io::Result
     Ok(CommandOutcome::Ended { status, output })
 }
 
-/// The beginning of what comes out of a pipe; the rest is read too, so that the writer never
-/// stalls, and dropped.
+/// Reads a pipe to its end in a thread and sends its beginning. The rest is read and dropped, so that the writer
+/// never stalls.
 fn read_in_background(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -137,13 +140,13 @@ fn read_in_background(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>>
             let room = LARGEST_OUTPUT.saturating_sub(kept.len());
             kept.extend_from_slice(&buffer[..count.min(room)]);
         }
-        // Nobody waits any more if this fails.
+        // Sending fails only if the receiver has stopped waiting.
         let _ = sender.send(kept);
     });
     receiver
 }
 
-/// Waits for the end without reaping. `false`: the time was up first.
+/// Waits for the child to end, without reaping it. Gives `false` if the time is up first.
 fn ends_within(child: &Child, limit: Duration) -> std::io::Result<bool> {
     let Some(pid) = pid(child) else { return Ok(false) };
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -161,7 +164,7 @@ fn ends_within(child: &Child, limit: Duration) -> std::io::Result<bool> {
 
 fn kill_group(child: &Child) {
     if let Some(group) = pid(child) {
-        // Fails only when nobody is left, which is what we want.
+        // This fails only if no process is left in the group, which is the goal.
         let _ = kill_process_group(group, Signal::KILL);
     }
 }

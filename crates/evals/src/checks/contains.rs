@@ -1,3 +1,4 @@
+//! The check `contains`: a text contains another text. Also `Needle`, the text to find, which other checks use.
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -17,6 +18,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(ContainsRule(Needle::decode("contains", node, diagnostics)?))),
 };
 
+/// The rule of the check `contains`, with the text to find.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainsRule(pub Needle);
 
@@ -40,7 +42,7 @@ impl Rule for ContainsRule {
     }
 }
 
-/// A text to look for.
+/// A text to find, with or without regard to case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Needle {
     pub text: String,
@@ -56,7 +58,7 @@ impl Needle {
         Self { text: text.into(), ignore_case: true }
     }
 
-    /// Either the text itself or `{text, ignore_case}`.
+    /// Reads either the text itself or `{text, ignore_case}`.
     pub fn decode(key: &'static str, node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         if node.as_map().is_none() {
             return practicum_core::tree::node_text(node, key, diagnostics).map(Self::exact);
@@ -82,8 +84,8 @@ impl Needle {
         }
     }
 
-    /// Where it occurs first, as a byte offset into a text of the same letters (lower case may
-    /// have other lengths, so the offset is only good for an excerpt).
+    /// Gives the byte offset of the first occurrence. If case is ignored, the offset is one into the lower-case
+    /// text, which may have another length: use it only for an excerpt.
     pub fn find(&self, text: &str) -> Option<usize> {
         if self.ignore_case {
             lowercase_letters(text).find(&lowercase_letters(&self.text))
@@ -92,7 +94,7 @@ impl Needle {
         }
     }
 
-    /// Where one of the texts has it first, in words, and the line there.
+    /// Gives a description of the first place where one of the texts has the needle, and the line there.
     pub fn find_in(&self, evidence: &CheckEvidence<'_>) -> Option<(String, String)> {
         evidence.texts.iter().find_map(|checked| {
             let at = self.find(&checked.text)?;
@@ -100,8 +102,8 @@ impl Needle {
         })
     }
 
-    /// Whether the text begins so. An agent's message often begins or ends with a newline that
-    /// nobody sees, so blanks count only when they are asked for.
+    /// Says whether the text begins with the needle. An agent's message often begins or ends with a newline that
+    /// nobody sees, so blanks count only if the needle has them.
     pub fn is_start_of(&self, text: &str) -> bool {
         let text = if self.text.starts_with(char::is_whitespace) { text } else { text.trim_start() };
         if self.ignore_case {
@@ -121,8 +123,8 @@ impl Needle {
     }
 }
 
-/// Each letter in lower case for itself: in whole words a Greek sigma would depend on what follows it, and
-/// a part of a word would not be found in the word.
+/// Lowers each letter by itself. Lowering whole words would make a Greek sigma depend on the letter after it, and
+/// then a part of a word would not be found in the word.
 fn lowercase_letters(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).map(|c| if c == 'ς' { 'σ' } else { c }).collect()
 }
@@ -137,7 +139,7 @@ pub fn schema() -> Value {
     json_schema::any_of([json_schema::text(), needle.into()])
 }
 
-/// The line around a position, shortened.
+/// Gives the line around a position, shortened.
 pub fn line_around(text: &str, at: usize) -> String {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

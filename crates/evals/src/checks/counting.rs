@@ -1,18 +1,18 @@
-//! What the checks that count have in common.
+//! Code that the counting checks share.
 
 use super::{TooMuchBacktracking, excerpt};
 use practicum_core::model::{CheckEvidence, CheckFinding, Diagnostics, NotScoredReason, count_with_noun};
 use practicum_core::tree::{TreeNode, node_int};
 
-/// How many are wanted when nobody says.
+/// The count that a check requires if the eval file gives none.
 pub const DEFAULT_COUNT: i64 = 1;
 
-/// The number behind a key; nothing behind it means one.
+/// Reads the number under a key; a key without a value means one.
 pub fn decode_count(key: &str, node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<i64> {
     if node.is_null() {
         return Some(DEFAULT_COUNT);
     }
-    // Numbers below one are useless, not wrong: other tools write them and mean nothing by it.
+    // Numbers below one are useless but no error: other tools write them by default.
     let count = node_int(node, key, i64::MIN, i64::MAX, diagnostics)?;
     if count < 1 {
         let message = format!("at least {count} is always there: this check cannot fail");
@@ -21,7 +21,7 @@ pub fn decode_count(key: &str, node: &TreeNode, diagnostics: &mut Diagnostics) -
     Some(count)
 }
 
-/// Whether the texts together have as many as wanted. `what` names one of them.
+/// Checks whether the texts together have as many as required. `what` is the name of one counted thing.
 pub fn check_count(
     evidence: &CheckEvidence<'_>,
     count: impl Fn(&str) -> Result<usize, TooMuchBacktracking>,

@@ -1,3 +1,4 @@
+//! The check `ends_with`: a text ends with another text.
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -14,6 +15,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(EndsWithRule(Needle::decode(KIND.key, node, diagnostics)?))),
 };
 
+/// The rule of the check `ends_with`, with the text to find.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndsWithRule(pub Needle);
 
@@ -43,7 +45,7 @@ impl Rule for EndsWithRule {
     }
 }
 
-/// The last characters of a text.
+/// Gives the last characters of a text.
 fn last_characters(text: &str, most: usize) -> String {
     let mut tail: Vec<char> = text.chars().rev().take(most).collect();
     tail.reverse();

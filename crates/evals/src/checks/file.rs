@@ -1,3 +1,5 @@
+//! The check `file`: a file in the workspace exists, or is absent, and has certain content. Also reads the files
+//! that other checks look at.
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -23,16 +25,18 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(FileRule::decode(node, diagnostics)?)),
 };
 
+/// The rule of the check `file`: a path, and what is expected there.
 #[derive(Debug, Clone)]
 pub struct FileRule {
     pub path: RelPath,
     pub expect: FileExpectation,
 }
 
+/// The expected state of a file.
 #[derive(Debug, Clone)]
 pub enum FileExpectation {
     Absent,
-    /// There, and all of these hold.
+    /// The file exists, and all of these conditions hold.
     Present {
         contains: Vec<String>,
         matches: Option<PythonPattern>,
@@ -40,7 +44,7 @@ pub enum FileExpectation {
 }
 
 impl FileRule {
-    /// Either the path alone, or `{path, exists, contains, matches}`.
+    /// Reads either the path alone or `{path, exists, contains, matches}`.
     fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         let present = FileExpectation::Present { contains: Vec::new(), matches: None };
         if node.as_map().is_none() {
@@ -186,7 +190,7 @@ fn schema() -> Value {
     json_schema::any_of([path(), file.into()])
 }
 
-/// The text of one file, or the finding that it is missing or cannot be read.
+/// Gives the text of one file, or the finding that it is missing or cannot be read.
 pub fn read_text(
     workspace: &dyn WorkspaceView,
     path: &RelPath,
@@ -203,7 +207,7 @@ pub fn read_text(
     }
 }
 
-/// The text of a file, which is not all that it says where it is not UTF-8.
+/// Turns the bytes of a file into text. If they are not UTF-8, the text is flagged as not fully read.
 fn text_of_bytes(bytes: Vec<u8>, path: &RelPath) -> CheckedText<'static> {
     match String::from_utf8(bytes) {
         Ok(text) => CheckedText::without_path(text),
@@ -214,7 +218,8 @@ fn text_of_bytes(bytes: Vec<u8>, path: &RelPath) -> CheckedText<'static> {
     }
 }
 
-/// The text of the one file that the agent was to write. What stood there before is not its work.
+/// Gives the text of the one file that the agent had to write. A file that was there before the run and did not
+/// change does not count.
 pub fn read_written_file(
     workspace: &dyn WorkspaceView,
     observation: &Observation,
@@ -222,14 +227,15 @@ pub fn read_written_file(
 ) -> Result<CheckedText<'static>, CheckFinding> {
     let text = read_text(workspace, path)?;
     let is_work = |path: &RelPath| observation.files.iter().any(|file| file.path == *path);
-    // Links are not listed among the files, but what they lead to is.
+    // The list of files has no links, but it has the files that they point to.
     if is_work(path) || workspace.link_target(path).is_some_and(|real| is_work(&real)) {
         return Ok(text);
     }
     Err(CheckFinding::new(false, format!("{path} was there before, and the agent did not write it")))
 }
 
-/// The globs with wildcards that no created or changed file matches. One that names a file in full fails its check.
+/// Gives the globs with wildcards that no created or changed file matches. (If a glob without wildcards matches no
+/// file, its check fails.)
 pub fn unmatched_globs<'g>(observation: &Observation, globs: &'g [String]) -> Vec<&'g str> {
     let is_written = |glob: &&String| {
         let Ok(compiled) = Globs::new(&[glob]) else { return true };
@@ -240,9 +246,8 @@ pub fn unmatched_globs<'g>(observation: &Observation, globs: &'g [String]) -> Ve
     globs.iter().filter(|glob| !is_written(glob)).map(String::as_str).collect()
 }
 
-/// The texts of all created or changed files that match a glob, in order, each with its path.
-/// None at all is a failure: the agent was to write them. So is a file that is named in full and was not
-/// written.
+/// Reads all created or changed files that match a glob, in order, each with its path. Gives a failure if there is
+/// none, because the agent had to write them, and if a file named without wildcards was not written.
 pub fn read_matching(
     workspace: &dyn WorkspaceView,
     observation: &Observation,
@@ -286,8 +291,8 @@ pub fn read_matching(
     Ok(texts)
 }
 
-/// Whether a glob names the hidden parts of a path. As for Python and shells, a wildcard at the beginning of
-/// a name does not stand for a dot.
+/// Says whether a glob names the hidden parts of a path explicitly. As in Python and in shells, a wildcard at the
+/// beginning of a name does not match a dot.
 fn names_hidden_parts(glob: &str, path: &RelPath) -> bool {
     let hidden = |text: &str| text.split('/').filter(|part| part.starts_with('.') && *part != ".").count();
     hidden(path.as_str()) <= hidden(glob)

@@ -1,16 +1,16 @@
-//! Things that are known by their shape: phone numbers, dates, colours.
+//! Values that are recognised by their form: phone numbers, dates, colours.
 //!
-//! One pattern serves for a whole value and for finding such values in a text.
+//! One pattern serves both to test a whole value and to find such values in a text.
 
 use std::sync::OnceLock;
 
 use super::{InvalidPattern, PythonPattern, TooMuchBacktracking};
 use practicum_core::tree::closest_word;
 
-/// A format with a name.
+/// A format with a name and a pattern.
 pub struct NamedFormat {
     pub name: &'static str,
-    /// In Python's `re` syntax.
+    /// The pattern, in Python's `re` syntax.
     pub pattern: &'static str,
     pub example: &'static str,
     compiled: OnceLock<PythonPattern>,
@@ -22,10 +22,10 @@ const fn named_format(name: &'static str, pattern: &'static str, example: &'stat
 
 const URL_PATTERN: &str = r#"https?://[^\s\)\"'>]+"#;
 
-/// The format that several checks look for.
+/// The format of a web address, which several checks use.
 pub static URL_FORMAT: NamedFormat = named_format("url", URL_PATTERN, "https://example.org/");
 
-/// Every format there is. Eval files refer to these names, so none may change its meaning.
+/// All named formats. Eval files refer to these names, so no name may change its meaning.
 pub static FORMATS: [NamedFormat; 20] = [
     named_format("phone_us", r"\(?\d{3}\)?[\s.-]?\d{3}[\s.-]?\d{4}", "(415) 555-0132"),
     named_format("phone_intl", r"\+\d{1,3}[\s.-]?\d{4,14}", "+44 2079460958"),
@@ -62,23 +62,23 @@ impl NamedFormat {
         FORMATS.iter().find(|format| format.name == name)
     }
 
-    /// The format that was perhaps meant by a name that is none.
+    /// Gives the format name that is most similar to a name that is not a format.
     pub fn near_miss(name: &str) -> Option<&'static str> {
         let names: Vec<&'static str> = FORMATS.iter().map(|format| format.name).collect();
         closest_word(name, &names)
     }
 
-    /// Whether the whole value has this format.
+    /// Says whether the whole value has this format.
     pub fn matches_value(&self, value: &str) -> Result<bool, TooMuchBacktracking> {
         self.compiled().is_full_match(value)
     }
 
-    /// How many values of this format a text has.
+    /// Counts the values of this format in a text.
     pub fn count(&self, text: &str) -> Result<usize, TooMuchBacktracking> {
         self.compiled().count(text)
     }
 
-    /// The different values of this format in a text, in order, at most so many.
+    /// Gives the different values of this format in a text, in order, at most `most`.
     pub fn find_all(&self, text: &str, most: usize) -> Result<Vec<String>, TooMuchBacktracking> {
         let mut found: Vec<String> = Vec::new();
         let mut from = 0;
@@ -88,7 +88,7 @@ impl NamedFormat {
             if !found.iter().any(|earlier| earlier == value) {
                 found.push(value.to_owned());
             }
-            // No format matches nothing, so this ends.
+            // No format matches the empty text, so the loop ends.
             from += range.end.max(1);
         }
         Ok(found)
@@ -102,7 +102,7 @@ impl NamedFormat {
     }
 }
 
-/// What a field's value must look like: a format by name, or a pattern of one's own.
+/// The format that a field's value must have: a named format, or a pattern of the author's own.
 #[derive(Clone)]
 pub enum ValueFormat {
     Named(&'static NamedFormat),
@@ -110,8 +110,8 @@ pub enum ValueFormat {
 }
 
 impl ValueFormat {
-    /// A text that names no format is a pattern; the caller may want to say so when it nearly
-    /// names one.
+    /// Makes a named format if the text is a format's name, and a pattern otherwise. The caller may want to warn
+    /// if the text is nearly a format's name.
     pub fn new(text: &str) -> Result<Self, InvalidPattern> {
         match NamedFormat::find_format(text) {
             Some(format) => Ok(ValueFormat::Named(format)),

@@ -1,14 +1,14 @@
-//! Names of files with wildcards, beginning at the workspace.
+//! Globs: file paths with wildcards, relative to the workspace.
 
 use ignore::overrides::{Override, OverrideBuilder};
 
 use practicum_core::model::RelPath;
 
-/// `*` and `?` stay within a folder, `**` goes through all of them.
+/// A set of globs. `*` and `?` match within one folder, `**` matches across folders.
 pub struct Globs(Override);
 
 impl Globs {
-    /// Refuses, in words, what means nothing.
+    /// Makes a set of globs, or gives a message if one of them is not valid.
     pub fn new<G: AsRef<str>>(globs: &[G]) -> Result<Self, String> {
         let mut builder = OverrideBuilder::new("/");
         for glob in globs.iter().map(AsRef::as_ref) {
@@ -24,7 +24,7 @@ impl Globs {
     }
 }
 
-/// The reason alone; the glob in it is not as the user wrote it.
+/// Gives the reason of an error without the glob, because the error shows a rewritten glob and not the user's.
 fn glob_error_reason(error: &ignore::Error) -> String {
     match error {
         ignore::Error::Glob { err, .. } => err.clone(),
@@ -32,7 +32,7 @@ fn glob_error_reason(error: &ignore::Error) -> String {
     }
 }
 
-/// A glob that begins at the workspace and names its folders as paths there do.
+/// Anchors a glob at the workspace's root and writes its folders as workspace paths are written.
 fn anchor_at_root(glob: &str) -> String {
     let parts = glob.split('/').filter(|part| !part.is_empty() && *part != ".");
     parts.fold(String::new(), |path, part| format!("{path}/{part}"))

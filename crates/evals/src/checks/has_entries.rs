@@ -1,3 +1,4 @@
+//! The check `has_entries`: a text has enough numbered entries in bold.
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
@@ -14,11 +15,12 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(HasEntriesRule(decode_count(KIND.key, node, diagnostics)?))),
 };
 
-/// How an entry begins.
+/// The pattern of the beginning of an entry.
 static ENTRY_START: LazyLock<PythonPattern> = LazyLock::new(|| {
     PythonPattern::new(r"\*\*\d+\.\s+").expect("a constant, and the test below compiles it")
 });
 
+/// The rule of the check `has_entries`, with the required count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HasEntriesRule(i64);
 

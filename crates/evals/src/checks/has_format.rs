@@ -1,3 +1,4 @@
+//! The check `has_format`: a text has enough values of a named format.
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -20,6 +21,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(HasFormatRule::decode(node, diagnostics)?)),
 };
 
+/// The rule of the check `has_format`: a format, and the required count.
 #[derive(Clone)]
 pub struct HasFormatRule {
     format: &'static NamedFormat,
@@ -27,7 +29,7 @@ pub struct HasFormatRule {
 }
 
 impl HasFormatRule {
-    /// Either the format's name or `{format, count}`.
+    /// Reads either the format's name or `{format, count}`.
     fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         if node.as_map().is_none() {
             return Some(Self { format: decode_format(node, diagnostics)?, count: DEFAULT_COUNT });

@@ -1,3 +1,4 @@
+//! The check `has_urls`: a text has enough web addresses.
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(HasUrlsRule(decode_count(KIND.key, node, diagnostics)?))),
 };
 
+/// The rule of the check `has_urls`, with the required count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HasUrlsRule(i64);
 

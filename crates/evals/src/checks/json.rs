@@ -1,3 +1,4 @@
+//! The check `json`: a text is JSON, and a place in it has a certain value.
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -23,6 +24,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(JsonRule::decode(node, diagnostics)?)),
 };
 
+/// The rule of the check `json`: a path, and what is expected there.
 #[derive(Debug, Clone)]
 pub struct JsonRule {
     path: JsonPath,
@@ -36,7 +38,8 @@ enum JsonExpectation {
 }
 
 impl JsonRule {
-    /// `true` or nothing (it is JSON), a path (which must exist), or `{path, exists, equals, matches}`.
+    /// Reads `true` or nothing (the text must be JSON), a path (which must exist), or `{path, exists, equals,
+    /// matches}`.
     fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         let present = JsonExpectation::Present { equals: None, matches: None };
         match &node.data {
@@ -61,7 +64,7 @@ impl JsonRule {
             Some(_) => object.bool("exists", diagnostics),
             None => Some(true),
         };
-        // Not `given`: a value may have to be null.
+        // `given` would not do here: the required value may be null.
         let equals = object.get("equals").map(TreeNode::to_value);
         let matches = object.get_non_null("matches").map(|node| decode_pattern("matches", node, diagnostics));
         object.reject_unknown_keys(KIND.key, diagnostics);
@@ -125,7 +128,7 @@ impl Rule for JsonRule {
         true
     }
 
-    /// Every text has to be as it is wanted: one good file does not make up for a broken one.
+    /// Checks every text. One good file does not make up for a broken one.
     fn check(&self, evidence: &CheckEvidence<'_>) -> CheckFinding {
         let mut good = None;
         for checked in evidence.texts {
@@ -191,7 +194,7 @@ impl JsonRule {
     }
 }
 
-/// The JSON that a text is or, in a fence, has. Agents like to say a word before it.
+/// Parses a text that is JSON or has JSON in a code fence. Agents often write a sentence before it.
 fn parse_json(text: &str) -> Result<Value, String> {
     let whole = serde_json::from_str(text.trim());
     let problem = match whole {
@@ -204,7 +207,8 @@ fn parse_json(text: &str) -> Result<Value, String> {
     }
 }
 
-/// The first block that calls itself JSON; else, if the text is one block, that.
+/// Gives the first code block labelled JSON. If there is none and the whole text is one code block, gives that
+/// block.
 fn fenced_json(text: &str) -> Option<&str> {
     const FENCE: &str = "```";
     let mut at = 0;
@@ -231,7 +235,8 @@ fn fenced_json(text: &str) -> Option<&str> {
     None
 }
 
-/// Equal as JSON means it: 1 and 1.0 are one number, the order of keys is none.
+/// Says whether two values are equal as JSON: 1 and 1.0 are the same number, and the order of keys does not
+/// matter.
 fn is_json_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {

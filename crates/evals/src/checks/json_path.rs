@@ -1,25 +1,26 @@
-//! Places in a JSON document: `$.items[0].name`, `$['odd key']`. Enough to name one place; no
-//! wildcards, no filters.
+//! Paths in a JSON document: `$.items[0].name`, `$['odd key']`. A path names one place; there are no wildcards and
+//! no filters.
 
 use std::fmt;
 
 use serde_json::Value;
 
+/// A path to one place in a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JsonPath(Vec<JsonPathPart>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum JsonPathPart {
     Key(String),
-    /// From the end when negative.
+    /// A position in a list; a negative one counts from the end.
     Index(i64),
 }
 
-/// More than any document nests.
+/// The largest number of parts in a path. No real document nests deeper.
 const MOST_PARTS: usize = 128;
 
 impl JsonPath {
-    /// A leading `$` may be left out.
+    /// Parses a path. The leading `$` is optional.
     pub fn new(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let mut rest = text.strip_prefix('$').unwrap_or(text);
@@ -67,7 +68,7 @@ impl JsonPath {
     }
 }
 
-/// What stands in brackets, and what comes after them.
+/// Parses the content of a pair of brackets. Gives it and the text after the brackets.
 fn parse_bracket(inside: &str) -> Result<(JsonPathPart, &str), String> {
     if let Some(quote) = inside.chars().next().filter(|c| matches!(c, '\'' | '"')) {
         let text = &inside[1..];

@@ -1,3 +1,5 @@
+//! The check `limit`: a run stayed within bounds, such as a number of turns, tokens or tool calls, a cost, or a
+//! time.
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -22,7 +24,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(LimitRule::decode(node, diagnostics)?)),
 };
 
-/// At least one bound, each at most once.
+/// The bounds of a run: at least one, and each measure at most once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LimitRule(Vec<(RunMeasure, f64)>);
 
@@ -72,7 +74,7 @@ impl RunMeasure {
         }
     }
 
-    /// Whether it comes in wholes.
+    /// Says whether the measure is a whole number.
     fn is_count(self) -> bool {
         match self {
             RunMeasure::CostUsd | RunMeasure::Seconds => false,
@@ -84,7 +86,7 @@ impl RunMeasure {
         }
     }
 
-    /// How much it was; `None` when the agent does not tell.
+    /// Measures the run. Gives `None` if the agent does not report this measure.
     fn measure(self, evidence: &CheckEvidence<'_>) -> Option<f64> {
         let run = evidence.observation;
         match self {
@@ -93,7 +95,7 @@ impl RunMeasure {
                 let usage = run.usage;
                 let parts = [usage.input, usage.output, usage.cache_read, usage.cache_write];
                 let total = parts.into_iter().fold(0u64, u64::saturating_add);
-                // No agent answers without a token; none at all means none were reported.
+                // Every answer of an agent costs tokens, so zero means that the agent reported none.
                 (total > 0).then_some(total as f64)
             }
             RunMeasure::CostUsd => run.cost_usd,

@@ -1,21 +1,21 @@
-//! Line ends as checks see them: always `\n`, as Python reads a text file.
+//! Line ends as checks see them: always `\n`, as when Python reads a text file.
 //!
-//! In: a text as it was written. Out: the same text with `\n` for `\r\n` and for a lone `\r`. So a
-//! check gives one answer for files and captured texts from every system.
+//! In: a text as it was written. Out: the text with `\n` in place of `\r\n` and of a lone `\r`. A check therefore
+//! gives the same answer for files and captured texts from every system.
 
 use std::borrow::Cow;
 
 use practicum_core::model::Rule;
 
-/// The text with `\n` as its only line end.
+/// Gives the text with `\n` as its only line end.
 pub fn unify_line_ends(text: Cow<'_, str>) -> Cow<'_, str> {
     if text.contains('\r') { Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n")) } else { text }
 }
 
-/// The text as a rule reads it. A rule that itself names a carriage return asks about the line ends,
-/// so it reads the text as it was written.
+/// Gives the text as a rule reads it. A rule that contains a carriage return is about line ends, so it reads the
+/// text as it was written.
 pub fn text_for_rule<'t>(rule: &dyn Rule, text: Cow<'t, str>) -> Cow<'t, str> {
-    // Written as JSON, the character and the escape of a pattern both have these two characters.
+    // In JSON, both the character itself and its escape in a pattern contain these two characters.
     if rule.value().to_string().contains(r"\r") { text } else { unify_line_ends(text) }
 }
 

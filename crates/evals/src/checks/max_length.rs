@@ -1,3 +1,4 @@
+//! The check `max_length`: a text has at most so many characters.
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -20,6 +21,7 @@ pub static KIND: RuleKind = RuleKind {
     },
 };
 
+/// The rule of the check `max_length`, with the number of characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaxLengthRule(i64);
 

@@ -1,3 +1,4 @@
+//! The check `min_count`: a pattern matches at least so many times.
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -23,6 +24,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(MinCountRule::decode(node, diagnostics)?)),
 };
 
+/// The rule of the check `min_count`: a pattern, and the required count.
 #[derive(Debug, Clone)]
 pub struct MinCountRule {
     pattern: PythonPattern,
@@ -33,7 +35,7 @@ impl MinCountRule {
     fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         let mut object = ObjectReader::new(node, KIND.key, diagnostics)?;
         let pattern = object.get_non_null("pattern").map(|node| {
-            // People write "^- " and mean every line.
+            // People write "^- " and mean the beginning of every line.
             let flags = PatternFlags { multiline: true, ..PatternFlags::default() };
             decode_pattern_with("pattern", flags, node, diagnostics)
         });

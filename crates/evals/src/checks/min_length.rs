@@ -1,3 +1,4 @@
+//! The check `min_length`: a text has at least so many characters.
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -24,6 +25,7 @@ pub static KIND: RuleKind = RuleKind {
     },
 };
 
+/// The rule of the check `min_length`, with the number of characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MinLengthRule(i64);
 

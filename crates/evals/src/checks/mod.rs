@@ -1,6 +1,6 @@
-//! Checks that code decides.
+//! Deterministic checks: code, not a model, decides them.
 //!
-//! In: checks, an `Observation`, the workspace after the run. Out: a `Finding` for each.
+//! In: checks, an `Observation`, the workspace after the run. Out: a `CheckFinding` for each check.
 //! Never: calls a model.
 
 mod activation;
@@ -63,18 +63,18 @@ use practicum_core::model::{
 };
 use practicum_core::tree::TreeNode;
 
-/// A kind of check: its key in a native file, how it is read, and what it looks at unless told.
+/// A kind of check: its key in a native file, how its value is read, and what it looks at by default.
 pub struct RuleKind {
     pub key: &'static str,
     /// One sentence for people: "the text contains …".
     pub doc: &'static str,
-    /// What may stand behind the key, as JSON Schema.
+    /// The values that the key may have, as JSON Schema.
     pub schema: fn() -> Value,
     pub looks_at: CheckTarget,
     pub decode: fn(&TreeNode, &mut Diagnostics) -> Option<Arc<dyn Rule>>,
 }
 
-/// Every deterministic check. A new one is a file and a line here.
+/// Every kind of deterministic check. To add one, add a file and a line here.
 pub static RULES: &[&RuleKind] = &[
     &contains::KIND,
     &not_contains::KIND,
@@ -102,13 +102,13 @@ pub fn rule_kind(key: &str) -> Option<&'static RuleKind> {
     RULES.iter().copied().find(|kind| kind.key == key)
 }
 
-/// Whether a rule reads a text and nothing else of a run.
+/// Says whether a rule reads only a text, and nothing else of a run.
 pub fn reads_only_text(rule: &dyn Rule) -> bool {
     rule_kind(rule.key()).is_some_and(|kind| kind.looks_at != CheckTarget::WholeRun)
 }
 
-/// Marks the exact checks among `checks`, with leave to do what they need; the others are `None`, in the
-/// same order.
+/// Runs the deterministic checks among `checks`, with the given permissions. The result has the same order; it is
+/// `None` for every other check.
 pub fn run_checks(
     checks: &[&Check],
     observation: &Observation,
@@ -142,7 +142,7 @@ pub fn run_checks(
     }
 }
 
-/// Whether what the agent said decides a check.
+/// Says whether a check depends on what the agent said.
 fn reads_agent_output(rule: &dyn Rule, looks_at: &CheckTarget) -> bool {
     match looks_at {
         CheckTarget::File(_) | CheckTarget::Files(_) => false,
@@ -150,11 +150,11 @@ fn reads_agent_output(rule: &dyn Rule, looks_at: &CheckTarget) -> bool {
     }
 }
 
-/// Bytes to look at, over all checks, from which threads are worth their start.
+/// The number of bytes to check, over all checks, from which on threads are worth the cost of starting them.
 const BYTES_WORTH_THREADS: usize = 4 * 1024 * 1024;
 
-/// The same for every check, on as many threads as there are cores. Some checks take much longer than
-/// others, so each thread takes the next when it is done with one.
+/// Runs all checks on as many threads as there are cores. Some checks take much longer than others, so each thread
+/// takes the next check when it has finished one.
 fn run_in_parallel(
     checks: &[&Check],
     one: impl Fn(&Check) -> Option<CheckFinding> + Sync,
@@ -210,8 +210,8 @@ fn run_rule(
     }
 }
 
-/// The finding where a file cannot be read in full. What the other files say stands only if nothing in that file
-/// could change it.
+/// Runs a rule when a file cannot be read in full. The result for the other files counts only if nothing in that
+/// file could change it; otherwise the check is not scored.
 fn mark_partly_read<'t>(
     rule: &dyn Rule,
     mut texts: Vec<CheckedText<'t>>,
@@ -224,7 +224,7 @@ fn mark_partly_read<'t>(
     found.unwrap_or_else(|| CheckFinding::not_scored(NotScoredReason::CheckFailed(why)))
 }
 
-/// The texts that a check reads, or the finding that there is none. Line ends are `\n`.
+/// Gives the texts that a check reads, with `\n` as line end, or the finding that there is none.
 pub fn texts_of_check(
     check: &Check,
     observation: &Observation,
@@ -256,7 +256,7 @@ fn texts_looked_at<'t>(
     Ok(vec![CheckedText::without_path(text)])
 }
 
-/// A text shortened for a message, on one line, at most `most` characters.
+/// Shortens a text for a message: one line, at most `most` characters.
 pub fn excerpt(text: &str, most: usize) -> String {
     let flat: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(most + 1).collect();
     if flat.chars().count() > most {

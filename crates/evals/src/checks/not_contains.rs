@@ -1,3 +1,4 @@
+//! The check `not_contains`: a text does not contain another text.
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -16,6 +17,7 @@ pub static KIND: RuleKind = RuleKind {
     },
 };
 
+/// The rule of the check `not_contains`, with the forbidden text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotContainsRule(pub Needle);
 

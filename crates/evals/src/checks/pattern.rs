@@ -1,12 +1,11 @@
-//! Patterns in Python's `re` syntax and with its meaning, because that is what people's eval
-//! files are written in.
+//! Patterns with the syntax and meaning of Python's `re`, because people's eval files use it.
 //!
-//! In: a pattern and a text. Out: where it matches, how often, whether it spans the text; or that
-//! the pattern is wrong, at the place and in the words of Python. Never: an endless search.
+//! In: a pattern and a text. Out: where the pattern matches, how often, and whether it matches the whole text; or
+//! an error in the pattern, with Python's position and message. Never: an endless search.
 //!
-//! The pattern is read into a tree. The linear-time engine takes it whenever tree and text allow
-//! the same answer there; everything else goes to an engine of our own that counts its steps.
-//! (The crates that backtrack bound the number of ways back, but not the work between them.)
+//! The pattern is parsed into a tree. The linear-time engine runs it if it gives Python's answer for this tree and
+//! this text. Otherwise our own backtracking engine runs it, which counts its steps. (The crates that backtrack
+//! limit the number of backtracks, but not the work between them.)
 
 mod backtrack;
 mod case_folding;
@@ -33,7 +32,7 @@ use linear::{EngineDemands, LinearRegexes};
 use program::PatternProgram;
 use syntax::{MatchWidth, PatternNode};
 
-/// A pattern that can be searched for. Cheap to clone.
+/// A compiled pattern. Cheap to clone.
 #[derive(Clone)]
 pub struct PythonPattern {
     inner: Arc<PatternData>,
@@ -49,7 +48,7 @@ struct PatternData {
     program: OnceLock<PatternProgram>,
 }
 
-/// Flags given beside the pattern, as arguments of `re.compile`.
+/// Flags that are given beside the pattern, like the arguments of `re.compile`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PatternFlags {
     /// `^` and `$` also match at line ends.
@@ -57,11 +56,11 @@ pub struct PatternFlags {
     pub ignore_case: bool,
 }
 
-/// What Python would not compile.
+/// An error in a pattern that Python would not compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidPattern {
     pub message: String,
-    /// In characters, from 0.
+    /// The position of the error in characters, from 0.
     pub position: usize,
 }
 
@@ -73,7 +72,7 @@ impl fmt::Display for InvalidPattern {
 
 impl std::error::Error for InvalidPattern {}
 
-/// The pattern needs more backtracking than anyone should wait for.
+/// An error: the search needs more backtracking steps than are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooMuchBacktracking;
 
@@ -108,7 +107,7 @@ impl PythonPattern {
         &self.inner.source
     }
 
-    /// Where it matches first: `re.search`.
+    /// Finds the first match, as `re.search` does.
     pub fn find(&self, text: &str) -> Result<Option<Range<usize>>, TooMuchBacktracking> {
         let Some(search) = self.linear_search(text, false) else {
             return self.backtracker(text).find(0, false);
@@ -117,7 +116,8 @@ impl PythonPattern {
         if !self.inner.demands.empty_turns || found.is_none() {
             return Ok(found);
         }
-        // It is there, and it begins here. If only its end is too hard to tell, this end will do.
+        // There is a match, and it begins here. If finding the exact end takes too many steps, the linear engine's
+        // end is good enough.
         Ok(self.backtracker(text).find(0, false).unwrap_or(found))
     }
 
@@ -128,7 +128,7 @@ impl PythonPattern {
         }
     }
 
-    /// Whether it matches the text from end to end: `re.fullmatch`.
+    /// Says whether the pattern matches the whole text, as `re.fullmatch` does.
     pub fn is_full_match(&self, text: &str) -> Result<bool, TooMuchBacktracking> {
         match self.linear_search(text, true) {
             Some(search) => Ok(search.regex.is_match(&search.text)),
@@ -136,10 +136,10 @@ impl PythonPattern {
         }
     }
 
-    /// How many matches there are that do not overlap: the length of `re.finditer`.
+    /// Counts the matches that do not overlap: the length of `re.finditer`.
     pub fn count(&self, text: &str) -> Result<usize, TooMuchBacktracking> {
-        // After an empty match Python looks for one at the same place that is not, which the
-        // linear engine cannot.
+        // After an empty match, Python looks for a match at the same position that is not empty. The linear engine
+        // cannot do that.
         let MatchWidth { min, max } = self.inner.width;
         let countable = (min > 0 || max == 0) && !self.inner.demands.empty_turns;
         let search = countable.then(|| self.linear_search(text, false)).flatten();

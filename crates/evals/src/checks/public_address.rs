@@ -1,4 +1,4 @@
-//! Addresses that anyone can reach. Whatever is not, is no business of a link that an agent wrote.
+//! Tests whether an address is public. Links that an agent wrote may lead only to public addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -16,10 +16,10 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_loopback()
         || address.is_link_local()
         || address.is_documentation()
-        || a == 100 && (64..128).contains(&b) // shared by carriers
-        || (a, b, c) == (192, 0, 0) // protocol assignments
-        || (a, b, c) == (192, 88, 99) // relays that are no more
-        || a == 198 && (b == 18 || b == 19) // benchmarks
+        || a == 100 && (64..128).contains(&b) // shared address space of carriers
+        || (a, b, c) == (192, 0, 0) // reserved for protocols
+        || (a, b, c) == (192, 88, 99) // 6to4 relays, out of use
+        || a == 198 && (b == 18 || b == 19) // reserved for benchmarks
         || a >= 224; // multicast, reserved, broadcast
     !special
 }
@@ -34,14 +34,14 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         [0, 0, 0, 0, 0, 0xffff, high, low] => embedded(high, low),
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
         [0x2002, high, low, ..] => embedded(high, low),
-        // Teredo hides an address of its own; documentation is nobody's.
+        // A Teredo address contains another address; documentation addresses belong to nobody.
         [0x2001, 0 | 0xdb8, ..] => false,
         [0x3fff, 0..=0x0fff, ..] => false,
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
 
-/// Names that are reserved for never being found on the public network.
+/// Says whether a host name is reserved and never exists on the public network.
 pub fn is_reserved_name(host: &str) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let last = host.rsplit('.').next().unwrap_or_default();

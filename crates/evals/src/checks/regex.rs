@@ -1,3 +1,4 @@
+//! The check `regex`: a pattern matches somewhere in a text.
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -16,6 +17,7 @@ pub static KIND: RuleKind = RuleKind {
     },
 };
 
+/// The rule of the check `regex`, with the pattern.
 #[derive(Debug, Clone)]
 pub struct RegexRule {
     pub pattern: PythonPattern,
@@ -55,11 +57,12 @@ impl Rule for RegexRule {
     }
 }
 
-/// A pattern that must compile, with its error at its place.
+/// Reads a pattern and compiles it. An error in it is reported at its position.
 pub fn decode_pattern(key: &str, node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<PythonPattern> {
     decode_pattern_with(key, PatternFlags::default(), node, diagnostics)
 }
 
+/// Reads a pattern and compiles it with these flags. An error in it is reported at its position.
 pub fn decode_pattern_with(
     key: &str,
     flags: PatternFlags,

@@ -1,4 +1,4 @@
-//! What tests of rules have in common: a value as YAML, a text or a run, a verdict.
+//! Helpers for tests of rules: a value as YAML, a text or a run, a verdict.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use practicum_core::model::{
 };
 use practicum_core::tree::{SourceFile, SourceSyntax};
 
-/// Rows of a value as YAML, the text to look at, and the verdict's name, or "refused".
+/// Tests rows of a value as YAML, the text to check, and the expected verdict's name or "refused".
 pub fn check_rows(kind: &RuleKind, rows: &[(&str, &str, &str)]) {
     for (yaml, text, expected) in rows {
         check_run(kind, yaml, &run_with_output(text), expected);
     }
 }
 
-/// As `check`, on a whole run.
+/// Tests one value on a whole run.
 pub fn check_run(kind: &RuleKind, yaml: &str, run: &Observation, expected: &str) {
     let found = match decode(kind, yaml) {
         Ok(rule) => run_rule(rule.as_ref(), run, &NoFiles).verdict.name(),
@@ -28,8 +28,8 @@ pub fn check_run(kind: &RuleKind, yaml: &str, run: &Observation, expected: &str)
     assert_eq!(found, expected, "{}: {yaml} on {run:?}", kind.key);
 }
 
-/// The rule, or what was wrong with its value. What a rule says of itself must read back as the
-/// same rule.
+/// Decodes a rule, or gives the errors in its value. Also tests that the value of the rule reads back as an equal
+/// rule.
 pub fn decode(kind: &RuleKind, yaml: &str) -> Result<Arc<dyn Rule>, Vec<String>> {
     let rule = decode_once(kind, yaml)?;
     let written = rule.value().to_string();
@@ -54,7 +54,7 @@ pub fn run_rule(rule: &dyn Rule, observation: &Observation, workspace: &dyn Work
     rule.check(&CheckEvidence { texts: &texts, observation, workspace, url_checker: None })
 }
 
-/// A run in which this was said and nothing else happened.
+/// Makes a run with this output and nothing else.
 pub fn run_with_output(text: &str) -> Observation {
     Observation {
         ended: AgentEnding::Finished,
@@ -79,7 +79,7 @@ pub fn run_with_output(text: &str) -> Observation {
     }
 }
 
-/// A run in which these tools were called.
+/// Makes a run with calls of these tools.
 pub fn run_with_calls(calls: &[(&str, Value)]) -> Observation {
     let mut run = run_with_output("done");
     for (name, input) in calls {
@@ -93,12 +93,12 @@ pub fn run_with_calls(calls: &[(&str, Value)]) -> Observation {
     run
 }
 
-/// A run of which only the answer is seen.
+/// Makes a run that shows only the answer.
 pub fn run_without_transcript() -> Observation {
     Observation { hides_tools: true, ..run_with_output("done") }
 }
 
-/// Nothing is left of the workspace.
+/// A workspace without any files.
 pub struct NoFiles;
 
 impl WorkspaceView for NoFiles {

@@ -1,6 +1,6 @@
-//! What a model read out of a text, held against what the sections demand of it.
+//! Checks what a model extracted from a text against what the sections require.
 //!
-//! The model only reads; whether that is enough is decided here.
+//! The model only extracts entries; this code decides whether they are enough.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,15 +9,15 @@ use practicum_core::model::{
     CheckFinding, NotScoredReason, OutputSection, SectionField, SectionTier, Verdict, count_with_noun,
 };
 
-/// One entry of a list: for each field's name what stands there, `None` if nothing does.
+/// One entry of a list: the value of each field by its name, `None` if the text has no value.
 pub type SectionEntry = BTreeMap<String, Option<String>>;
 
-/// The entries of every section's tiers. A tier that is not in it was not read, which is not the
-/// same as having no entries.
+/// The extracted entries of every section's tiers. A tier that is not in it was not extracted, which is not the
+/// same as a tier without entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExtractedSections {
     tiers: BTreeMap<(String, String), Vec<SectionEntry>>,
-    /// The fields of which the text does not have every value.
+    /// The fields that have values which are not in the text.
     doubtful_fields: BTreeMap<(String, String), BTreeSet<String>>,
 }
 
@@ -26,7 +26,7 @@ impl ExtractedSections {
         self.tiers.insert((section.name.clone(), tier.label.clone()), entries);
     }
 
-    /// Remembers fields of which the text does not have every value.
+    /// Records fields that have values which are not in the text.
     pub fn add_doubtful(&mut self, section: &OutputSection, tier: &SectionTier, fields: BTreeSet<String>) {
         self.doubtful_fields.insert((section.name.clone(), tier.label.clone()), fields);
     }
@@ -43,13 +43,13 @@ impl ExtractedSections {
 
 const UNSUPPORTED_VALUE: &str = "a value was read that is not in the text, also when asked once more";
 
-/// How many entries a finding shows.
+/// The largest number of entries that a finding shows.
 const MOST_SHOWN: usize = 5;
 
-/// Marks everything that the sections of a check demand, each under an id of its own: the counts
-/// of a tier, and each field over all entries. What was not read is unscored for the given reason.
-/// What demands nothing has no result, because it could not fail. A field whose id is empty or taken,
-/// which some formats allow, goes by its place instead.
+/// Checks everything that the sections of a check require, each under its own id: the counts of a tier, and each
+/// field over all entries. A tier that was not extracted is not scored, for the given reason. A tier or field that
+/// requires nothing has no result, because it could not fail. If a field's id is empty or taken, which some
+/// formats allow, the id is made from its position.
 pub fn check_sections(
     check: &str,
     sections: &[OutputSection],
@@ -96,7 +96,8 @@ pub fn check_sections(
                                 UNSUPPORTED_VALUE.to_owned(),
                             ))
                         };
-                        // A value that was made up may not pass, but others may still fail.
+                        // A field with an invented value must not pass, but it may still fail because of other
+                        // values.
                         let doubtful = extracted.is_doubtful(section, tier, field);
                         Some(if doubtful && finding.verdict == Verdict::Pass {
                             unsupported()
@@ -117,7 +118,7 @@ pub fn check_sections(
     marked
 }
 
-/// Whether an entry can be wrong by this field.
+/// Says whether this field can make an entry wrong.
 fn has_demands(field: &SectionField) -> bool {
     field.required || field.format.is_some()
 }
@@ -158,7 +159,7 @@ fn check_field(field: &SectionField, entries: &[SectionEntry], place: &str) -> C
     finding
 }
 
-/// A format in words: a named one with an example.
+/// Describes a format; a named one with an example.
 fn describe_format(format: &str) -> String {
     match NamedFormat::find_format(format) {
         Some(NamedFormat { name, example, .. }) => format!("{name} (like {example})"),
@@ -180,7 +181,8 @@ mod tests {
         OutputSection { name: "S".into(), tiers: vec![tier] }
     }
 
-    /// The verdicts by id. An entry is what stands in its fields; `null` for all is a tier not read.
+    /// Gives the verdicts by id. `entries` are the fields of each entry; `null` means a tier that was not
+    /// extracted.
     fn check(section: &OutputSection, entries: Value) -> Vec<(String, &'static str)> {
         let mut extracted = ExtractedSections::default();
         if let Some(entries) = entries.as_array() {
@@ -210,7 +212,7 @@ mod tests {
             (&counted, json!([{}, {}]), vec![(min, "pass"), (max, "pass")]),
             (&counted, json!([{}, {}, {}]), vec![(min, "pass"), (max, "fail")]),
             (&counted, json!(null), vec![(min, "not_scored"), (max, "not_scored")]),
-            // What may be missing and may be anything is nothing to mark.
+            // A field that is optional and has no format has no result.
             (&plain, json!([{"a": "x", "b": null}]), vec![("a", "pass")]),
             (&plain, json!([{"a": "x"}, {"a": null}]), vec![("a", "fail")]),
             (&plain, json!([{"a": " "}]), vec![("a", "fail")]),

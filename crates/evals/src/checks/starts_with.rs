@@ -1,3 +1,4 @@
+//! The check `starts_with`: a text starts with another text.
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -14,6 +15,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(StartsWithRule(Needle::decode(KIND.key, node, diagnostics)?))),
 };
 
+/// The rule of the check `starts_with`, with the text to find.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartsWithRule(pub Needle);
 

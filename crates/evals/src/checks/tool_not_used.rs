@@ -1,3 +1,4 @@
+//! The check `tool_not_used`: the agent never called a tool.
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -15,10 +16,11 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(ToolNotUsedRule(decode(node, diagnostics)?))),
 };
 
+/// The rule of the check `tool_not_used`, with the forbidden calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolNotUsedRule(CallPattern);
 
-/// Either the tool alone, or `{name, args}`.
+/// Reads either the tool alone or `{name, args}`.
 fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<CallPattern> {
     if node.as_map().is_none() {
         return Some(CallPattern { tool: ToolName::decode(KIND.key, node, diagnostics)?, args: Vec::new() });

@@ -1,3 +1,4 @@
+//! The check `tool_order`: the agent called tools in a certain order.
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(ToolOrderRule(decode(node, diagnostics)?))),
 };
 
+/// The rule of the check `tool_order`, with the tools in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOrderRule(Vec<ToolName>);
 

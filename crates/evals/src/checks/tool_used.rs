@@ -1,3 +1,4 @@
+//! The check `tool_used`: the agent called a tool, and how often.
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -18,6 +19,7 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(ToolUsedRule::decode(node, diagnostics)?)),
 };
 
+/// The rule of the check `tool_used`: calls, and how many there must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolUsedRule {
     calls: CallPattern,
@@ -26,7 +28,7 @@ pub struct ToolUsedRule {
 }
 
 impl ToolUsedRule {
-    /// Either the tool alone, or `{name, args, min, max}`.
+    /// Reads either the tool alone or `{name, args, min, max}`.
     fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         if node.as_map().is_none() {
             let tool = ToolName::decode(KIND.key, node, diagnostics)?;

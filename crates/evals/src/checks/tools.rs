@@ -1,4 +1,4 @@
-//! Tools by what they do. Agents have other names for the same thing; an eval file says it once.
+//! Tools by their roles. Agents have different names for the same tool; an eval file names its role once.
 
 use serde_json::{Map, Value, json};
 
@@ -10,8 +10,8 @@ use practicum_core::tree::{
     node_text, report_wrong_type,
 };
 
-/// What a tool is for, and what agents call it. A name may serve two ends: a patch writes new
-/// files and edits old ones.
+/// The roles of tools, and what agents call the tools in each role. One name may have two roles: a patch writes
+/// new files and edits old ones.
 pub static TOOL_ROLES: &[(&str, &[&str])] = &[
     ("read", &["Read", "NotebookRead", "read", "read_file", "read_many_files"]),
     ("write", &["Write", "write", "write_file", "apply_patch", "file_change"]),
@@ -32,15 +32,15 @@ pub static TOOL_ROLES: &[(&str, &[&str])] = &[
     ("skill", &["Skill", "skill", "activate_skill"]),
 ];
 
-/// Arguments that agents name differently, too.
+/// Groups of argument names that mean the same for different agents.
 static ARGUMENT_ALIASES: &[&[&str]] = &[
     &["file_path", "path", "filePath", "absolute_path", "notebook_path"],
     &["command", "cmd"],
     &["skill", "name"],
 ];
 
-/// A tool as an eval file names it: by its role, or exactly as one agent calls it (`*` and `?`
-/// stand for any characters, for tools of MCP servers).
+/// A tool as an eval file names it: by its role, or exactly as one agent calls it. `*` and `?` match any
+/// characters, for the tools of MCP servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolName(String);
 
@@ -67,16 +67,16 @@ impl ToolName {
     }
 }
 
-/// Calls that an eval file speaks of: a tool, and what its arguments must look like.
+/// The calls that an eval file describes: a tool, and patterns for its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallPattern {
     pub tool: ToolName,
-    /// Argument and glob; all must fit.
+    /// Pairs of argument and glob; all must match.
     pub args: Vec<(String, String)>,
 }
 
 impl CallPattern {
-    /// `name` and `args` of a mapping.
+    /// Reads `name` and `args` from a mapping.
     pub fn decode(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> Option<Self> {
         let tool = match object.get_non_null("name") {
             Some(node) => ToolName::decode("name", node, diagnostics),
@@ -114,7 +114,8 @@ impl CallPattern {
         self.args.iter().all(fits)
     }
 
-    /// The calls that a check forbids, with the tool's name in any case: who forbids "bash" does not allow "Bash".
+    /// Finds the calls that a check forbids. The case of the tool's name does not matter: a check that forbids
+    /// "bash" does not allow "Bash".
     pub fn find_forbidden<'o>(&self, observation: &'o Observation) -> Vec<&'o ToolCall> {
         let lower = ToolName(self.tool.0.to_lowercase());
         let is_tool =
@@ -137,7 +138,7 @@ impl CallPattern {
     }
 }
 
-/// What `Calls::decode` reads.
+/// Gives the schema of what `CallPattern::decode` reads.
 pub fn call_schema() -> MappingSchema {
     let roles: Vec<&str> = TOOL_ROLES.iter().map(|(role, _)| *role).collect();
     let doc = format!(
@@ -170,13 +171,13 @@ pub fn tool_calls(observation: &Observation) -> impl Iterator<Item = &ToolCall> 
     })
 }
 
-/// What to say of calls where the stream shows none, whatever the agent did.
+/// Gives the finding for a run whose stream never shows tool calls; `None` if it does show them.
 pub fn hidden_calls_finding(observation: &Observation) -> Option<CheckFinding> {
     let why = || NotScoredReason::CheckFailed("the agent's stream shows no tool calls".to_owned());
     observation.hides_tools.then(|| CheckFinding::not_scored(why()))
 }
 
-/// The names of the tools that were called, each once, for messages.
+/// Lists the names of the called tools, each once, for messages.
 pub fn called_tool_names(observation: &Observation) -> String {
     let mut names: Vec<&str> = Vec::new();
     for call in tool_calls(observation) {
@@ -187,12 +188,12 @@ pub fn called_tool_names(observation: &Observation) -> String {
     if names.is_empty() { "no tool".to_owned() } else { excerpt(&names.join(", "), 160) }
 }
 
-/// A call on one line.
+/// Describes a call on one line.
 pub fn describe_call(call: &ToolCall) -> String {
     excerpt(&format!("{} {}", call.name, call.input), 160)
 }
 
-/// What an argument was, under its own name or another agent's, as texts.
+/// Gives the values of an argument as texts, under its own name or another agent's name for it.
 fn argument_texts(input: &Value, name: &str) -> Vec<String> {
     if let Some(value) = input.get(name) {
         return vec![plain_text(value)];
@@ -201,7 +202,7 @@ fn argument_texts(input: &Value, name: &str) -> Vec<String> {
     if let Some(value) = names.iter().find_map(|name| input.get(name)) {
         return vec![plain_text(value)];
     }
-    // A patch names its files one level down.
+    // A patch names its files one level deeper.
     let changes = input.get("changes").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     changes
         .iter()
@@ -219,12 +220,12 @@ fn plain_text(value: &Value) -> String {
     }
 }
 
-/// Whether the whole text fits: `*` is any characters, slashes too, and `?` is one.
+/// Says whether the whole text matches: `*` stands for any characters including slashes, `?` for one character.
 pub fn glob_matches(wanted: &str, text: &str) -> bool {
     let wanted: Vec<char> = wanted.chars().collect();
     let text: Vec<char> = text.chars().collect();
     let (mut w, mut t) = (0, 0);
-    // Where the last star was, and how much of the text it has taken so far.
+    // The position of the last star, and how much of the text it has matched so far.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match wanted.get(w) {

@@ -1,3 +1,4 @@
+//! The check `transcript`: a pattern matches in the transcript of a run.
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -24,15 +25,16 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(TranscriptRule::decode(node, diagnostics)?)),
 };
 
+/// The rule of the check `transcript`: a pattern, and whether it must match.
 #[derive(Debug, Clone)]
 pub struct TranscriptRule {
     pattern: PythonPattern,
-    /// Whether it must be there, or must not.
+    /// Whether the pattern must match or must not match.
     present: bool,
 }
 
 impl TranscriptRule {
-    /// Either the pattern alone, or `{pattern, expect}`.
+    /// Reads either the pattern alone or `{pattern, expect}`.
     fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         if node.as_map().is_none() {
             return Some(Self { pattern: decode_pattern(KIND.key, node, diagnostics)?, present: true });
@@ -92,8 +94,8 @@ impl Rule for TranscriptRule {
     }
 }
 
-/// What the agent said and did, one thing after the other. Our own messages are left out: a
-/// pattern must not find itself in the question.
+/// Writes what the agent said and did, in order. The user's messages are left out: a pattern must not match in the
+/// prompt.
 pub fn render_transcript(observation: &Observation) -> String {
     let mut out = String::new();
     for step in &observation.steps {
@@ -110,7 +112,7 @@ pub fn render_transcript(observation: &Observation) -> String {
     out
 }
 
-/// The call as JSON; below, in plain, the texts that JSON would escape, because people write
+/// Writes the call as JSON. Below it come, unescaped, the texts that JSON would escape, because people write
 /// patterns for what they see.
 fn render_call(call: &ToolCall, out: &mut String) {
     out.push_str(&format!("{} {}\n", call.name, call.input));

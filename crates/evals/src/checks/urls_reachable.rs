@@ -1,3 +1,4 @@
+//! The check `urls_reachable`: web addresses in a text answer.
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -21,14 +22,15 @@ pub static KIND: RuleKind = RuleKind {
     decode: |node, diagnostics| Some(Arc::new(UrlsReachableRule(decode_count(KIND.key, node, diagnostics)?))),
 };
 
+/// The rule of the check `urls_reachable`, with the required count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlsReachableRule(i64);
 
-/// More are not asked for: a text with a thousand links is no reason for a thousand requests.
+/// The largest number of addresses to request: a text with a thousand links must not cause a thousand requests.
 const MOST_URLS: usize = 20;
 
 impl UrlsReachableRule {
-    /// Without a network this says what can be said without one.
+    /// Checks the addresses in the texts. Without a network it gives only what can be known without one.
     pub fn check_urls(&self, texts: &[CheckedText<'_>], network: Option<&dyn UrlChecker>) -> CheckFinding {
         let wanted = self.0;
         let enough = |count: usize| count as i128 >= i128::from(wanted);
@@ -65,7 +67,7 @@ impl UrlsReachableRule {
     }
 }
 
-/// The different addresses of the texts that could be public, in order.
+/// Gives the different addresses in the texts that could be public, in order.
 fn public_urls(texts: &[CheckedText<'_>]) -> Result<Vec<Url>, String> {
     let mut found: Vec<String> = Vec::new();
     for checked in texts {
@@ -124,7 +126,7 @@ mod tests {
         );
     }
 
-    /// Answers for hosts that begin with "up".
+    /// A network on which the hosts that begin with "up" answer.
     struct Up;
 
     impl UrlChecker for Up {

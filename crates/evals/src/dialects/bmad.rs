@@ -1,4 +1,4 @@
-//! BMad: `evals.json` with expectations that a judge decides, and `triggers.json` beside it.
+//! The BMad format: `evals.json` with expectations for a judge, and `triggers.json` beside it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,14 +17,15 @@ use practicum_core::tree::{NodeData, ObjectReader, SourceFile, TreeNode, read_bo
 mod export;
 mod schema;
 
+/// The adapter for the BMad format.
 pub struct Bmad;
 
 const NAME: &str = "bmad";
 
-/// How long an eval may take when nobody says.
+/// The time limit of an eval that gives none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The longest time an eval may ask for, in seconds: a week, as everywhere.
+/// The longest time limit that an eval may set, in seconds: a week, as in all formats.
 const LONGEST_TIMEOUT: i64 = 7 * 24 * 3600;
 
 impl Dialect for Bmad {
@@ -84,14 +85,15 @@ impl Dialect for Bmad {
     }
 }
 
-/// A list is of queries if one looks so, or if it is named so and looks like nothing else.
+/// Says whether a list is a trigger set: an item looks like a query, or the file has a trigger set's name and no
+/// item looks like an eval.
 fn is_trigger_set(items: &[TreeNode], source: &SourceFile) -> bool {
     let of_evals = items.iter().any(|item| ["input", "rubric", "prompt"].iter().any(|key| item.has(key)));
     reading::are_triggers(items) || items.is_empty() || recognition::is_named_triggers(source) && !of_evals
 }
 
-/// What the file calls its skill. Documentation only, so it may be anything, and a help when the
-/// place does not tell.
+/// Reads the skill's name from the file. In this format it is only documentation, so it may be anything. It helps
+/// where the file's folder does not tell which skill is meant.
 fn read_skill_hint<'n>(file: &mut ObjectReader<'n>, diagnostics: &mut Diagnostics) -> Option<SkillHint<'n>> {
     let node = file.get_non_null("skill_name")?;
     match node.as_text() {
@@ -106,7 +108,7 @@ fn read_skill_hint<'n>(file: &mut ObjectReader<'n>, diagnostics: &mut Diagnostic
     }
 }
 
-/// What every eval of a file shares.
+/// A reader for the evals of one file, with what they share.
 struct BmadReader<'s> {
     source: &'s SourceFile,
     project: PathBuf,
@@ -153,7 +155,7 @@ impl<'s> BmadReader<'s> {
             );
         }
         let cases: Vec<Case> = evals.iter().filter_map(|node| self.read_eval(node, diagnostics)).collect();
-        // Where something is wrong with an eval, its id may be what the overlay is called by.
+        // If an eval has an error, its id may be the very one that an overlay is named after.
         if cases.len() == evals.len() && self.source.folder() != self.project {
             warn_about_unused_overlays(self.source, &cases, diagnostics);
         }
@@ -173,7 +175,7 @@ impl<'s> BmadReader<'s> {
 
     fn read_eval(&mut self, node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Case> {
         let mut eval = ObjectReader::new(node, "an eval", diagnostics)?;
-        // The newer shape speaks of input and rubric, and may leave out the id.
+        // The newer form of the format has `input` and `rubric`, and the id is optional.
         let newer = node.has("input") || node.has("rubric");
         let prompt = reading::either_text(
             &mut eval,
@@ -214,7 +216,7 @@ impl<'s> BmadReader<'s> {
     }
 }
 
-/// The project, then the overlays for every eval, then the one for this eval.
+/// Gives the workspace of an eval: the project, then the overlays for every eval, then the overlay for this eval.
 fn workspace_for_eval(folder: &Path, id: &str, files: Vec<Fixture>) -> WorkspaceSpec {
     let mut overlays = base_overlays(folder);
     let own = RelPath::new(id).map(|id| id.join_to(folder).join("setup"));
@@ -222,15 +224,15 @@ fn workspace_for_eval(folder: &Path, id: &str, files: Vec<Fixture>) -> Workspace
     WorkspaceSpec { base: WorkspaceBase::Project, overlays, files, ..WorkspaceSpec::default() }
 }
 
-/// A larger file beside an eval file is not looked through.
+/// The largest file beside an eval file that is searched for ids.
 const LARGEST_FILE_BESIDE: u64 = 1024 * 1024;
 
-/// Warns of what seems to be an overlay beside an eval file and is laid into no workspace.
+/// Warns about what looks like an overlay beside an eval file but is copied into no workspace.
 fn warn_about_unused_overlays(source: &SourceFile, cases: &[Case], diagnostics: &mut Diagnostics) {
     let Ok(entries) = std::fs::read_dir(source.folder()) else { return };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
-    // An eval file beside this one may have the eval that an overlay is called by.
+    // Another eval file in the same folder may have the eval that an overlay is named after.
     let is_other =
         |path: &&PathBuf| **path != source.path && path.extension().is_some_and(|end| end == "json");
     let others: Vec<Vec<u8>> = paths
@@ -273,8 +275,8 @@ fn warn_about_unused_overlays(source: &SourceFile, cases: &[Case], diagnostics: 
     }
 }
 
-/// The overlays for every eval in a folder, the most general first: `setup/` of the `evals` folder around it, of
-/// the folders in between, and its own.
+/// Gives the overlays for every eval in a folder, the most general first: `setup/` of the enclosing `evals`
+/// folder, of the folders in between, and of the folder itself.
 pub(super) fn base_overlays(folder: &Path) -> Vec<PathBuf> {
     let levels: Vec<&Path> = folder.ancestors().collect();
     let is_evals = |level: &&Path| level.file_name().is_some_and(|name| name == "evals");
@@ -286,16 +288,16 @@ pub(super) fn base_overlays(folder: &Path) -> Vec<PathBuf> {
     shared.chain([own]).filter(|overlay| overlay.is_dir()).collect()
 }
 
-/// Whether a folder called `setup` is no overlay but holds the evals of a skill that is called so. An overlay may
-/// hold a file that is called like evals, too, so there must be that skill.
+/// Says whether a folder named `setup` is not an overlay but holds the evals of a skill named `setup`. An overlay
+/// may also contain a file with an eval file's name, so that skill must exist.
 fn are_evals_of_skill(overlay: &Path, project: &Path) -> bool {
     let mut names = ["evals.json", "cases.json"].iter().chain(&recognition::TRIGGER_FILES);
     names.any(|name| overlay.join(name).is_file()) && reading::has_skill("setup", overlay, project)
 }
 
-/// One judged check for each expectation. Their ids come from their words, so that an expectation
-/// added above does not rename the ones below.
-/// They may be missing where the eval says whether the skill must be activated.
+/// Makes one judged check for each expectation. The ids come from the words, so that an expectation added above
+/// does not rename the ones below. With `may_be_missing`, the eval needs no expectations, because it says whether
+/// the skill must be activated.
 fn read_expectations(
     eval: &mut ObjectReader<'_>,
     newer: bool,
@@ -331,7 +333,8 @@ fn read_expectations(
     checks
 }
 
-/// Queries in a room that holds nothing but the overlays for every eval and the skill under a name of its own.
+/// Reads trigger queries. Their workspace has only the overlays for every eval, and the skill under a name of its
+/// own.
 fn read_triggers(
     items: &[TreeNode],
     source: &SourceFile,
@@ -373,7 +376,7 @@ mod tests {
         testing::check_diagnostics(&Bmad, "evals.json", text, expected)
     }
 
-    /// One eval with these entries beside a prompt and an expectation.
+    /// Gives an eval with a prompt, an expectation and these entries.
     fn eval(entries: &str) -> String {
         format!(r#"{{"evals": [{{"id": "A", "prompt": "p", "expectations": ["e"]{entries}}}]}}"#)
     }

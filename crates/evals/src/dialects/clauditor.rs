@@ -1,4 +1,4 @@
-//! clauditor: `<skill>.eval.json` beside the skill or command it is about.
+//! The clauditor format: `<skill>.eval.json` beside the skill or command that it tests.
 
 mod assertions;
 mod export;
@@ -30,6 +30,7 @@ use practicum_core::model::{
 use practicum_core::tree::{ObjectReader, SourceFile};
 use practicum_skills::skill::{SKILL_FILE, Skill};
 
+/// The adapter for the clauditor format.
 pub struct Clauditor;
 
 const NAME: &str = "clauditor";
@@ -64,7 +65,7 @@ impl Dialect for Clauditor {
         invoked.keep_unused_keys(queries.is_empty(), &mut spec, &mut unused, diagnostics);
         let mut ids = UniqueIds::default();
         let mut cases = Vec::new();
-        // Where there are queries to ask, an invocation that nothing checks would only cost something.
+        // If there are queries to run, an invocation without checks would only cost money.
         let parts = SpecParts {
             is_invoked: !invoked.checks.is_empty() || queries.is_empty(),
             has_required: invoked.checks.iter().any(|check| check.need == CheckNeed::Required),
@@ -97,10 +98,10 @@ impl Dialect for Clauditor {
     }
 }
 
-/// What the format does where a spec is silent.
+/// Gives the format's settings for a spec that sets nothing.
 fn default_run_policy() -> RunPolicy {
     RunPolicy {
-        // The format's own agents: claude, else codex.
+        // The format's own agents: claude, otherwise codex.
         agents: vec!["auto".to_owned()],
         timeout: Some(DEFAULT_TIMEOUT),
         repeat: Some(1),
@@ -109,13 +110,13 @@ fn default_run_policy() -> RunPolicy {
     }
 }
 
-/// What a spec says about running the skill by its own command.
+/// The part of a spec about running the skill by its own command.
 struct InvocationSpec {
     args: String,
     inputs: Vec<Fixture>,
     looks_at: CheckTarget,
     checks: Vec<Check>,
-    /// Only where there are criteria.
+    /// The thresholds, if there are criteria.
     thresholds: Option<ClauditorThresholds>,
 }
 
@@ -133,9 +134,9 @@ impl InvocationSpec {
         let mut checks = assertions::decode_assertions(spec, &mut entries, diagnostics);
         let sections = grading::read_sections(spec, &mut entries, diagnostics);
         let criteria = grading::read_criteria(spec, &mut entries, diagnostics);
-        // A section without tiers asks nothing, so no model is asked about it alone.
+        // A section without tiers requires nothing, so no model is asked if there are only such sections.
         if sections.iter().any(|section| !section.tiers.is_empty()) {
-            // All sections are one check, because one answer of a model decides them.
+            // All sections form one check, because one answer of a model decides them all.
             checks.push(entries.build_check(sections_id(&entries.ids), None, CheckKind::Sections(sections)));
         }
         let any = !criteria.is_empty();
@@ -144,7 +145,7 @@ impl InvocationSpec {
         Self { args, inputs, looks_at, checks, thresholds: graded }
     }
 
-    /// Keeps the keys that decide nothing in this spec.
+    /// Keeps the keys that have no effect in this spec.
     fn keep_unused_keys(
         &self,
         no_queries: bool,
@@ -191,16 +192,16 @@ impl InvocationSpec {
     }
 }
 
-/// What the assertions, fields and criteria of a spec share.
+/// A reader for the assertions, fields and criteria of a spec, with what they share.
 struct SpecEntries<'s> {
     looks_at: &'s CheckTarget,
-    /// Ids are one set across all three.
+    /// The ids in use. Assertions, fields and criteria share one set.
     ids: HashSet<String>,
     unused_keys: &'s mut UnusedSpecKeys,
 }
 
 impl SpecEntries<'_> {
-    /// The entry's id if it is there, text, not empty and new.
+    /// Reads the entry's id. It must be present, text, not empty and not taken.
     fn read_id<'n>(
         &mut self,
         entry: &mut ObjectReader<'n>,
@@ -228,20 +229,22 @@ impl SpecEntries<'_> {
     }
 
     fn build_check(&self, id: String, name: Option<&str>, kind: CheckKind) -> Check {
-        // One criterion may fail as long as the share and the mean of all hold.
+        // A single criterion may fail as long as the pass rate and the mean score of all are reached.
         let need =
             if matches!(kind, CheckKind::Judged(_)) { CheckNeed::Advisory } else { CheckNeed::Required };
         Check { id, name: name.map(str::to_owned), need, target: self.looks_at.clone(), kind }
     }
 }
 
-/// The check that all sections make is no entry, so its id gives way to theirs.
+/// Gives the id of the check for all sections. That check is no entry of the spec, so its id must not take the id
+/// of an entry.
 fn sections_id(taken: &HashSet<String>) -> String {
     let wanted = std::iter::once("sections".to_owned()).chain((2..).map(|n| format!("sections-{n}")));
     wanted.into_iter().find(|id| !taken.contains(id)).unwrap_or_default()
 }
 
-/// `my-skill.eval.json` is about `my-skill`; a file that is named after no skill lies in its folder.
+/// Gives the default skill name. `my-skill.eval.json` is about `my-skill`; a file that is not named after a skill
+/// lies in the skill's folder.
 fn default_skill_name(path: &Path) -> String {
     let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let name = match stem.strip_suffix(".eval") {
@@ -253,7 +256,8 @@ fn default_skill_name(path: &Path) -> String {
     if is_nobodys { folder().unwrap_or(name) } else { name }
 }
 
-/// The skill that a spec is about. Not finding it is a warning, because `--skill` can still name it.
+/// Gives the skill that a spec is about. A missing skill is a warning, because the user can still name it with
+/// `--skill`.
 fn find_skill_or_warn(
     source: &SourceFile,
     place: &EvalFileLocation,
@@ -282,14 +286,15 @@ fn find_skill_or_warn(
     SkillRef { name: name.to_owned(), path, plugin: None }
 }
 
-/// The command file that lies beside a spec and has the spec's own name: its name with and without the ending.
+/// Finds the command file that lies beside a spec and has the spec's name. Gives its name with and without the
+/// extension.
 fn command_beside(source: &SourceFile) -> Option<(String, String)> {
     let stem = source.path.file_name()?.to_str()?.strip_suffix(".eval.json")?;
     let file = format!("{stem}.md");
     source.folder().join(&file).is_file().then(|| (file, stem.to_owned()))
 }
 
-/// The skill beside its spec: a folder's SKILL.md, a command file, or one of that name in the project.
+/// Finds the skill of a spec: the SKILL.md of a folder, a command file, or a skill of that name in the project.
 fn find_skill(source: &SourceFile, place: &EvalFileLocation, name: &str) -> Option<PathBuf> {
     RelPath::new(name)?;
     let folder = source.folder();
@@ -308,18 +313,18 @@ fn find_skill(source: &SourceFile, place: &EvalFileLocation, name: &str) -> Opti
     beside.into_iter().chain(elsewhere).find(|path| path.is_file())
 }
 
-/// What a spec has that gates can be about.
+/// The parts of a spec that gates can be about.
 #[derive(Clone, Copy)]
 struct SpecParts {
     is_invoked: bool,
-    /// Assertions or sections: they decide the exit code also where no stability is wanted, which every run
-    /// would reach.
+    /// Whether the spec has assertions or sections. They decide the exit code even if the required stability is 0,
+    /// which every run reaches.
     has_required: bool,
     has_queries: bool,
 }
 
-/// The gates of a spec. Stability is about the runs of the skill's own command; queries are asked once, and
-/// each must pass whatever the stability.
+/// Gives the gates of a spec. Stability is about the runs of the skill's own command. Each query runs once and
+/// must pass, whatever the stability.
 fn gates_of_spec(
     graded: Option<&ClauditorThresholds>,
     variance: Option<&VarianceSettings>,

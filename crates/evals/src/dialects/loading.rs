@@ -1,3 +1,4 @@
+//! Loads eval files: finds the format, reads the cases, and joins the files of one folder to a suite.
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use super::{DIALECTS, Dialect, EvalFileLocation, FormatFit};
 use practicum_core::model::{Case, Diagnostics, LoadedSuite, Severity, Span, Suite};
 use practicum_core::tree::{self, NodeData, SourceFile, SourceSyntax, TreeNode};
 
-/// A file after reading: what it says, and the text to show excerpts from.
+/// A file after reading: its suite, the diagnostics, and the text for excerpts.
 #[derive(Debug, Clone)]
 pub struct LoadedFile {
     pub path: PathBuf,
@@ -14,13 +15,13 @@ pub struct LoadedFile {
     pub text: String,
     pub dialect: Option<&'static str>,
     pub lowered: LoadedSuite,
-    /// The suite without the cases that cannot be understood, where only those are wrong.
+    /// The suite without the cases that have errors, if only cases have errors.
     pub rest_of_suite: Option<RestOfSuite>,
-    /// Whether the file surely holds no case at all.
+    /// Whether the file certainly has no case at all.
     pub has_no_case: bool,
 }
 
-/// A suite whose other cases cannot be understood.
+/// A suite without those of its cases that have errors.
 #[derive(Debug, Clone)]
 pub struct RestOfSuite {
     pub suite: Suite,
@@ -28,7 +29,7 @@ pub struct RestOfSuite {
     pub broken_cases: Vec<String>,
 }
 
-/// Reads one eval file, in the given dialect or in the one that fits best.
+/// Reads one eval file, in the given format or in the one that fits best.
 pub fn load_eval_file(
     path: &Path,
     place: &EvalFileLocation,
@@ -39,7 +40,7 @@ pub fn load_eval_file(
     lower_text(path, text, source, place, forced, diagnostics)
 }
 
-/// Reads a text as if it stood in a file.
+/// Reads a text as if it were the content of a file.
 pub fn load_text(path: &Path, text: String, place: &EvalFileLocation) -> LoadedFile {
     let mut diagnostics = Diagnostics::default();
     let source = SourceFile::parse(path, text.clone(), SourceSyntax::detect(path, &text), &mut diagnostics);
@@ -77,8 +78,8 @@ fn lower_text(
     loaded
 }
 
-/// Reads a file again without the cases that have errors. `None` where there are other errors, or where a case
-/// has no id of its own: leaving one out could then give another its id.
+/// Reads a file again without the cases that have errors. Gives `None` if there are other errors, or if a case has
+/// no id of its own: leaving one out could then give another case its id.
 fn without_broken_cases(
     mut source: SourceFile,
     dialect: &'static dyn Dialect,
@@ -103,7 +104,7 @@ fn without_broken_cases(
     (diagnostics.dropped() == 0 && !broken.is_empty()).then_some(RestOfSuite { suite, broken_cases: broken })
 }
 
-/// The lists of cases of a document, in any of the formats in which a case has an id.
+/// Gives the lists of cases of a document, in any format in which a case has an id.
 fn case_lists(root: &mut TreeNode) -> Vec<&mut Vec<TreeNode>> {
     match &mut root.data {
         NodeData::List(cases) => vec![cases],
@@ -128,7 +129,7 @@ fn own_id(case: &TreeNode) -> Option<String> {
     }
 }
 
-/// Whether a document is empty, or its lists of cases are.
+/// Says whether a document or its lists of cases are empty.
 fn has_no_case(root: &TreeNode) -> bool {
     match &root.data {
         NodeData::Null => true,
@@ -149,7 +150,7 @@ fn recognise(source: &SourceFile, diagnostics: &mut Diagnostics) -> Option<&'sta
         .map(|dialect| (dialect.recognise(source), *dialect))
         .filter(|(fit, _)| *fit > FormatFit::No)
         .collect();
-    // The first of the best, so that the order of `DIALECTS` decides between equals.
+    // The first of the best is taken, so the order of `DIALECTS` decides between equals.
     let best = fits.iter().map(|(fit, _)| *fit).max();
     let Some((_, chosen)) = fits.iter().copied().find(|(fit, _)| Some(*fit) == best) else {
         diagnostics.error_with_help(
@@ -176,7 +177,7 @@ fn recognise(source: &SourceFile, diagnostics: &mut Diagnostics) -> Option<&'sta
     Some(chosen)
 }
 
-/// What a document consists of, for an author who wonders why nobody knows it.
+/// Describes the content of a document, for an author who wonders why no format recognises it.
 fn describe_document(root: &TreeNode) -> String {
     const MOST_KEYS_SHOWN: usize = 8;
     let keys = |entries: &[tree::MapEntry]| {
@@ -194,24 +195,24 @@ fn describe_document(root: &TreeNode) -> String {
     }
 }
 
-/// The id of the one case that a file holds, where the format makes it from the file's place; `None` where the
-/// file itself says the ids of its cases.
+/// Gives the id of the only case of a file if the format makes it from the file's path; `None` if the file itself
+/// gives the ids of its cases.
 pub fn case_id_of_file(file: &LoadedFile) -> Option<String> {
     let is_yaml = file.path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
     let is_own_case = match file.dialect {
         Some(dialect) => super::find_dialect(dialect).is_some_and(Dialect::folder_is_suite),
-        // One that is broken so much that nobody knows it; files of the native format are called so.
+        // The file is too broken for any format to recognise it. A native file is known by its name.
         None => is_yaml && !file.path.to_string_lossy().contains(".practicum."),
     };
     is_own_case.then(|| id_below(&file.path, &file.root))
 }
 
-/// The path of a file below its suite's folder, without the ending.
+/// Gives the path of a file below its suite's folder, without the extension.
 pub fn id_below(path: &Path, root: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).with_extension("").to_string_lossy().into_owned()
 }
 
-/// `one.yaml` and `one.yml` side by side are two cases, so the second keeps its ending.
+/// Gives an unused id. `one.yaml` and `one.yml` side by side are two cases, so the second keeps its extension.
 fn unique_id(id: String, taken: &[Case], path: &Path) -> String {
     if taken.iter().any(|case| case.id == id) {
         let ending = path.extension().unwrap_or_default().to_string_lossy();
@@ -220,7 +221,7 @@ fn unique_id(id: String, taken: &[Case], path: &Path) -> String {
     id
 }
 
-/// A suite with the folder its cases are named below and the project it belongs to.
+/// A suite, the folder below which its cases are named, and its project.
 #[derive(Debug, Clone)]
 pub struct LocatedSuite {
     pub suite: Suite,
@@ -228,7 +229,7 @@ pub struct LocatedSuite {
     pub project: PathBuf,
 }
 
-/// Files whose folder is the suite become one suite for each folder they were found in.
+/// Joins the files of formats in which a folder is the suite: one suite for each folder.
 pub fn merge_folders(loaded: impl IntoIterator<Item = LocatedSuite>) -> Vec<LocatedSuite> {
     let mut suites: Vec<LocatedSuite> = Vec::new();
     let mut folders: HashMap<(String, PathBuf, PathBuf), usize> = HashMap::new();

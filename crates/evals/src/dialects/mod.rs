@@ -1,7 +1,7 @@
-//! The eval files people already have.
+//! Readers and writers for the eval formats that people already use.
 //!
-//! In: a `SourceFile`. Out: `LoadedSuite`, a `Suite` and everything worth saying about the file.
-//! Never: lets a format's own shapes out.
+//! In: a `SourceFile`. Out: a `LoadedSuite`: the `Suite`, and diagnostics about the file.
+//! Never: exposes types of one format.
 
 mod bmad;
 mod clauditor;
@@ -30,15 +30,15 @@ pub use recognition::is_trigger_file;
 use practicum_core::model::{Diagnostics, Digest, Origin, Suite};
 use practicum_core::tree::{SourceFile, SourceSyntax};
 
-/// One eval format. A new one is a file and a line in `DIALECTS`.
+/// One eval format. To add one, add a file and a line in `DIALECTS`.
 pub trait Dialect: Sync {
     fn name(&self) -> &'static str;
 
-    /// How well a document fits, by its content first and its name second.
+    /// Says how well a document fits, by its content first and its file name second.
     fn recognise(&self, source: &SourceFile) -> FormatFit;
 
-    /// Reads a document that is taken to be of this format. All problems are told, not only the
-    /// first; a suite is given whenever there is anything to go on with.
+    /// Reads a document in this format. Reports all problems, not only the first; gives a suite whenever there is
+    /// enough to continue with.
     fn lower(
         &self,
         source: &SourceFile,
@@ -46,59 +46,59 @@ pub trait Dialect: Sync {
         diagnostics: &mut Diagnostics,
     ) -> Option<Suite>;
 
-    /// What a file of this format may hold, as JSON Schema.
+    /// Gives the JSON Schema of a file in this format.
     fn schema(&self) -> Value;
 
-    /// Writes a suite in this format. What the format cannot say is told, never dropped in silence.
+    /// Writes a suite in this format. Reports everything that the format cannot express.
     fn export_suite(&self, suite: &Suite, folder: &Path) -> ExportedSuite;
 
-    /// Whether the folder of a file belongs to its evals, with fixtures, overlays and notes.
+    /// Says whether the folder of a file belongs to its evals, with fixtures, overlays and notes.
     fn owns_folder(&self) -> bool {
         false
     }
 
-    /// Whether the files of one folder are the cases of one suite.
+    /// Says whether the files of one folder are the cases of one suite.
     fn folder_is_suite(&self) -> bool {
         false
     }
 }
 
-/// How sure a dialect is that a document is its own.
+/// How certain a dialect is that a document is in its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FormatFit {
     No,
-    /// The shape fits, and fits others too.
+    /// The form fits, but it fits other formats too.
     Possible,
     Sure,
 }
 
-/// Where a file stands. All paths are absolute.
+/// The location of an eval file. All paths are absolute.
 #[derive(Debug, Clone)]
 pub struct EvalFileLocation {
     /// The folder below which case ids are made.
     pub root: PathBuf,
-    /// The project the file belongs to.
+    /// The project that the file belongs to.
     pub project: PathBuf,
-    /// Where plugins are looked for first, if the user said so.
+    /// The folder in which plugins are searched first, if the user gives one.
     pub plugins: Option<PathBuf>,
-    /// The skill whose evals these are, if the user says so.
+    /// The skill under test, if the user names it.
     pub skill: Option<PathBuf>,
 }
 
 /// A suite written in some format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportedSuite {
-    /// One file, except where the format wants one for each case.
+    /// One file, or one for each case if the format requires it.
     pub files: Vec<ExportedFile>,
-    /// What the format cannot express, a sentence each.
+    /// Sentences about what the format cannot express.
     pub losses: Vec<String>,
-    /// The ids of the cases of which the format can say nothing.
+    /// The ids of the cases of which the format can express nothing.
     pub lost_cases: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportedFile {
-    /// A file name that the format would recognise, relative to where the user wants the output.
+    /// A file name that the format would recognise, relative to the output folder.
     pub name: String,
     pub syntax: SourceSyntax,
     pub document: Value,
@@ -114,8 +114,8 @@ pub static DIALECTS: &[&dyn Dialect] = &[
     &skill_creator::SkillCreator,
 ];
 
-/// A skill by its name, where skill-test suites look for theirs, as a suite that is about it and about
-/// nothing else: with its rivals and plugins. Where not exactly one is called so, those that are.
+/// Finds a skill by name where skill-test suites look for their skills. Gives a suite about this skill alone, with
+/// its rivals and plugins. If not exactly one skill has the name, gives all that have it.
 pub fn suite_for_skill_name(
     name: &str,
     folder: &Path,

@@ -1,5 +1,5 @@
-//! Which of the foreign formats a document is of, by its content first and its name second. One
-//! table for those that share file names and shapes, so that no two claim the same document.
+//! Recognises which of the foreign formats a document has, by its content first and its name second. One table
+//! covers all formats that share file names and forms, so that no two claim the same document.
 
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use super::reading::{are_wrapped_triggers, has_activation_key};
 use practicum_core::model::RelPath;
 use practicum_core::tree::{NodeData, SourceFile, TreeNode};
 
+/// A format of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForeignFormat {
     SkillTest,
@@ -18,13 +19,14 @@ pub enum ForeignFormat {
     Clauditor,
 }
 
-/// The format a document is of, and another that could read it too.
+/// The format of a document, and another format that could read it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecognisedFormat {
     pub format: ForeignFormat,
     pub alternative: Option<ForeignFormat>,
 }
 
+/// Says how well a document fits a format.
 pub fn fit_for(source: &SourceFile, format: ForeignFormat) -> FormatFit {
     match recognise_format(source) {
         Some(told) if told.format == format => FormatFit::Sure,
@@ -55,12 +57,13 @@ fn certain(is: ForeignFormat) -> Option<RecognisedFormat> {
     Some(RecognisedFormat { format: is, alternative: None })
 }
 
-/// The one format here that is YAML has a test of its own.
+/// Says whether a document has the Skillet format, the only one of these formats that is YAML.
 pub fn is_skillet(source: &SourceFile) -> bool {
     let root = &source.root;
     let yaml = source.path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
     let (prompt, expected) = (root.has("prompt"), root.has("expected"));
-    // With one of the two missing or misspelt it is still this, and its author wants to hear about the other.
+    // With one of the two keys missing or misspelt it is still this format, and the reader tells the author about
+    // the other key.
     yaml && (prompt || expected)
 }
 
@@ -101,22 +104,22 @@ fn recognise_cases(cases: &[TreeNode], root: &TreeNode) -> Option<RecognisedForm
     } else if any("input") {
         certain(ForeignFormat::Bmad)
     } else if any("expectations") || root.has("version") && root.has("skill") {
-        // As it is before its author writes the first case, or the first expectation.
+        // This is a file before its author has written the first case or the first expectation.
         certain(ForeignFormat::WritingSkills)
     } else {
         None
     }
 }
 
-/// Keys that only clauditor has.
+/// Says whether a document has keys that only clauditor has.
 fn is_spec(root: &TreeNode) -> bool {
     let assertions = root.get("assertions").and_then(TreeNode::as_list).unwrap_or_default();
     ["test_args", "grading_criteria", "trigger_tests"].iter().any(|key| root.has(key))
         || assertions.iter().any(|assertion| assertion.has("type") && assertion.has("id"))
 }
 
-/// A spec is known by its name even when it is empty. The bare name is anyone's, so there the content
-/// has to speak for it.
+/// Says whether a file has the name of a clauditor spec, which is enough even if it is empty. The bare name
+/// `eval.json` is common, so there the content must fit too.
 fn is_named_spec(source: &SourceFile) -> bool {
     let name = source.path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let keys = ["skill_name", "assertions", "sections", "output_file", "output_files", "input_files"];
@@ -133,8 +136,8 @@ fn recognise_evals(evals: &[TreeNode], source: &SourceFile) -> RecognisedFormat 
         return RecognisedFormat { format: ForeignFormat::WritingSkills, alternative: None };
     }
     let texts = expectations_of(evals).any(|item| item.as_text().is_some());
-    // Without anything that is scored, only the folder tells whose it is: BMad's has overlays, or is evals/<skill>
-    // with triggers.
+    // If nothing is graded, only the folder tells the format. A BMad folder has overlays, or it is evals/<skill>
+    // and has triggers.
     let is_in_folder_of_bmad =
         || has_overlays(evals, source) || any("expected_output") && is_below_evals(source);
     if !texts && !any("assertions") && is_in_folder_of_bmad() {
@@ -159,7 +162,7 @@ fn recognise_evals(evals: &[TreeNode], source: &SourceFile) -> RecognisedFormat 
     RecognisedFormat { format: ForeignFormat::SkillCreator, alternative: Some(ForeignFormat::Bmad) }
 }
 
-/// Whether setup overlays lie beside the file or above it, for all evals or for one.
+/// Says whether setup overlays lie beside the file or above it, for all evals or for one.
 fn has_overlays(evals: &[TreeNode], source: &SourceFile) -> bool {
     let folder = source.folder();
     !base_overlays(folder).is_empty()
@@ -173,25 +176,26 @@ fn has_overlays(evals: &[TreeNode], source: &SourceFile) -> bool {
             .any(|id| id.join_to(folder).join("setup").is_dir())
 }
 
-/// Whether the file lies in a folder of one skill below `evals`, beside a trigger set under BMad's name.
+/// Says whether the file lies in one skill's folder below `evals`, beside a trigger set with one of BMad's names.
 fn is_below_evals(source: &SourceFile) -> bool {
     let above = source.folder().parent().and_then(|above| above.file_name());
     above.is_some_and(|name| name == "evals") && has_triggers_beside(source)
 }
 
-/// Whether a trigger set under BMad's name lies beside the file.
+/// Says whether a trigger set with one of BMad's names lies beside the file.
 fn has_triggers_beside(source: &SourceFile) -> bool {
     TRIGGER_FILES.iter().any(|name| source.folder().join(name).is_file())
 }
 
-/// The names BMad gives its trigger sets.
+/// The names that BMad gives its trigger sets.
 pub const TRIGGER_FILES: [&str; 2] = ["triggers.json", "trigger-queries.json"];
 
+/// Says whether a file has one of the names of trigger sets.
 pub fn is_named_triggers(source: &SourceFile) -> bool {
     is_trigger_file(&source.path)
 }
 
-/// Whether a file is called like a set of trigger queries.
+/// Says whether a file has one of the names of trigger sets.
 pub fn is_trigger_file(path: &Path) -> bool {
     path.file_name().is_some_and(|name| TRIGGER_FILES.iter().any(|known| name == *known))
 }
@@ -273,7 +277,7 @@ mod tests {
             ("a.eval.json", "3", sure(Clauditor)),
             ("eval.json", r#"{"skill_name":"s"}"#, sure(Clauditor)),
             ("eval.json", r#"{"model":"m"}"#, None),
-            // What is inside beats what is outside.
+            // The content counts more than the name.
             ("a.eval.json", r#"{"evals":[{"id":1,"assertions":["e"]}]}"#, sure(SkillCreator)),
             ("a.eval.json", r#"[{"query":"q","should_trigger":true}]"#, rather(SkillCreator, Bmad)),
             ("evals.json", r#"{"evals":[],"test_args":"a"}"#, sure(SkillCreator)),

@@ -1,4 +1,4 @@
-//! Exact checks built by their native key, so that a dialect needs to know no rule's type.
+//! Builds deterministic checks by their native key, so that a dialect need not know the types of rules.
 
 use std::sync::Arc;
 
@@ -8,15 +8,16 @@ use crate::checks::rule_kind;
 use practicum_core::model::{CheckTarget, Diagnostics, Rule, Span};
 use practicum_core::tree::TreeNode;
 
+/// The result of building a rule by its key.
 pub enum BuiltRule {
     Rule(Arc<dyn Rule>, CheckTarget),
-    /// There is such a check, and this is not how it is said; the diagnostics tell.
+    /// There is such a check, but its value is wrong; the diagnostics say why.
     Invalid,
     NoSuchKind,
 }
 
-/// The rule that stands behind `key` in a native file, with its value as that file would have it.
-/// Whatever is wrong with the value is told at `span`.
+/// Builds the rule for `key` in a native file, with the value that the file would have. Errors in the value are
+/// reported at `span`.
 pub fn build_rule(key: &str, value: &Value, span: Span, diagnostics: &mut Diagnostics) -> BuiltRule {
     let Some(kind) = rule_kind(key) else { return BuiltRule::NoSuchKind };
     match (kind.decode)(&TreeNode::from_value(value, span), diagnostics) {

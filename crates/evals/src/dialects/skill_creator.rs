@@ -1,4 +1,4 @@
-//! skill-creator and agentskills.io: `evals/evals.json` in a skill's folder, and trigger sets.
+//! The skill-creator and agentskills.io format: `evals/evals.json` in a skill's folder, and trigger sets.
 
 use std::path::Path;
 
@@ -14,14 +14,15 @@ mod assertions;
 mod export;
 mod schema;
 
+/// The adapter for the skill-creator format.
 pub struct SkillCreator;
 
 const NAME: &str = "skill-creator";
 
-/// What the key of a case's meta is called that holds what its assertions say beyond the checks.
+/// The key of a case's meta for the parts of its assertions that no check uses.
 const ASSERTIONS_META_KEY: &str = "assertions";
 
-/// The key of the file that holds queries for which the skill must or must not be activated.
+/// The key of the file for queries for which the skill must or must not be activated.
 const TRIGGERS_KEY: &str = "trigger_evals";
 
 impl Dialect for SkillCreator {
@@ -93,7 +94,7 @@ impl Dialect for SkillCreator {
     }
 }
 
-/// What every eval of a file shares.
+/// A reader for the evals of one file, with what they share.
 struct SkillCreatorReader {
     skill: SkillRef,
     files: reading::FixtureFolders,
@@ -110,8 +111,7 @@ impl SkillCreatorReader {
     ) -> Self {
         let folder = source.folder();
         let skill = reading::skill_beside(folder, place, hint, diagnostics);
-        // Paths start at the skill's folder, which is where the evals folder lies even when there
-        // is no skill yet.
+        // Paths are relative to the skill's folder. The evals folder lies there even if there is no skill yet.
         let root = skill.path.as_deref().or_else(|| folder.parent()).unwrap_or(folder).to_owned();
         let files = reading::FixtureFolders {
             roots: vec![root, folder.to_owned()],
@@ -146,8 +146,8 @@ impl SkillCreatorReader {
         let mut context = expected.map(str::to_owned);
         if checks.is_empty() && !refused {
             match expected {
-                // As authors leave it before they write assertions. What they expect is at least
-                // something to judge by, and a case without checks would be passed by doing nothing.
+                // Authors often leave an eval like this before they write assertions. A judge can at least use the
+                // expected output; a case without checks would pass if the agent did nothing.
                 Some(expected) => {
                     diagnostics.notice(
                         "no-assertions",
@@ -179,7 +179,7 @@ impl SkillCreatorReader {
 }
 
 impl SkillCreatorReader {
-    /// The queries that stand in the same file, each run as often as in a trigger set.
+    /// Reads the queries in the same file. Each runs as often as in a trigger set.
     fn read_queries(&mut self, node: Option<&TreeNode>, diagnostics: &mut Diagnostics) -> Vec<Case> {
         let Some(node) = node else { return Vec::new() };
         let triggers = TriggerReader { skill: &self.skill.name, workspace: &WorkspaceSpec::default() };
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// One assertion, the checks it becomes, and what is said about it.
+    /// Tests one assertion: the checks that it becomes, and the diagnostics.
     fn assertion(text: &str, checks: Value, expected: &[&str]) {
         let file = format!(r#"{{"evals": [{{"id": 1, "prompt": "p", "assertions": [{text}]}}]}}"#);
         let suite = check(&file, expected).expect("a suite");
@@ -357,7 +357,7 @@ mod tests {
         );
     }
 
-    /// These two are checks where there are such checks, and sentences for the judge where not.
+    /// Tests that these two become checks if there are such checks, and statements for the judge otherwise.
     #[test]
     fn assertions_about_the_run() {
         let transcript =

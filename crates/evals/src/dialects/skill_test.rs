@@ -1,4 +1,4 @@
-//! skill-test: suites that measure when skills are activated, and when not.
+//! The skill-test format: suites that measure when skills are activated.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,18 +21,20 @@ pub struct SkillTest;
 
 const NAME: &str = "skill-test";
 
-/// How often a case runs when the suite does not say, and the most it may say.
+/// The number of runs of a case if the suite gives none.
 const DEFAULT_RUNS: u32 = 5;
+/// The largest number of runs that a suite may give.
 const MOST_RUNS: u32 = 20;
 
-/// The key of the suite's meta that holds what its skills say beyond their cases.
+/// The key of the suite's meta for the parts of its skills that no case uses.
 const SKILLS_META_KEY: &str = "skills";
 
-/// The keys of a listed case that hold statements for a judge, and what the judge should know.
+/// The key of a listed case for statements for a judge.
 const BEHAVIOUR_KEY: &str = "expected_behavior";
+/// The key of a listed case for what the judge should know.
 const TRUTH_KEY: &str = "ground_truth";
 
-/// The group and id prefix of cases that no skill may answer.
+/// The group and id prefix of cases in which no skill may be activated.
 const NEGATIVE_GROUP: &str = "negative";
 
 impl Dialect for SkillTest {
@@ -88,7 +90,7 @@ impl Dialect for SkillTest {
     }
 }
 
-/// A suite with nothing but the skills that were found for it, and what lies beside them.
+/// Makes a suite that has only the found skills, their rivals and their plugins.
 fn suite_of(found: plugins::FoundSkills, source: &SourceFile, name: String) -> Suite {
     let plugins::FoundSkills { skills, rivals, plugins, left_out: _ } = found;
     Suite { skills, rivals, plugins, ..reading::blank_suite(NAME, source, name) }
@@ -104,13 +106,13 @@ struct NamedSkill<'n> {
     name: &'n str,
     plugin: Option<&'n str>,
     cases: &'n [TreeNode],
-    /// Cases in which this skill must not be activated.
+    /// The cases in which this skill must not be activated.
     negative: &'n [TreeNode],
     unused: BTreeMap<String, Value>,
 }
 
 impl SkillTestReader {
-    /// Skills with their cases, and cases that none of them may answer.
+    /// Reads skills with their cases, and cases in which none of the skills may be activated.
     fn read_nested(
         &mut self,
         source: &SourceFile,
@@ -155,7 +157,7 @@ impl SkillTestReader {
                 let read = nodes
                     .iter()
                     .filter_map(|node| self.read_case(node, skill.name, &subject, labels, diagnostics));
-                // Without a check nothing can be said of a case, and so it is not run.
+                // The skill is not staged, so nothing can be said about its cases. Without checks they do not run.
                 cases.extend(
                     read.map(|case| if is_left_out { Case { checks: Vec::new(), ..case } } else { case }),
                 );
@@ -221,7 +223,7 @@ impl SkillTestReader {
         })
     }
 
-    /// The documented label, or one of the other keys that say the same. Both at once must agree.
+    /// Reads the documented label, or one of the other keys that mean the same. If both are given they must agree.
     fn read_expectation(
         &mut self,
         case: &mut ObjectReader<'_>,
@@ -250,7 +252,8 @@ impl SkillTestReader {
         Some(checks)
     }
 
-    /// One skill, and a list of cases about it. Cases that it may not answer may stand apart here too.
+    /// Reads one skill and a list of cases about it. The cases in which it must not be activated may be a separate
+    /// list.
     fn read_flat(
         &mut self,
         source: &SourceFile,
@@ -261,7 +264,7 @@ impl SkillTestReader {
         let name = file.text("name", diagnostics).map(str::to_owned);
         let description = file.text("description", diagnostics).map(str::to_owned);
         let run = read_run_policy(&mut file, diagnostics);
-        // Where nothing is said, the file lies with the skill that it is about.
+        // A file that names no skill lies in the folder of the skill that it is about.
         let named = ["skill", "skill_name"].into_iter().any(|key| file.get_non_null(key).is_some());
         let skill = match named {
             true => reading::either_text(&mut file, ["skill", "skill_name"], diagnostics).map(|name| {
@@ -292,7 +295,8 @@ impl SkillTestReader {
         Some(Suite { description, cases, run_policy: run, meta, ..suite_of(found, source, name) })
     }
 
-    /// Inputs with the skill that each should activate, or null where none of all that are staged may be.
+    /// Reads inputs, each with the skill that it should activate. Null means that none of the staged skills may be
+    /// activated.
     fn read_array(
         &mut self,
         items: &[TreeNode],
@@ -355,7 +359,7 @@ impl SkillTestReader {
     }
 }
 
-/// All skills that a case forbids, where its label forbids some and another key does too.
+/// Gives all forbidden skills of a case whose label and another key both forbid some; `None` for other cases.
 fn forbidden_together(
     other: &[Check],
     subject: &[String],
@@ -369,7 +373,7 @@ fn forbidden_together(
     Some(forbidden.skills.iter().chain(more).cloned().collect())
 }
 
-/// What the agent should do beside activating a skill or not, which some people say in the same place.
+/// Reads statements about what the agent should do beyond activation, which some people write in the same file.
 fn expected_behaviour(case: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> Vec<Check> {
     let mut ids = UniqueIds::default();
     let mut checks = Vec::new();
@@ -382,12 +386,12 @@ fn expected_behaviour(case: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics
     checks
 }
 
-/// What the judge of such behaviour should know.
+/// Reads what the judge of such statements should know.
 fn ground_truth(case: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> Option<String> {
     case.text(TRUTH_KEY, diagnostics).filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
 
-/// What a case may expect: the documented label first, then the spellings people use.
+/// The labels of a case: the documented one first, then the spellings that people use.
 const LABELS: [(&str, ActivationExpectation); 11] = [
     ("must_activate", ActivationExpectation::Must),
     ("must_trigger", ActivationExpectation::Must),
@@ -404,7 +408,7 @@ const LABELS: [(&str, ActivationExpectation); 11] = [
 
 const LABELS_TEXT: &str = "it may be must_activate, should_not_activate or acceptable";
 
-/// The same for cases that no skill may answer.
+/// The labels for cases in which no skill may be activated.
 const NEGATIVE_LABELS: &[(&str, ActivationExpectation)] = LABELS.split_at(4).1.split_at(5).0;
 
 fn read_label(
@@ -430,7 +434,7 @@ fn read_label(
         let message = format!("a negative case cannot be \"{label}\": none of the skills may answer it");
         (message, "write should_not_activate, or move the case to the skill that may".to_owned())
     } else {
-        // A label of the opposite meaning may look alike, and is never what was meant.
+        // A label with the opposite meaning may look similar, and is never the one that was meant.
         let negated = |label: &str| label.split('_').any(|word| word == "not" || word == "fail");
         let alike: Vec<&str> = known.into_iter().filter(|known| negated(known) == negated(&normal)).collect();
         let help = closest_word(&normal, &alike)
@@ -441,7 +445,7 @@ fn read_label(
     None
 }
 
-/// How often each case runs, as far as the suite says.
+/// Reads how often each case runs, if the suite says it.
 fn read_run_policy(file: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> RunPolicy {
     let repeat = file.int("runs_per_case", 1, i64::from(MOST_RUNS), diagnostics);
     RunPolicy { repeat: repeat.and_then(|n| u32::try_from(n).ok()), ..RunPolicy::default() }
@@ -642,7 +646,7 @@ mod tests {
         };
         let (p, q, single) = ("plugins/p/skills/s", "plugins/q/skills/s", "plugins/single");
         let some = |path: &str| Some(path.to_owned());
-        // A room has place for one skill of a name.
+        // A workspace can hold only one skill of each name.
         for plugins in [None, Some("../plugins")] {
             assert_eq!(suite("p", "s", plugins), (some(p), vec![single.to_owned()]));
             assert_eq!(suite("q", "s", plugins), (some(q), vec![single.to_owned()]));
@@ -652,7 +656,7 @@ mod tests {
         let mine = root.join("mine");
         assert_eq!(suite("p", "s", mine.to_str()), (some("mine/p/skills/s"), vec![]));
         assert_eq!(suite("r", "s", None).0, None);
-        // Whoever says where they are does not mean any others.
+        // A user who gives a folder does not mean any other.
         assert_eq!(suite("p", "s", Some("../nowhere")), (None, vec![]));
 
         let both = r#"{"name": "n", "skills": [{"name": "s", "plugin": "p", "test_cases": []},

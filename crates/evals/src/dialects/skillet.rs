@@ -1,4 +1,4 @@
-//! Skillet: one YAML file an eval, a folder of them a suite.
+//! The Skillet format: each YAML file is an eval, and a folder of them is a suite.
 
 use std::path::Path;
 
@@ -17,11 +17,12 @@ use practicum_core::tree::{MapEntry, NodeData, ObjectReader, SourceFile, TreeNod
 mod export;
 mod schema;
 
+/// The adapter for the Skillet format.
 pub struct Skillet;
 
 const NAME: &str = "skillet";
 
-/// How often an eval runs when nobody says.
+/// The number of runs of an eval that gives none.
 const DEFAULT_SAMPLES: u32 = 3;
 
 impl Dialect for Skillet {
@@ -77,12 +78,12 @@ impl Dialect for Skillet {
                 "add one, or remove the key so that \"expected\" is judged",
             );
         }
-        // Both are kept for the author and used by nothing.
+        // Both are kept for the author and have no effect.
         let said: Vec<(String, Value)> = ["timestamp", "actual"]
             .into_iter()
             .filter_map(|key| Some((key.to_owned(), file.get_non_null(key)?.to_value())))
             .collect();
-        // The skill is the one that the user names, which is not known here.
+        // The user names the skill, which is not known here.
         let activation = reading::expected_activation(&mut file, &[], diagnostics);
         let mut kept = UnusedKeys::default();
         let mut meta = kept.collect_unused(&file, "an eval", diagnostics);
@@ -158,8 +159,8 @@ fn is_timestamp(text: &str) -> bool {
         || joined.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// YAML's timestamps as ISO 8601: months, days and hours may have one digit there, and so may the hours
-/// of the offset, before which blanks may stand. `None` for what is no such timestamp with a time.
+/// Rewrites a timestamp of YAML as ISO 8601. In YAML, months, days and hours, and the hours of the offset, may
+/// have one digit, and blanks may precede the offset. Gives `None` if the text is not a timestamp with a time.
 fn to_iso_timestamp(text: &str) -> Option<String> {
     let (date, time) = text.split_once(['T', 't', ' ', '\t'])?;
     let time = time.trim_start();
@@ -178,7 +179,7 @@ fn to_iso_timestamp(text: &str) -> Option<String> {
     Some(format!("{}T{}{offset}", padded(date, "-"), padded(clock, ":")))
 }
 
-/// A script that does something: a blank one needs nobody's trust.
+/// Reads a script. A blank one counts as none, so it needs no trust from the user.
 fn read_script(
     file: &mut ObjectReader<'_>,
     key: &'static str,
@@ -215,10 +216,10 @@ fn read_prompts(file: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> O
     Some(CasePrompt::Turns(turns))
 }
 
-/// The key of a case's meta that holds what its assertions say beyond the checks, by check.
+/// The key of a case's meta for the parts of its assertions that no check uses, by check.
 const ASSERTIONS_META_KEY: &str = "assertions";
 
-/// The types of assertion there are, and the check each of them is.
+/// The types of assertion, each with the check that it becomes.
 const ASSERTION_TYPES: [(&str, &str); 7] = [
     ("contains", "contains"),
     ("not_contains", "not_contains"),
@@ -229,7 +230,7 @@ const ASSERTION_TYPES: [(&str, &str); 7] = [
     ("tool_not_called", "tool_not_used"),
 ];
 
-/// The checks, and the keys of each that nobody asked for.
+/// Reads the checks, and the unused keys of each.
 fn assertion_checks(
     assertions: &[TreeNode],
     kept: &mut UnusedKeys,
@@ -249,7 +250,7 @@ fn assertion_checks(
     (checks, more)
 }
 
-/// The entry that gives a type as its key, as other formats do.
+/// Finds the entry that gives a type as its key, as other formats do.
 fn type_given_as_key(assertion: &TreeNode) -> Option<&MapEntry> {
     let mut entries = assertion.as_map()?.iter().filter(|_| !assertion.has("type"));
     entries.find(|entry| ASSERTION_TYPES.iter().any(|(known, _)| *known == entry.key))
@@ -437,7 +438,7 @@ mod tests {
         }
     }
 
-    /// One assertion, the check it becomes, and what is said about it.
+    /// Tests one assertion: the check that it becomes, and the diagnostics.
     fn assertion(text: &str, checks: Value, expected: &[&str]) {
         let text = format!("timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nassertions:\n- {text}");
         let suite = check(&text, expected).expect("a suite");

@@ -1,4 +1,4 @@
-//! writing-skills: `evals.json` with criteria that a judge scores from 1 to 5.
+//! The writing-skills format: `evals.json` with criteria that a judge scores from 1 to 5.
 
 use std::path::{Path, PathBuf};
 
@@ -17,11 +17,12 @@ use practicum_skills::skill::{normalise_path, versions_folder_of};
 mod export;
 mod schema;
 
+/// The adapter for the writing-skills format.
 pub struct WritingSkills;
 
 const NAME: &str = "writing-skills";
 
-/// Words with which nothing can be shown to be false.
+/// Words that are too vague to be proved false.
 const VAGUE_WORDS: [&str; 4] = ["appropriate", "reasonable", "good", "correctly"];
 
 impl Dialect for WritingSkills {
@@ -66,7 +67,8 @@ impl Dialect for WritingSkills {
                 "there are no cases; a suite without cases proves nothing",
             );
         }
-        // The documented place is the skill's workspace; many keep their files with the project or the evals.
+        // The documented place is the skill's workspace folder, but many people keep the files with the project or
+        // the evals.
         let workspace = skill.path.as_deref().map(versions_folder_of);
         let roots = workspace.into_iter().chain([place.project.clone(), source.folder().to_owned()]);
         let files = reading::FixtureFolders { roots: roots.collect(), own_folder: None };
@@ -90,7 +92,8 @@ impl Dialect for WritingSkills {
     }
 }
 
-/// What its grader looks at beside the cases, and code cannot tell: `type_alignment`.
+/// Gives what the format's grader judges about the skill beside the cases, and code cannot decide:
+/// `type_alignment`.
 fn skill_statements() -> Vec<SkillStatement> {
     let statement = "\
 The skill has what its type needs. Its type is told by its text. A discipline skill lays down rules that must \
@@ -104,7 +107,7 @@ tables or lists, and holds what its description promises. Name the type in the r
     vec![SkillStatement { id: TYPE_ALIGNMENT_ID.to_owned(), judged }]
 }
 
-/// The schema's version, of which 1 is the only one there is.
+/// Reads the version of the schema. The only version is 1.
 fn read_version<'n>(file: &mut ObjectReader<'n>, diagnostics: &mut Diagnostics) -> Option<&'n TreeNode> {
     let node = file.get_non_null("version")?;
     let major = match &node.data {
@@ -127,9 +130,9 @@ fn read_version<'n>(file: &mut ObjectReader<'n>, diagnostics: &mut Diagnostics) 
     Some(node)
 }
 
-/// The skill that the file is about: the one that the user names, else the one in whose folder the file lies,
-/// else the one at the path that the file gives, seen from the project, then from the file. The folder counts
-/// before the path because a copied skill brings its evals along, and a path in them leads back to the original.
+/// Finds the skill that the file is about: the one that the user names, otherwise the one in whose folder the file
+/// lies, otherwise the one at the path in the file, relative to the project or to the file. The folder counts
+/// before the path because a copied skill brings its evals along, and their path leads back to the original.
 fn find_skill(
     file: &mut ObjectReader<'_>,
     folder: &Path,
@@ -177,13 +180,13 @@ fn find_skill(
     SkillRef { name, path: None, plugin: None }
 }
 
-/// Whether two paths lead to one folder, also over links.
+/// Says whether two paths lead to the same folder, also through links.
 fn is_same_folder(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     real(one) == real(other)
 }
 
-/// The folder itself, or the one that the named SKILL.md lies in.
+/// Gives the folder itself, or the folder of the named SKILL.md.
 fn skill_folder(path: &Path) -> Option<PathBuf> {
     if path.is_file() {
         return path
@@ -194,7 +197,7 @@ fn skill_folder(path: &Path) -> Option<PathBuf> {
     is_skill(path).then(|| path.to_owned())
 }
 
-/// What every case of a file shares.
+/// A reader for the cases of one file, with what they share.
 struct WritingSkillsReader {
     files: reading::FixtureFolders,
     ids: UniqueIds,
@@ -203,7 +206,7 @@ struct WritingSkillsReader {
     skill: String,
 }
 
-/// Whether an id has only small letters and digits, in words that hyphens join.
+/// Says whether an id has only small letters and digits, in words joined by hyphens.
 fn is_kebab_case(id: &str) -> bool {
     let is_word =
         |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
@@ -258,14 +261,14 @@ impl WritingSkillsReader {
     }
 }
 
-/// The checks of one case, as they are read.
+/// A reader for the expectations of one case, with the checks read so far.
 #[derive(Default)]
 struct ExpectationReader {
     checks: Vec<Check>,
-    /// Whether something here was wrong, so that the list is not all that was said.
+    /// Whether there was an error, so that the list is not complete.
     has_errors: bool,
     ids: UniqueIds,
-    /// What expectations say beyond their checks, by check.
+    /// The parts of expectations that no check uses, by check.
     unused: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -349,7 +352,7 @@ mod tests {
         testing::check_diagnostics(&WritingSkills, "evals.json", text, expected)
     }
 
-    /// A file with one case that has these expectations.
+    /// Gives a file with one case that has these expectations.
     fn expecting(expectations: &str) -> String {
         format!(
             r#"{{"skill": "s", "cases": [{{"id": "a", "prompt": "p", "expectations": {expectations}}}]}}"#

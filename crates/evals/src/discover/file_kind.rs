@@ -1,4 +1,4 @@
-//! What a file looks like, by its name and its first words.
+//! Guesses what a file holds from its name and its beginning.
 
 use std::io::Read;
 use std::path::Path;
@@ -6,22 +6,23 @@ use std::path::Path;
 use practicum_core::model::Diagnostics;
 use practicum_core::tree::{self, SourceFile, read_bounded};
 
-/// Names that say what a file is.
+/// The file names that are only used for evals.
 pub const EVAL_FILE_NAMES: [&str; 5] =
     ["evals.json", "triggers.json", "trigger-queries.json", "eval.json", "cases.json"];
+/// The endings of file names that are only used for evals.
 pub const EVAL_FILE_ENDINGS: [&str; 3] = [".practicum.yaml", ".practicum.yml", ".eval.json"];
 
-/// What a file looks like.
+/// A guess at the content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EvalFileKind {
-    /// Its name says that it holds evals.
+    /// Evals, by the file's name.
     NamedAsEvals,
-    /// Its content says so.
+    /// Evals, by the file's content.
     Evals(DataSyntax),
-    /// An eval that lacks a part: it has one of the keys that every eval of its format has.
+    /// An incomplete eval: it has one of the keys that every eval of its format has.
     PartialEval(DataSyntax),
-    /// It is empty, a list, or words without any key, or it cannot be opened. Among evals that is one that was
-    /// never finished; elsewhere it is anything.
+    /// An empty file, a list, text without any key, or a file that cannot be opened. Among evals it is probably an
+    /// unfinished eval; elsewhere it can be anything.
     Unfinished(DataSyntax),
     /// YAML or JSON of another kind.
     Data(DataSyntax),
@@ -29,6 +30,7 @@ pub enum EvalFileKind {
     Other,
 }
 
+/// The syntax of a data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DataSyntax {
     Yaml,
@@ -36,6 +38,7 @@ pub enum DataSyntax {
 }
 
 impl EvalFileKind {
+    /// Guesses the content of a file.
     pub fn detect(path: &Path) -> Self {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return EvalFileKind::Other };
         let name = name.to_lowercase();
@@ -45,7 +48,7 @@ impl EvalFileKind {
             return EvalFileKind::NamedAsEvals;
         }
         let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
-        // What cannot be read, such as a link to nothing, may be an eval; whoever reads it says what is wrong.
+        // A file that cannot be read, such as a broken link, may be an eval. Loading it reports the error.
         match (is_yaml, name.ends_with(".json")) {
             (true, _) => read_head(path).map_or(EvalFileKind::Unfinished(DataSyntax::Yaml), |text| {
                 match detect_yaml(&text) {
@@ -56,7 +59,7 @@ impl EvalFileKind {
             (false, true) => {
                 read_head(path).map_or(EvalFileKind::Unfinished(DataSyntax::Json), |text| detect_json(&text))
             }
-            // A link to nothing that may have led to a folder of evals.
+            // A broken link that may have led to a folder of evals.
             (false, false) if !name.contains('.') && is_broken_link(path) => {
                 EvalFileKind::Unfinished(DataSyntax::Yaml)
             }
@@ -64,22 +67,22 @@ impl EvalFileKind {
         }
     }
 
-    /// Whether it holds evals, by its name or its content.
+    /// Says whether the file holds evals, by its name or its content.
     pub fn holds_evals(self) -> bool {
         matches!(self, EvalFileKind::NamedAsEvals | EvalFileKind::Evals(_))
     }
 }
 
-/// Whether a link leads to nothing.
+/// Says whether a path is a link whose target does not exist.
 pub fn is_broken_link(path: &Path) -> bool {
     path.is_symlink() && !path.exists()
 }
 
-/// A larger file is not parsed to find out whether it is an eval.
+/// The largest file that is parsed to find out whether it is an eval.
 const LARGEST_PARSED: u64 = 1024 * 1024;
 
-/// What a YAML file is by the keys of its document, however it is written: in one line, indented, or with a long
-/// text before the keys that tell. `None` where nothing in it speaks of evals.
+/// Classifies a YAML file by the keys of its document, however it is written: on one line, indented, or with a
+/// long text before the relevant keys. Gives `None` if nothing in it is about evals.
 fn detect_by_keys(path: &Path) -> Option<EvalFileKind> {
     let bytes = read_bounded(path, LARGEST_PARSED).ok()?;
     let is_utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
@@ -92,7 +95,7 @@ fn detect_by_keys(path: &Path) -> Option<EvalFileKind> {
     }
     let text = text.trim_start_matches('\u{feff}').to_owned();
     let mut problems = Diagnostics::default();
-    // What cannot be parsed may be an eval; whoever reads it says what is wrong.
+    // A file that cannot be parsed may be an eval. Loading it reports the error.
     let broken = EvalFileKind::Unfinished(DataSyntax::Yaml);
     let Some(source) = SourceFile::parse(path, text, tree::SourceSyntax::Yaml, &mut problems) else {
         return Some(broken);
@@ -109,7 +112,7 @@ fn detect_yaml(text: &str) -> EvalFileKind {
     let text = text.trim_start_matches('\u{feff}');
     let has_key = |key: &str| text.lines().any(|line| has_top_key(line, key));
     let (prompt, expected) = (has_key("prompt"), has_key("expected"));
-    // One of the two may be misspelt, and must not take its eval out of the suite unseen.
+    // One of the two keys may be misspelt. The eval must not silently drop out of the suite because of that.
     if prompt && expected || has_key("timestamp") && (prompt || expected) {
         return EvalFileKind::Evals(DataSyntax::Yaml);
     }
@@ -144,7 +147,7 @@ fn detect_json(text: &str) -> EvalFileKind {
         list if list.starts_with('[') && (has_key("query") || has_key("should_trigger")) => {
             EvalFileKind::PartialEval(DataSyntax::Json)
         }
-        // JSON is YAML too: among evals of one YAML file each, this is one more.
+        // JSON is also YAML: in a folder with one eval per YAML file, this file is one more eval.
         object if object.starts_with('{') && has_key("prompt") && has_key("expected") => {
             EvalFileKind::PartialEval(DataSyntax::Yaml)
         }
@@ -152,7 +155,7 @@ fn detect_json(text: &str) -> EvalFileKind {
     }
 }
 
-/// Whether a line of YAML begins with a key that nothing encloses, quoted or not.
+/// Says whether a line of YAML begins with this key at the top level, quoted or not.
 fn has_top_key(line: &str, key: &str) -> bool {
     let plain = |line: &str| line.strip_prefix(key).map(str::to_owned);
     let quoted =
@@ -161,7 +164,7 @@ fn has_top_key(line: &str, key: &str) -> bool {
     after.is_some_and(|after| after.trim_start().starts_with(':'))
 }
 
-/// How much of a file is looked at before deciding whether it is worth reading.
+/// The number of bytes of a file that are read to decide whether it is worth parsing.
 const HEAD_BYTES: u64 = 16 * 1024;
 
 fn read_head(path: &Path) -> Option<String> {

@@ -1,4 +1,4 @@
-//! The eval files below a folder, and what was left out there.
+//! Finds the eval files below a folder, and lists those that were left out.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
@@ -12,35 +12,35 @@ use super::file_kind::{DataSyntax, EvalFileKind, is_broken_link};
 use super::{DiscoveryMethod, EvalFile};
 use practicum_skills::skill::SKILL_FILE;
 
-/// What lies below a folder.
+/// The result of searching a folder.
 #[derive(Debug, Default)]
 pub struct FolderSearchResult {
     pub found: Vec<EvalFile>,
-    /// Files that look like evals, or lie among evals, and were not taken.
+    /// Files that look like evals, or lie among evals, and were left out.
     pub skipped: Vec<SkippedFile>,
 }
 
-/// A file or folder that was not taken.
+/// A file or folder that was left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SkippedFile {
     pub path: PathBuf,
     pub why: &'static str,
 }
 
-/// Names of the files that hold the evals of a whole folder, which may have fixtures and overlays beside them.
+/// The names of files that hold the evals of a whole folder, which may have fixtures and overlays beside them.
 const FOLDER_EVAL_NAMES: [&str; 3] = ["evals.json", "triggers.json", "cases.json"];
 
-/// Whether eval files for a whole folder lie in it.
+/// Says whether a folder has eval files for the whole folder.
 fn has_folder_evals(folder: &Path) -> bool {
     FOLDER_EVAL_NAMES.iter().any(|name| folder.join(name).is_file())
 }
 
-/// Why a file among the fixtures or overlays of evals is not taken.
+/// The reason for leaving out a file among the fixtures or overlays of evals.
 const REASON_EVAL_MATERIAL: &str = "a fixture or overlay of an eval, not an eval";
 
 impl FolderSearchResult {
-    /// Leaves out the files that lie in the fixtures or overlays of evals: in `files` or `setup` beside an eval
-    /// file, or in the `setup` of one eval. They are given to agents, and ask nothing.
+    /// Leaves out the files in the fixtures or overlays of evals: in `files` or `setup` beside an eval file, or in
+    /// the `setup` of one eval. They are material for agents, not evals.
     fn without_eval_material(self, root: &Path) -> Self {
         self.skip_where(|file| {
             let folders = file.ancestors().skip(1).take_while(|folder| *folder != root);
@@ -52,7 +52,7 @@ impl FolderSearchResult {
         })
     }
 
-    /// Leaves out the JSON files below the folders in a place that has eval files of its own.
+    /// Leaves out the JSON files in subfolders of a folder that has eval files of its own.
     pub fn only_directly_in(self, place: &Path) -> Self {
         if !has_folder_evals(place) {
             return self;
@@ -74,14 +74,14 @@ impl FolderSearchResult {
     }
 }
 
-/// Folders that never hold anyone's evals, unless they are named themselves.
+/// Folders that never hold evals, unless the user names them.
 const FOLDERS_LEFT_OUT: [&str; 4] = ["node_modules", "target", ".venv", "__pycache__"];
 
 /// Folders of records, in which nobody looks for evals.
 const RECORD_FOLDERS: [&str; 3] = [".git", ".practicum", ".clauditor"];
 
-/// Every eval file below a folder, as git sees the folder. A link to a file counts unless the file itself is
-/// there; a link to a folder is followed once, if the folder is elsewhere in the same project.
+/// Finds every eval file below a folder, as git sees the folder. A link to a file counts unless the file itself is
+/// found. A link to a folder is followed once, if the folder is elsewhere in the same project.
 pub fn search_folder(folder: &Path) -> FolderSearchResult {
     let mut linked = LinkedFolders::for_folder(folder);
     let mut seen = candidate_files(folder, folder, &mut linked);
@@ -100,19 +100,20 @@ pub fn search_folder(folder: &Path) -> FolderSearchResult {
     all
 }
 
-/// The links to folders that are met while a folder is searched.
+/// The links to folders that a search has met.
 struct LinkedFolders {
     project: PathBuf,
-    /// The real folders that were searched, with all that lies in them.
+    /// The real folders that were searched, including their subfolders.
     searched: Vec<PathBuf>,
-    /// Links with the real folders that they lead to, not yet searched.
+    /// Links that are not yet searched, each with its real folder.
     unsearched: Vec<(PathBuf, PathBuf)>,
     /// Links that lead out of the project.
     outside: Vec<PathBuf>,
 }
 
 impl LinkedFolders {
-    /// For a search of this folder. Its project is the nearest folder around it that says to be one.
+    /// Starts the list for a search of this folder. Its project is the nearest folder at or above it that has
+    /// `.git` or `practicum.toml`.
     fn for_folder(folder: &Path) -> Self {
         let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let is_project =
@@ -128,7 +129,8 @@ impl LinkedFolders {
         }
     }
 
-    /// The next folder to search. One that holds a searched one, or lies in one, would be searched twice.
+    /// Gives the next folder to search. A folder that contains a searched one, or lies in one, is skipped, because
+    /// files would be found twice.
     fn next(&mut self) -> Option<(PathBuf, PathBuf)> {
         while let Some((link, target)) = self.unsearched.pop() {
             let is_searched = |known: &PathBuf| target.starts_with(known) || known.starts_with(&target);
@@ -141,7 +143,7 @@ impl LinkedFolders {
     }
 }
 
-/// The files below a folder that may hold evals of the root, and whether each is a link.
+/// Gives the files below a folder that may hold evals, each with whether it is reached by a link.
 fn candidate_files(
     folder: &Path,
     root: &Path,
@@ -153,11 +155,11 @@ fn candidate_files(
     let walk = ignore::WalkBuilder::new(folder)
         .hidden(false)
         .require_git(false)
-        // Only what the project itself commits decides, not what this machine happens to ignore.
+        // Only the project's own ignore files count, not those of this machine.
         .ignore(false)
         .git_global(false)
         .git_exclude(false)
-        // Whoever names a folder that git ignores wants what is in it.
+        // A user who names an ignored folder wants what is in it.
         .parents(!is_ignored(folder))
         .follow_links(false)
         .threads(threads)
@@ -195,25 +197,27 @@ fn candidate_files(
     seen.into_inner().unwrap_or_default()
 }
 
-/// Whether an entry below the folder is a link to another folder.
+/// Says whether an entry below the folder is a link to another folder.
 fn is_link_to_folder(entry: &ignore::DirEntry) -> bool {
     entry.depth() > 0 && entry.path_is_symlink() && entry.path().is_dir()
 }
 
-/// Whether a file or folder holds cases that a model proposed and nobody has accepted yet.
+/// Says whether a file or folder holds cases that a model proposed and nobody has accepted yet.
 fn is_for_review(name: &OsStr) -> bool {
     name.to_string_lossy().contains(".candidates")
 }
 
-/// A link is what it leads to; one that leads nowhere is a file that cannot be read.
+/// Says whether an entry is a file. A link counts as its target; a broken link to evals counts as a file that
+/// cannot be read.
 fn is_file(entry: &ignore::DirEntry) -> bool {
     let leads_to_file = || entry.path().is_file() || is_broken_eval_link(entry.path());
     entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink() && leads_to_file())
 }
 
-/// Each file once: under a name that says that it holds evals, itself where it is there, else the first link to it.
+/// Keeps each file once: under a name for evals if there is one, as the file itself before a link, otherwise the
+/// first link.
 fn without_duplicates(mut seen: Vec<(bool, EvalFile, EvalFileKind)>) -> Vec<(EvalFile, EvalFileKind)> {
-    // Only a link leads to what was seen already.
+    // Only a link can lead to a file that was already found.
     if seen.iter().any(|(linked, ..)| *linked) {
         seen.sort_by(|(linked, found, looks), (other_linked, other, other_looks)| {
             let place = |looks: &EvalFileKind, linked: bool| (!looks.holds_evals(), linked);
@@ -228,8 +232,8 @@ fn without_duplicates(mut seen: Vec<(bool, EvalFile, EvalFileKind)>) -> Vec<(Eva
     seen.into_iter().map(|(_, found, looks)| (found, looks)).collect()
 }
 
-/// Tells the evals from the other files. Among evals, a file that is half an eval is one whose author forgot
-/// something, so that it is read, and the reader says what is missing.
+/// Separates the evals from the other files. An incomplete eval among evals is read, because its author probably
+/// forgot something; the reader then reports what is missing.
 fn select_evals(folder: &Path, seen: Vec<(EvalFile, EvalFileKind)>) -> FolderSearchResult {
     let parents = |syntax: DataSyntax| -> BTreeSet<PathBuf> {
         let of_kind = seen.iter().filter(|(_, looks)| *looks == EvalFileKind::Evals(syntax));
@@ -244,7 +248,7 @@ fn select_evals(folder: &Path, seen: Vec<(EvalFile, EvalFileKind)>) -> FolderSea
         file.parent().is_some_and(|parent| folders.contains(parent))
     };
     let mut yaml_root = eval_folder(folder, &yaml);
-    // Where nothing else is found, half an eval is what the user means.
+    // If nothing else is found, the user means the incomplete eval.
     if !seen.iter().any(|(_, looks)| looks.holds_evals()) && !is_more_than_evals(folder) {
         yaml_root = Some(folder.to_owned());
     }
@@ -277,8 +281,9 @@ fn is_yaml(looks: EvalFileKind) -> bool {
     )
 }
 
-/// The folder that is there for evals of one file each: the one that holds all of them; and where the user names
-/// more than that, the one above, in which such folders lie side by side. `None` where there are no such evals.
+/// Gives the folder that holds evals of one file each: the innermost folder that contains all of them, or the
+/// folder above it if that still belongs to evals and lies in what the user named. Gives `None` if there are no
+/// such evals.
 fn eval_folder(named: &Path, with_evals: &BTreeSet<PathBuf>) -> Option<PathBuf> {
     let mut folders = with_evals.iter();
     let first = folders.next()?.clone();
@@ -290,12 +295,12 @@ fn eval_folder(named: &Path, with_evals: &BTreeSet<PathBuf>) -> Option<PathBuf> 
     Some(above.map(Path::to_owned).unwrap_or(holds_all))
 }
 
-/// Whether a folder is a whole project or a skill.
+/// Says whether a folder is a whole project or a skill.
 fn is_more_than_evals(folder: &Path) -> bool {
     [".git", "practicum.toml", SKILL_FILE].iter().any(|name| folder.join(name).exists())
 }
 
-/// Whether git ignores a folder as a whole.
+/// Says whether git ignores a folder as a whole.
 fn is_ignored(folder: &Path) -> bool {
     const DEEPEST_FOLDER: usize = 64;
     for above in folder.ancestors().skip(1).take(DEEPEST_FOLDER) {
@@ -310,12 +315,12 @@ fn is_ignored(folder: &Path) -> bool {
     false
 }
 
-/// How much is looked at to tell the user what was left out: enough to notice a slip, and not a whole tree of
+/// The number of entries that are searched for left-out files: enough to notice a slip, but not a whole tree of
 /// dependencies.
 const MOST_ENTRIES: usize = 20_000;
 const MOST_READ: usize = 2_000;
 
-/// The eval files that git ignores, or that lie in folders of dependencies and build results.
+/// Finds the eval files that git ignores, or that lie in folders of dependencies and build results.
 fn ignored_evals(folder: &Path, found: &[EvalFile], outside: &[PathBuf]) -> Vec<SkippedFile> {
     let known: HashSet<&Path> = found.iter().map(|found| found.file.as_path()).collect();
     let walk = ignore::WalkBuilder::new(folder)
@@ -340,7 +345,7 @@ fn ignored_evals(folder: &Path, found: &[EvalFile], outside: &[PathBuf]) -> Vec<
     evals.map(|path| SkippedFile { why: why_ignored(folder, &path), path }).collect()
 }
 
-/// Why a file or link was not taken that looks like evals.
+/// Gives the reason why a file or link that looks like evals was left out.
 fn why_ignored(folder: &Path, path: &Path) -> &'static str {
     let below = path.strip_prefix(folder).unwrap_or(path);
     let is_left_out = below.iter().any(|part| FOLDERS_LEFT_OUT.iter().any(|known| part == *known));
@@ -352,7 +357,7 @@ fn why_ignored(folder: &Path, path: &Path) -> &'static str {
     }
 }
 
-/// Whether a link could have led to evals, or to a folder of evals, and leads to nothing.
+/// Says whether a link is broken and could have led to evals or to a folder of evals.
 fn is_broken_eval_link(link: &Path) -> bool {
     (is_data_file(link) || link.extension().is_none()) && is_broken_link(link)
 }

@@ -1,3 +1,4 @@
+//! The adviser: a model that gives opinions and proposals.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -7,18 +8,18 @@ use practicum_agents::gateway::{Gateway, ScopeKind};
 use practicum_engine::judge::{Judge, JudgeContext, StructuredQuestion};
 use practicum_engine::run::CancelToken;
 
-/// A model that is asked for its opinion, never for a verdict of its own.
+/// A model that is asked for opinions. It never decides a verdict.
 pub struct Adviser {
     judge: Arc<Judge>,
-    /// Where it is asked, if a script answers or the cost is counted.
+    /// The gateway for its requests, if a script answers or the cost is counted.
     gateway: Option<Arc<Gateway>>,
     cancel: CancelToken,
 }
 
-/// An answer, and what it cost as far as that is known.
+/// An answer of an adviser, and its cost if that is known.
 #[derive(Debug)]
 pub struct AdviserAnswer<T> {
-    /// Why there is none, in words.
+    /// The answer, or a message why there is none.
     pub answer: Result<T, String>,
     pub cost_usd: Option<f64>,
 }
@@ -28,7 +29,7 @@ impl Adviser {
         Self { judge, gateway, cancel }
     }
 
-    /// Asks under a name by which the question is found in records and bills.
+    /// Asks a question. `name` identifies it in records and in costs.
     pub async fn ask_as<T: Send>(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Why one version is better than another, and what to change next.
+//! Asks why one version is better than another, and what to change next.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,19 +31,19 @@ pub struct Analysis {
     pub suggestions: Vec<EditSuggestion>,
 }
 
-/// Two versions, after it is known which did better.
+/// Two versions, after the better one is known.
 pub struct VersionPair<'c> {
     pub winner: u32,
     pub loser: u32,
-    /// The winner's files: suggestions are for these.
+    /// The winner's files, which the suggestions are for.
     pub contents: &'c SkillContents,
-    /// What changed from the earlier to the later of the two.
+    /// The changes from the earlier to the later version.
     pub diff: &'c str,
-    /// What blind judges said, by version.
+    /// The reasons of the blind judges, by version.
     pub judge_reasons: &'c str,
 }
 
-/// An analysis with the suggestions that can be followed, and those that cannot.
+/// An analysis, with the suggestions that can be applied and those that cannot.
 #[derive(Debug)]
 pub struct CheckedAnalysis {
     pub analysis: Analysis,
@@ -64,6 +64,7 @@ never answers a request that you were shown. Without a good one, suggest nothing
 
 const LONGEST_DIFF: usize = 40_000;
 
+/// Asks the adviser why one version did better, and for suggestions.
 pub async fn analyse_versions(
     adviser: &Adviser,
     compared: &VersionPair<'_>,
@@ -119,7 +120,7 @@ pub async fn analyse_versions(
     Ok(AdviserAnswer { answer: answer.map(|analysis| check_suggestions(analysis, draft)), cost_usd })
 }
 
-/// Keeps the suggestions that can be followed one after the other.
+/// Keeps the suggestions that can be applied one after the other.
 fn check_suggestions(mut analysis: Analysis, mut draft: SkillEditDraft) -> CheckedAnalysis {
     let mut refused = Vec::new();
     let suggestions = std::mem::take(&mut analysis.suggestions);

@@ -1,4 +1,4 @@
-//! Eval cases that a model proposes, and which of them are worth a look.
+//! Asks a model for eval cases, and keeps the useful ones.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ for something else (activation \"must_not\"). Artifact cases: something must be 
 each, without words like good, appropriate or correctly.
 - Texts in \"contains\" must follow from the request itself, letter by letter.";
 
-/// Asks for so many cases of each kind.
+/// Asks for this many cases of each kind.
 pub async fn propose_cases(
     adviser: &Adviser,
     contents: &SkillContents,
@@ -136,7 +136,7 @@ pub async fn propose_cases(
 const LONGEST_KNOWN_CASES: usize = 40_000;
 const LONGEST_CAPTURES: usize = 20_000;
 
-/// Only what can be written down is taken over: a candidate never brings code to run.
+/// Reads a candidate. Only parts that are safe to write down are taken: a candidate never brings code to run.
 fn read_candidate(value: &Value) -> Result<Candidate, String> {
     let kind = one_of(value, "kind", &KINDS.map(|(name, _)| name))?;
     let kind = KINDS.iter().find(|(name, _)| *name == kind).map_or(CandidateKind::Edge, |(_, kind)| *kind);
@@ -158,7 +158,7 @@ fn read_candidate(value: &Value) -> Result<Candidate, String> {
     Ok(Candidate { kind, case })
 }
 
-/// Keeps the candidates that can be read, are not there yet, and that an agent which does nothing fails.
+/// Keeps the candidates that can be read, do not exist yet, and fail if the agent does nothing.
 pub fn sift_candidates(
     proposed: Vec<Candidate>,
     skill: &Path,
@@ -189,13 +189,14 @@ pub fn sift_candidates(
     (kept, dropped)
 }
 
-/// Two requests that differ in blanks and capitals are one.
+/// Says whether two requests are the same apart from blanks and capitals.
 fn is_same_request(one: &str, other: &Value) -> bool {
     let plain = |text: &str| text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>();
     other.as_str().is_some_and(|other| plain(one) == plain(other))
 }
 
-/// A case that is not of the kind it claims to be would be counted on for what it does not show.
+/// Says why a case is not of the kind that it claims. Such a case would be counted for something that it does not
+/// test.
 fn mislabelled_reason(Candidate { kind, case }: &Candidate) -> Option<String> {
     let leaves_something =
         case["checks"].as_array().into_iter().flatten().any(|check| check.get("file").is_some());
@@ -214,8 +215,8 @@ fn mislabelled_reason(Candidate { kind, case }: &Candidate) -> Option<String> {
     Some(why.to_owned())
 }
 
-/// What speaks against a candidate. What only a judge could fail is no objection: that is what
-/// statements are for.
+/// Gives the objection to a candidate, if any. That only a judge can fail it is no objection: that is the purpose
+/// of statements.
 fn objection_to(candidate: &Candidate, skill: &Path) -> Option<String> {
     let text = candidates_as_native(skill, std::slice::from_ref(candidate)).to_string();
     let folder = evals_folder(skill);
@@ -226,7 +227,7 @@ fn objection_to(candidate: &Candidate, skill: &Path) -> Option<String> {
     if let Some(suite) = &loaded.lowered.suite {
         let mut tested = Diagnostics::default();
         suite_quality::review_suite(suite, &loaded.text, &mut tested);
-        // Doing nothing is right where the skill must only stay quiet.
+        // Doing nothing is right if the case only requires that the skill is not activated.
         if candidate.case["activation"] != "must_not" || candidate.case.get("checks").is_some() {
             self_test(suite, &loaded.text, project, &mut tested);
         }
@@ -237,7 +238,7 @@ fn objection_to(candidate: &Candidate, skill: &Path) -> Option<String> {
     found.map(|problem| problem.message.clone())
 }
 
-/// Candidates as a native file, to be made one's own.
+/// Writes candidates as a native file, for the user to edit.
 pub fn candidates_as_native(skill: &Path, candidates: &[Candidate]) -> Value {
     let text = |name: Option<&OsStr>| name.unwrap_or("skill".as_ref()).to_string_lossy().into_owned();
     let (name, from_evals) = match skill.is_file() {

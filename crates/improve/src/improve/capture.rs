@@ -1,4 +1,4 @@
-//! Real runs, kept beside a skill's evals for those who write more of them.
+//! Captured trials, kept beside a skill's evals as examples for new ones.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub struct CapturedTrial {
 const MOST_CAPTURES: usize = 20;
 const LARGEST_CAPTURE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Where the captures of a skill are: with its evals, where no agent sees them.
+/// Gives the folder of a skill's captures: with its evals, where no agent sees them.
 pub fn captures_folder(skill: &Path) -> PathBuf {
     match skill.is_file() {
         true => evals_folder(skill).join("captured").join(skill.file_stem().unwrap_or_default()),
@@ -57,7 +57,7 @@ impl CapturedTrial {
         })
     }
 
-    /// Writes it under the trial's name, which is a plain file name whatever the case is called.
+    /// Writes the capture under the trial's id, which is a valid file name whatever the case's name.
     pub fn write(&self, skill: &Path, record: &TrialRecord) -> std::io::Result<PathBuf> {
         let folder = captures_folder(skill);
         std::fs::create_dir_all(&folder)?;
@@ -66,7 +66,7 @@ impl CapturedTrial {
         Ok(path)
     }
 
-    /// Those that were kept, as texts to show. What is none is left where it is.
+    /// Reads all captures as texts to show. Other files are ignored.
     pub fn read_all(skill: &Path) -> Vec<(String, String)> {
         let kept = files_below(&captures_folder(skill), MOST_CAPTURES).into_iter();
         let read = kept.filter_map(|(_, path)| {

@@ -1,4 +1,4 @@
-//! A first skill, drafted from evals that are there before it.
+//! Drafts a first skill from evals that exist before it.
 
 use serde_json::{Value, json};
 
@@ -17,9 +17,9 @@ pub struct DraftedSkill {
 }
 
 impl DraftedSkill {
-    /// Its SKILL.md, under a name.
+    /// Gives the SKILL.md of the skill under this name.
     pub fn skill_md(&self, name: &str) -> String {
-        // JSON's way to write text is one of YAML's.
+        // A JSON string is also a valid YAML string.
         let (name, description) = (Value::from(name), Value::from(self.description.as_str()));
         format!("---\nname: {name}\ndescription: {description}\n---\n\n{}\n", self.body.trim())
     }
@@ -36,12 +36,12 @@ the answer to a request that you were shown into the skill: other requests will 
 use, in at most 1024 characters. It does not say how the skill works.
 - The body is Markdown, short and concrete, without frontmatter.";
 
-/// As long as the specification allows.
+/// The longest description that the specification allows.
 const LONGEST_DESCRIPTION: usize = 1024;
 const LONGEST_CASE: usize = 8_000;
 const LONGEST_EVALS: usize = 120_000;
 
-/// Asks for a skill that would meet the evals. `wish` is what else the user wants of it.
+/// Asks for a skill that would pass the evals. `wish` is what else the user wants of it.
 pub async fn draft_skill(
     adviser: &Adviser,
     name: &str,
@@ -80,7 +80,7 @@ fn read(answer: &Value) -> Result<DraftedSkill, String> {
     Ok(drafted)
 }
 
-/// What a case asks and expects.
+/// Describes what a case asks and expects.
 fn describe_case(case: &Case) -> String {
     let expected = case.checks.iter().filter_map(|check| match &check.kind {
         CheckKind::Judged(judged) => Some(judged.statement.clone()),

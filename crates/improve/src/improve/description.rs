@@ -1,4 +1,4 @@
-//! A new description for a skill, as an edit of its frontmatter.
+//! Asks for a new description of a skill, as an edit of its frontmatter.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ Rules:
 works inside.
 - As short as can be, at most 1024 characters, in the third person.";
 
-/// As long as the specification allows.
+/// The longest description that the specification allows.
 const LONGEST_DESCRIPTION: usize = 1024;
 
 /// Asks for a better description of the skill with this SKILL.md.
@@ -57,7 +57,7 @@ pub async fn suggest_description(
             return Err(format!("\"description\" must have 1 to {LONGEST_DESCRIPTION} characters"));
         }
         let before = description_lines(text).ok_or("the skill has no description to replace")?;
-        // JSON's way to write text is one of YAML's.
+        // A JSON string is also a valid YAML string.
         let after = format!("description: {}\n", Value::from(description.trim()));
         let reasoning = text_of(answer, "reasoning")?;
         Ok(EditSuggestion { area: "description".to_owned(), before, after, reasoning })
@@ -65,7 +65,7 @@ pub async fn suggest_description(
     adviser.ask_as(&format!("describe {round}"), &inquiry, &read).await
 }
 
-/// The lines of the frontmatter that hold the description.
+/// Gives the lines of the frontmatter that hold the description.
 fn description_lines(text: &str) -> Option<String> {
     let front = split_frontmatter(text).0?;
     let mut diagnostics = Diagnostics::default();

@@ -1,4 +1,4 @@
-//! Asking for edits, and keeping those that can be followed.
+//! Asks for edits to a skill, and keeps those that can be applied.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ pub struct EditsReport {
 }
 
 impl EditsReport {
-    /// Of a run in which nothing failed.
+    /// Gives the suggestions for a run in which nothing failed: none.
     pub fn empty(skill: &Path, run: &str) -> Self {
         Self {
             schema_version: 1,
@@ -61,7 +61,7 @@ impl EditsReport {
     }
 }
 
-/// What came of asking for edits.
+/// The result of asking for edits.
 #[derive(Debug)]
 pub struct SuggestedEdits {
     pub draft: SkillEditDraft,
@@ -81,10 +81,10 @@ in its place afterwards.
 into the skill: other requests will be tried.
 - Leave the skill's name and the keys of its frontmatter as they are. Nothing but the skill may be changed.";
 
-/// Files beyond this are shown in part; what is not shown cannot be changed by accident.
+/// The longest file that is shown in full. A part that is not shown cannot be changed by accident.
 const LONGEST_FILE: usize = 60_000;
 
-/// The skill's files as exhibits.
+/// Gives the skill's files as exhibits for the question.
 pub fn skill_exhibits(draft: &SkillEditDraft) -> Vec<(String, String)> {
     let shown = draft.texts().enumerate();
     shown
@@ -95,7 +95,7 @@ pub fn skill_exhibits(draft: &SkillEditDraft) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Asks for edits to the skill in a folder. `more` is what else is known.
+/// Asks for edits to the skill in a folder. `more` is further information for the model.
 pub async fn suggest_edits(
     adviser: &Adviser,
     contents: &SkillContents,

@@ -1,4 +1,4 @@
-//! Changes that a model proposes, and what may become of them.
+//! Edits that a model proposes, and the rules for applying them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub struct RefusedSuggestion {
     pub why: String,
 }
 
-/// A skill's texts, being edited. Nothing is written until someone says where.
+/// The texts of a skill during editing. Nothing is written until `write_to` is called.
 #[derive(Debug, Clone)]
 pub struct SkillEditDraft {
     /// The SKILL.md or command file.
@@ -56,8 +56,8 @@ impl SkillEditDraft {
         self.before != self.after
     }
 
-    /// Follows a suggestion, or says why not and changes nothing. A file may be named, but only the text
-    /// itself decides where the change goes: it must stand there and nowhere else.
+    /// Applies a suggestion, or says why not and changes nothing. A suggestion may name a file, but its old text
+    /// decides where the change goes: it must occur exactly once.
     pub fn apply_suggestion(
         &mut self,
         suggestion: &EditSuggestion,
@@ -96,7 +96,7 @@ impl SkillEditDraft {
         Ok(())
     }
 
-    /// All changed files as one unified diff.
+    /// Gives all changed files as one unified diff.
     pub fn diff(&self) -> String {
         let files = self
             .changed_files()
@@ -109,14 +109,15 @@ impl SkillEditDraft {
         self.after.iter().filter(differs).map(|(path, text)| (path, text.as_str()))
     }
 
-    /// Writes what changed into a folder with the same skill.
+    /// Writes the changes into a folder with the same skill.
     pub fn write_to(&self, folder: &Path) -> std::io::Result<()> {
         self.changed_files()
             .try_for_each(|(path, text)| atomic_files::write_bytes(&path.join_to(folder), text.as_bytes()))
     }
 }
 
-/// Where a text occurs in another, also overlapping itself; two places are enough to know.
+/// Finds where a text occurs in another, also overlapping itself. Two occurrences are enough to know that it is
+/// not unique.
 fn find_occurrences(text: &str, wanted: &str) -> Vec<usize> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -129,13 +130,13 @@ fn find_occurrences(text: &str, wanted: &str) -> Vec<usize> {
     found
 }
 
-/// A skill stays the skill it is: with its frontmatter, under its name, with a description.
+/// Gives an error unless the new text keeps the frontmatter, the name and a description.
 fn require_same_frontmatter(old: &str, new: &str) -> Result<(), String> {
     let Some((before, was_valid)) = parse_frontmatter(old) else {
         let adds = split_frontmatter(old).0.is_none() && split_frontmatter(new).0.is_some();
         return if adds { Err("it would add a frontmatter".to_owned()) } else { Ok(()) };
     };
-    // What only some agents can read is no improvement.
+    // A frontmatter that only some agents can read is no improvement.
     let after = parse_frontmatter(new).filter(|(_, is_valid)| *is_valid || !was_valid);
     let (after, _) = after.ok_or("it would break the frontmatter")?;
     for entry in before.as_map().unwrap_or_default() {
@@ -143,7 +144,7 @@ fn require_same_frontmatter(old: &str, new: &str) -> Result<(), String> {
             return Err(format!("it would remove \"{}\" from the frontmatter", entry.key));
         }
     }
-    // Some keys allow tools or run commands: what a skill may do is for its author to say.
+    // Some keys allow tools or run commands. Only the author decides what a skill may do.
     for entry in after.as_map().unwrap_or_default() {
         let same = before.get(&entry.key).map(TreeNode::to_value) == Some(entry.value.to_value());
         if !same && entry.key != "description" && entry.key != "name" {
@@ -162,7 +163,7 @@ fn require_same_frontmatter(old: &str, new: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A frontmatter, and whether it is valid YAML.
+/// Parses a frontmatter, and says whether it is valid YAML.
 fn parse_frontmatter(text: &str) -> Option<(TreeNode, bool)> {
     let front = split_frontmatter(text).0.filter(|front| !front.trim().is_empty())?;
     let mut diagnostics = Diagnostics::default();

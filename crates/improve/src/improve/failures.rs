@@ -1,4 +1,4 @@
-//! What went wrong in a run, as an adviser is told it.
+//! Collects the failed checks of a run, as an adviser sees them.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,16 @@ use super::stored_run::user_prompt;
 use practicum_core::model::{Check, CheckKind, CheckResult, TrialRecord, Verdict, count_with_noun};
 use practicum_engine::judge::shorten_text;
 
-/// A check that failed, and what an adviser may know of it.
+/// A failed check, with what an adviser may know about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedCheck {
-    /// How it is referred to: `case/check`.
+    /// The name to refer to it: `case/check`.
     pub name: String,
     pub text: String,
 }
 
-/// Cases beyond these are only named: a proposal for these comes first.
+/// The largest number of cases with full evidence. Further cases are only named, because edits for these come
+/// first.
 const MOST_CASES: usize = 10;
 const LONGEST_CASE: usize = 40_000;
 const LONGEST_OUTPUT: usize = 12_000;
@@ -23,7 +24,7 @@ const LONGEST_OUTPUT: usize = 12_000;
 /// The failed checks of the cases that may be shown, and what happened there.
 pub struct FailedChecks {
     pub failed: Vec<FailedCheck>,
-    /// What the agent was asked, said and did, by case.
+    /// The prompt, the output and the transcript, by case.
     pub evidence: Vec<(String, String)>,
 }
 
@@ -72,7 +73,7 @@ impl FailedChecks {
         self.failed.iter().any(|failure| failure.name == name)
     }
 
-    /// As exhibits of a question.
+    /// Gives the failures as exhibits for a question.
     pub fn exhibits(&self) -> Vec<(String, String)> {
         let list: Vec<String> =
             self.failed.iter().map(|failure| format!("check {}\n{}", failure.name, failure.text)).collect();
@@ -84,7 +85,7 @@ impl FailedChecks {
     }
 }
 
-/// The failed checks of a case, with their results in each failed run.
+/// Gives the failed checks of a case, with their results in each failed trial.
 fn failed_checks_by_id<'r>(records: &[&'r TrialRecord]) -> BTreeMap<&'r str, Vec<&'r CheckResult>> {
     let mut failed: BTreeMap<&str, Vec<&CheckResult>> = BTreeMap::new();
     for check in records.iter().flat_map(|record| &record.checks) {

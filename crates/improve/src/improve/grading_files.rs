@@ -1,4 +1,4 @@
-//! What each run of a version got, in the files that writing-skills documents.
+//! Writes the grading files of a version, in the form that writing-skills documents.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use practicum_results::report::{GradingDocument, unused_name};
 use practicum_skills::lint::{SkillFileDraft, convention_compliance};
 use practicum_skills::skill::SKILL_FILE;
 
-/// Writes `grading/<case>_v<version>_run<run>.json` for the runs that have scores from 1 to 5. Each comes
-/// with the folder that it left. What a judge said of the skill itself is the same for all of them.
+/// Writes `grading/<case>_v<version>_run<run>.json` for the trials that have scores from 1 to 5. Each trial comes
+/// with the folder of its files. A judge's statements about the skill itself are the same in all of them.
 pub fn write<'r>(
     workspace: &Path,
     version: u32,

@@ -1,5 +1,5 @@
-//! What a loop has done so far, a line a step. Only ever added to, so that a kill loses at most the step
-//! it fell into.
+//! The journal of a loop: a line for each step that was done. Lines are only ever added, so that a kill loses at
+//! most the current step.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,22 +14,22 @@ use serde_json::Value;
 use super::version_decision::ImproveGoal;
 use practicum_core::model::Digest;
 
-/// What a loop was begun with. Another beginning is another loop.
+/// The inputs of a loop. A loop with other inputs is another loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoopStart {
     pub schema_version: u32,
     pub goal: ImproveGoal,
     pub seed: u64,
-    /// The evals and how they are run: results under others cannot be compared.
+    /// The evals and the settings of their runs: results under others cannot be compared.
     pub exam: Digest,
 }
 
-/// One line.
+/// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum JournalLine {
     Begun(LoopStart),
-    /// A run was begun. Until a later line tells what it took, only its own record does.
+    /// A run began. Until a later line gives its cost, only the run's own record has it.
     Running {
         run: String,
     },
@@ -39,7 +39,7 @@ enum JournalLine {
         cost_usd: Option<f64>,
         seconds: f64,
     },
-    /// What a step took that was stopped.
+    /// The cost of a step that was stopped.
     Lost {
         cost_usd: Option<f64>,
         seconds: f64,
@@ -47,35 +47,36 @@ enum JournalLine {
     Finished,
 }
 
-/// A step's result, with what it cost as far as that is known.
+/// The result of a step, and its cost if that is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepResult<T> {
     pub value: T,
     pub cost_usd: Option<f64>,
 }
 
+/// The journal of a loop, open for writing.
 pub struct LoopJournal {
     path: PathBuf,
     file: File,
-    /// Two loops at once would take each other's steps for their own.
+    /// The lock against a second loop, which would take this loop's steps for its own.
     _lock: File,
     done: BTreeMap<String, Value>,
-    /// `None` once a step's cost was not known.
+    /// The total cost; `None` once the cost of a step is not known.
     pub cost_usd: Option<f64>,
     pub seconds: f64,
-    /// A run that was begun, and of which nobody has told yet what it took.
+    /// A run that began and whose cost is not recorded yet.
     unaccounted_run: Option<String>,
-    /// Whether it goes on from where an earlier one was stopped.
+    /// Whether this loop continues an earlier one that was stopped.
     pub resumed: bool,
-    /// Where the journal of a loop is now that was stopped and is not gone on with.
+    /// The new path of the journal of an earlier loop that was stopped and is not continued.
     pub abandoned_journal: Option<PathBuf>,
 }
 
 const JOURNAL_FILE: &str = "improve.jsonl";
 const LOCK_FILE: &str = ".improve.lock";
 
-/// Locks a file, unless somebody else has it. A process that is just being started holds for a moment all
-/// that its parent held, so a lock that was given back is asked for more than once.
+/// Locks a file, unless another process has it. A process that is just starting holds its parent's locks for a
+/// moment, so this tries several times.
 fn try_lock(file: &File) -> bool {
     const LOCK_TRIES: u32 = 40;
     (0..LOCK_TRIES).any(|_| {
@@ -88,8 +89,8 @@ fn try_lock(file: &File) -> bool {
 }
 
 impl LoopJournal {
-    /// Goes on with a loop that was begun just so and did not finish, or begins a new one. What an
-    /// earlier loop left is set aside.
+    /// Continues a loop that began with the same inputs and did not finish, or begins a new one. The journal of
+    /// another earlier loop is moved aside.
     pub fn open(workspace: &Path, begun: &LoopStart, anew: bool) -> std::io::Result<Self> {
         let path = workspace.join(JOURNAL_FILE);
         let lock = File::create(workspace.join(LOCK_FILE))?;
@@ -100,7 +101,7 @@ impl LoopJournal {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             read => read?,
         };
-        // A line that a kill cut short was never said.
+        // A line that was cut short by a kill does not count.
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let lines: Vec<JournalLine> = bytes[..whole]
             .split(|byte| *byte == b'\n')
@@ -147,23 +148,23 @@ impl LoopJournal {
         Ok(journal)
     }
 
-    /// What a step gave, if it was done.
+    /// Gives the result of a step, if it was done.
     pub fn find<T: DeserializeOwned>(&self, step: &str) -> Option<T> {
         serde_json::from_value(self.done.get(step)?.clone()).ok()
     }
 
-    /// Says that a run begins, before anything is spent on it.
+    /// Records that a run begins, before anything is spent on it.
     pub fn begin_run(&mut self, run: &str) -> std::io::Result<()> {
         self.unaccounted_run = Some(run.to_owned());
         self.write_line(&JournalLine::Running { run: run.to_owned() })
     }
 
-    /// The run into which a kill fell, if one did.
+    /// Gives the run that was killed, if there is one.
     pub fn unaccounted_run(&self) -> Option<&str> {
         self.unaccounted_run.as_deref()
     }
 
-    /// Keeps what a step gave. Only then may the next begin.
+    /// Records the result of a step. Only then may the next step begin.
     pub fn record_step<T: Serialize>(
         &mut self,
         step: &str,
@@ -181,12 +182,13 @@ impl LoopJournal {
         })
     }
 
-    /// Keeps what was spent on a step that came to nothing.
+    /// Records the cost of a step that gave no result.
     pub fn record_lost_cost(&mut self, cost_usd: Option<f64>, seconds: f64) -> std::io::Result<()> {
         self.add_spending(cost_usd, seconds);
         self.write_line(&JournalLine::Lost { cost_usd, seconds })
     }
 
+    /// Records that the loop is over.
     pub fn finish(&mut self) -> std::io::Result<()> {
         self.write_line(&JournalLine::Finished)
     }

@@ -1,8 +1,8 @@
-//! From a measured skill to a better one, with proof.
+//! Improves a skill by measuring its versions.
 //!
-//! In: a skill, its evals, a model that advises. Out: versions, blind comparisons, analyses, edits,
-//! and the loop over them. Never: changes an eval; changes a skill that the user did not give away
-//! for it; believes a model's proposal before it was checked.
+//! In: a skill, its evals, an adviser model. Out: versions, blind comparisons, analyses, edits, and the loop over
+//! them. Never: changes an eval; changes a skill without the user's permission; uses a model's proposal before
+//! checking it.
 
 mod adviser;
 mod analysis;

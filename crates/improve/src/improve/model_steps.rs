@@ -1,4 +1,4 @@
-//! The parts of the loop that a model is asked for.
+//! The steps of the loop that ask a model.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use super::{
 };
 use practicum_engine::judge::shorten_text;
 
-/// Reasons of judges beyond this add nothing.
+/// The longest text of judges' reasons; more adds nothing.
 const LONGEST_REASONS: usize = 30_000;
 
-/// Edits to a version for what it failed on the tuning cases. Nothing failed, nothing is proposed.
+/// Asks for edits to a version, for the tuning cases that it failed. If nothing failed, gives none.
 pub async fn propose_edits(
     adviser: &Adviser,
     goal: ImproveGoal,
@@ -56,7 +56,7 @@ pub async fn propose_edits(
     }
 }
 
-/// Blind judges on the tuning cases. Where there is no output to look at, nothing is said.
+/// Has blind judges compare the outputs of the tuning cases. Without outputs, gives no verdict.
 pub async fn compare_blindly(
     adviser: &Adviser,
     (best, best_run): (&TestedVersion, &StoredRun),
@@ -101,8 +101,8 @@ pub async fn compare_blindly(
     Ok(StepResult { value: looks, cost_usd: blind.cost_usd })
 }
 
-/// Why one did better, and why that was not analysed where it was to be. A description is short enough to speak for
-/// itself.
+/// Asks why one version did better. Also says why there is no analysis, if one was wanted. A new description needs
+/// no analysis, because it is short.
 pub async fn explain_winner(
     adviser: &Adviser,
     goal: ImproveGoal,

@@ -1,6 +1,6 @@
-//! Comparisons and analyses in the shapes that skill-creator documents, beside those of writing-skills.
+//! Writes comparisons and analyses in the forms that skill-creator documents, beside those of writing-skills.
 //!
-//! Nothing is made up for a key: what nobody was asked is null or empty.
+//! No value is invented: a key that has no answer is null or empty.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 use super::analysis::Analysis;
 use super::blind::{BlindComparison, OutputLabel};
 
-/// The folder for these documents, beside those that writing-skills gives the same names.
+/// The folder for these documents, because writing-skills has documents with the same names.
 pub const SKILL_CREATOR_FOLDER: &str = "skill-creator";
 
 /// The documented dimensions that are about form; all others are about content.
 const STRUCTURE_DIMENSIONS: [&str; 3] = ["description_quality", "convention_compliance", "token_efficiency"];
 
-/// One blind look at two outputs: `comparison-N.json`.
+/// Writes one blind comparison of two outputs: `comparison-N.json`.
 pub fn comparison_document(of: &BlindComparison) -> Value {
     let winner = match of.winner {
         OutputLabel::A => "A",
@@ -29,7 +29,7 @@ pub fn comparison_document(of: &BlindComparison) -> Value {
     })
 }
 
-/// Each dimension's score of an output with that of the other one, from 1 to 10.
+/// Gives each dimension with the scores of this output and of the other one, from 1 to 10.
 fn dimension_scores(of: &BlindComparison, label: OutputLabel) -> impl Iterator<Item = (&str, u8, u8)> {
     of.scores.iter().map(move |(name, marks)| match label {
         OutputLabel::A => (name.as_str(), marks.a, marks.b),
@@ -41,7 +41,7 @@ fn rubric_document(of: &BlindComparison, label: OutputLabel) -> Value {
     let part = |wanted: bool| -> Map<String, Value> {
         let part =
             dimension_scores(of, label).filter(|(name, ..)| STRUCTURE_DIMENSIONS.contains(name) == wanted);
-        // Its scale is from 1 to 5.
+        // The scale here is from 1 to 5.
         part.map(|(name, own, _)| (name.to_owned(), json!(f64::from(own) / 2.0))).collect()
     };
     let (content, structure) = (part(false), part(true));
@@ -55,7 +55,7 @@ fn rubric_document(of: &BlindComparison, label: OutputLabel) -> Value {
     })
 }
 
-/// The mean of the two parts, from 1 to 10.
+/// Gives the mean of the two parts, from 1 to 10.
 fn overall_score(of: &BlindComparison, label: OutputLabel) -> Option<f64> {
     let part = |wanted: bool| {
         let part =
@@ -91,7 +91,7 @@ fn rounded(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// The documented categories of suggestions, each with words that tell it.
+/// The documented categories of suggestions, each with the words that indicate it.
 const CATEGORIES: [(&str, &[&str]); 5] = [
     ("examples", &["example"]),
     ("error_handling", &["error"]),
@@ -100,22 +100,22 @@ const CATEGORIES: [(&str, &[&str]); 5] = [
     ("structure", &["structure", "heading", "order", "layout"]),
 ];
 
-/// The documented category of what a suggestion is about. What no word tells is about instructions.
+/// Gives the documented category of a suggestion's area. Without any of these words it is about instructions.
 fn category(area: &str) -> &'static str {
     let area = area.to_lowercase();
     let told = CATEGORIES.iter().find(|(_, words)| words.iter().any(|word| area.contains(word)));
     told.map_or("instructions", |(name, _)| name)
 }
 
-/// Why one version is better: `analysis.json`. Labels are dealt anew for each look, so here A is the earlier version
-/// and B the later one.
+/// Writes why one version is better: `analysis.json`. Labels change with each comparison, so here A is the earlier
+/// version and B the later one.
 pub fn analysis_document(of: &Analysis, winner_skill: &Path, loser_skill: &Path, reasons: &str) -> Value {
     let suggestions: Vec<Value> = of
         .suggestions
         .iter()
         .map(|suggestion| {
             json!({
-                // The analysis does not rank them.
+                // The analysis does not rank its suggestions.
                 "priority": "medium",
                 "category": category(&suggestion.area),
                 "suggestion": format!(

@@ -1,3 +1,4 @@
+//! Splits cases into tuning cases, which a proposer may see, and held-out cases.
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -19,13 +20,13 @@ pub struct CaseSplit {
     pub held_out: Vec<CaseId>,
 }
 
-/// One case in so many is held out.
+/// One case in this many is held out.
 const HELD_OUT_ONE_IN: usize = 3;
 
 impl CaseSplit {
-    /// Deals the cases of a run, alike in both parts by suite, by what they are about, and by whether
-    /// they pass. Those that fail come first and the first two are never held out: someone has to be
-    /// shown what is to be mended.
+    /// Splits the cases of a run so that both parts are similar by suite, by expected activation, and by whether
+    /// they pass. Failing cases come first and the first two are never held out, because the proposer must see
+    /// what to fix.
     pub fn from_records(records: &[TrialRecord], seed: u64) -> Self {
         let mut cases: BTreeMap<CaseId, Vec<&TrialRecord>> = BTreeMap::new();
         for record in records {
@@ -59,7 +60,7 @@ impl CaseSplit {
         self.tuning.iter().any(|id| id.suite == suite && id.case == case)
     }
 
-    /// The records of one part.
+    /// Gives the records of one part.
     pub fn records_of_part<'r>(records: &'r [TrialRecord], part: &[CaseId]) -> Vec<&'r TrialRecord> {
         let belongs =
             |record: &&TrialRecord| part.iter().any(|id| id.suite == record.suite && id.case == record.case);
@@ -67,7 +68,7 @@ impl CaseSplit {
     }
 }
 
-/// Where a case comes among those like it.
+/// Gives the sort key of a case among similar ones; it depends on the seed.
 fn shuffle_key(id: &CaseId, seed: u64) -> Digest {
     Digest::of_parts([seed.to_le_bytes().as_slice(), id.suite.as_bytes(), id.case.as_bytes()])
 }

@@ -1,4 +1,4 @@
-//! A run as it lies in the store, with the suites it was about.
+//! A stored run, with its suites.
 
 use std::path::{Path, PathBuf};
 
@@ -12,28 +12,29 @@ use practicum_engine::store::{RunDir, read_probes, read_records, read_skill_judg
 use practicum_evals::dialects::{self, EvalFileLocation};
 use practicum_skills::skill::Skill;
 
-/// All of a run that later questions need.
+/// The parts of a run that later steps need.
 #[derive(Debug)]
 pub struct StoredRun {
     pub id: String,
     pub suites: Vec<Suite>,
-    /// Whether a script answered for the model.
+    /// Whether a script answered in place of the model.
     pub scripted: bool,
-    /// In the order of their attempts.
+    /// The records, in the order of their attempts.
     pub records: Vec<TrialRecord>,
     probes: Vec<ProbeRecord>,
-    /// What was said of the texts of its skills.
+    /// The judge's statements about the texts of the run's skills.
     pub skills_judged: Vec<SkillJudgement>,
     path: PathBuf,
 }
 
+/// An error: a stored run cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredRunError {
     #[error("cannot read run {run}: {why}")]
     Unreadable { run: String, why: String },
 }
 
-/// Bounds of what is shown of a trial.
+/// The limits of what is shown of a trial.
 const LONGEST_OUTPUT: usize = 60_000;
 const LONGEST_FILE: usize = 20_000;
 const MOST_FILES_TOTAL: usize = 80_000;
@@ -87,8 +88,8 @@ impl StoredRun {
         Some((suite, suite.cases.iter().find(|known| known.id == case)?))
     }
 
-    /// What the run itself was charged for, with its judges and probes; `None` if any of that is not known.
-    /// What it took over from others was paid for there.
+    /// Gives the cost of the run itself, with its judges and probes; `None` if a part is not known. Results reused
+    /// from other runs cost nothing here.
     pub fn total_cost(&self) -> Option<f64> {
         let own = self.records.iter().filter(|record| record.reused_from.is_none());
         let judges = own.clone().map(|record| &record.judging);
@@ -97,7 +98,7 @@ impl StoredRun {
         agents.chain(judges.map(|judging| judging.cost_usd)).sum()
     }
 
-    /// The trials that say something about the skill: those in which the agent had it.
+    /// Gives the trials in which the agent had the skill; only these say something about it.
     pub fn trials_with_skill(&self) -> impl Iterator<Item = &TrialRecord> {
         self.records.iter().filter(|record| match record.condition.arm {
             Arm::WithSkill | Arm::Version(_) => true,
@@ -105,10 +106,10 @@ impl StoredRun {
         })
     }
 
-    /// The suites that examine a skill, by its folder or command file.
+    /// Gives the suites that test a skill, found by its folder or command file.
     pub fn suites_about(&self, skill: &Path) -> Vec<&Suite> {
         let name = Skill::read(skill).map(|skill| skill.name).unwrap_or_default();
-        // Versions are run from copies, of which only the name is left.
+        // A version runs from a copy that no longer exists, so only its name can be compared.
         let is_it = |known: &SkillRef| match known.path.as_deref().map(SkillContents::scan) {
             Some(Ok(contents)) => contents.skill_path() == skill,
             Some(Err(_)) => known.name == name,
@@ -118,7 +119,7 @@ impl StoredRun {
         self.suites.iter().filter(is_about).collect()
     }
 
-    /// What the agent said last, and the files it made or changed.
+    /// Gives the agent's last message, and the files that it created or changed.
     pub fn output_of(&self, record: &TrialRecord) -> String {
         let folder = self.folder_of(record);
         let said = read_bounded(&folder.join("output.txt"), LARGEST_FILE_BYTES).unwrap_or_default();
@@ -135,7 +136,7 @@ impl StoredRun {
         text
     }
 
-    /// What happened, as the agent's own stream tells it.
+    /// Gives the transcript from the agent's own stream.
     pub fn transcript_of(&self, record: &TrialRecord) -> String {
         let path = self.folder_of(record).join("transcript.jsonl");
         let bytes = read_bounded(&path, LARGEST_FILE_BYTES).unwrap_or_default();
@@ -147,7 +148,7 @@ impl StoredRun {
     }
 }
 
-/// What a user says in a case.
+/// Gives the user's messages of a case.
 pub fn user_prompt(case: &Case) -> String {
     match &case.prompt {
         CasePrompt::Turns(turns) => turns.join("\n\n"),
@@ -155,7 +156,7 @@ pub fn user_prompt(case: &Case) -> String {
     }
 }
 
-/// The files below a folder, by their paths in it. Links are not followed.
+/// Lists the files below a folder with their relative paths. Links are not followed.
 pub fn files_below(folder: &Path, most: usize) -> Vec<(String, PathBuf)> {
     let walk = ignore::WalkBuilder::new(folder).standard_filters(false).follow_links(false).build();
     let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));

@@ -1,11 +1,11 @@
-//! Records as tests need them.
+//! Records for tests.
 
 use practicum_core::model::{
     AgentEnding, Arm, CheckResult, Condition, SkillUse, SkillUseMode, TokenUsage, TrialId, TrialRecord,
     Verdict,
 };
 
-/// One run of a case of the suite `s`, with one check.
+/// Makes one trial of a case of the suite `s`, with one check.
 pub fn record(case: &str, attempt: u32, passes: bool) -> TrialRecord {
     let condition =
         Condition { agent: "a".into(), model: None, arm: Arm::WithSkill, mode: SkillUseMode::Baseline };

@@ -1,4 +1,4 @@
-//! Whether a new version takes the place of the best so far.
+//! Decides whether a new version replaces the best one so far.
 
 use std::cmp::Ordering;
 
@@ -35,14 +35,15 @@ pub enum ImproveGoal {
     Description,
 }
 
-/// One side of a decision.
+/// One of the two versions of a decision.
 #[derive(Debug, Clone, Copy)]
 pub struct VersionResult<'s> {
     pub records: &'s [TrialRecord],
-    /// How long its description is.
+    /// The length of its description.
     pub description_length: usize,
 }
 
+/// Decides whether the candidate replaces the best version, on the tuning and the held-out cases.
 pub fn decide_version(
     goal: ImproveGoal,
     best: VersionResult<'_>,
@@ -73,8 +74,8 @@ pub fn decide_version(
     }
 }
 
-/// Why nothing can be said of a version: cases of which no run has an answer, in either version. What was not
-/// measured may have become worse.
+/// Gives the reason why a version cannot be decided: cases without a result in one of the two versions. An
+/// unmeasured case may have become worse.
 fn unanswered_cases_reason(
     best: VersionResult<'_>,
     candidate: VersionResult<'_>,
@@ -96,10 +97,10 @@ fn unanswered_cases_reason(
     of_version("new version", candidate).or_else(|| of_version("version before", best))
 }
 
-/// So many cases are named in a reason.
+/// The largest number of cases that a reason names.
 const MOST_NAMED: usize = 5;
 
-/// Why a version was accepted, with how much was measured.
+/// Gives the reason why a version was accepted, with the amount of measurements.
 fn acceptance_reason(candidate: VersionResult<'_>, split: &CaseSplit) -> String {
     let runs = candidate.records.len();
     let scored = candidate.records.iter().filter(|record| record.is_conclusive()).count();
@@ -132,7 +133,7 @@ fn refusal_reason(
     }
     let order = match goal {
         ImproveGoal::Skill => new.compare_rank(&old),
-        // The description that serves best where nobody tuned it; of equals, the shorter.
+        // The best description is the one that does best on the held-out cases; of equals, the shorter.
         ImproveGoal::Description => {
             let part = |records| {
                 VersionScore::from_records("", CaseSplit::records_of_part(records, &split.held_out))
@@ -146,8 +147,8 @@ fn refusal_reason(
     (order != Ordering::Greater).then(|| "it does no better".to_owned())
 }
 
-/// Whether cases got worse beyond noise. Only one direction is asked about, so the exact test is taken
-/// on one side.
+/// Says whether cases got worse by more than noise. The question has one direction, so the exact test is
+/// one-sided.
 fn has_regressed(found: &SideComparison) -> bool {
     let fell = found.difference.value.is_some_and(|difference| difference < 0.0);
     found.lost || (fell && found.chance / 2.0 <= ALPHA + 1e-9)
@@ -159,7 +160,7 @@ mod tests {
     use crate::improve::CaseId;
     use crate::improve::testing::record;
 
-    /// Passes of three runs each, by case.
+    /// Makes records of three trials for each case, with this many passes.
     fn records(passes: &[(&str, u32)]) -> Vec<TrialRecord> {
         let runs =
             passes.iter().flat_map(|(case, passed)| (1..=3).map(move |n| record(case, n, n <= *passed)));
@@ -179,7 +180,7 @@ mod tests {
         for (candidate, expected) in [
             ([("a", 3), ("b", 1), ("c", 3), ("x", 3)], None),
             ([("a", 3), ("b", 1), ("c", 3), ("x", 2)], None),
-            // Helps what the proposer saw, harms what it did not see.
+            // The candidate helps cases that the proposer saw and harms one that it did not see.
             ([("a", 3), ("b", 3), ("c", 3), ("x", 0)], Some("held-out")),
             (best, Some("no better")),
             ([("a", 0), ("b", 0), ("c", 3), ("x", 3)], Some("no better")),

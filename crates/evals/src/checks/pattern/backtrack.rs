@@ -1,6 +1,6 @@
-//! The engine for what linear time cannot do: look-around, back-references, atoms, conditions.
-//! It goes through the possibilities in Python's order, and every step it takes is counted, so
-//! that no pattern can hold up a run, and the same pattern and text always end the same way.
+//! The backtracking engine, for what the linear-time engine cannot do: look-around, back-references, atomic
+//! groups, conditions. It tries the possibilities in Python's order. Every step is counted, so that no pattern can
+//! hold up a run, and the same pattern and text always give the same result.
 
 use std::ops::Range;
 
@@ -10,18 +10,18 @@ use super::program::{CharacterRepeat, CountedLoop, PatternProgram, PatternStep, 
 use super::sets::is_word;
 use super::syntax::{CaseFolding, Greediness, LookSide, PatternAnchor};
 
-/// Steps for one question: a fraction of a second of work, plus a few dozen for every byte, so
-/// that a harmless pattern gets through a long text.
+/// The steps allowed for one search: about a fraction of a second of work, plus some for every byte, so that a
+/// harmless pattern can search a long text.
 const BASE_STEPS: usize = 8_000_000;
 const STEPS_PER_BYTE: usize = 32;
 
-/// Ways back that may be open at a time; bounds memory.
+/// The largest number of open choices at a time. It limits memory.
 const MOST_OPEN_CHOICES: usize = 2_000_000;
 
-/// No mark yet.
+/// The mark of a group that has not matched yet.
 const NO_POSITION: usize = usize::MAX;
 
-/// One question to one text.
+/// One search of one pattern in one text.
 pub struct Backtracker<'p, 't> {
     program: &'p PatternProgram,
     text: &'t str,
@@ -31,14 +31,14 @@ pub struct Backtracker<'p, 't> {
     open_choices: Vec<OpenChoice>,
 }
 
-/// How often a loop went round, and where the last turn began.
+/// The number of turns of a loop, and where the last turn began.
 #[derive(Clone, Copy)]
 struct LoopTurns {
     count: u32,
     last: usize,
 }
 
-/// What to do when the present way fails, newest first.
+/// A choice to return to when the current path fails; the newest comes first.
 enum OpenChoice {
     GoTo(StepIndex, usize),
     /// A greedy `CharacterRepeat` may give back characters down to `least`.
@@ -47,27 +47,27 @@ enum OpenChoice {
         least: usize,
         at: usize,
     },
-    /// A lazy `CharacterRepeat` may take more.
+    /// A lazy `CharacterRepeat` may take more characters.
     TakeMore {
         many: StepIndex,
         count: u32,
         at: usize,
     },
-    /// A lazy loop may go round again.
+    /// A lazy loop may take another turn.
     RepeatLoop {
         turn: StepIndex,
         at: usize,
     },
-    /// Not a way, but something to undo on the way back.
+    /// No choice: the old value of a mark, restored on the way back.
     RestoreMark(usize, usize),
     RestoreTurns(usize, LoopTurns),
 }
 
-/// What the end of the whole pattern must be.
+/// The condition on the position where the whole pattern ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MatchGoal {
     Anywhere,
-    /// Not where it began: the place just had an empty match.
+    /// Any position but this one: the search just found an empty match here.
     NotAt(usize),
     EndOfText,
 }
@@ -84,8 +84,7 @@ impl<'p, 't> Backtracker<'p, 't> {
         }
     }
 
-    /// The first match from `start` on. `advance`: one that is empty right at `start` does not
-    /// count.
+    /// Finds the first match at or after `start`. With `advance`, an empty match right at `start` does not count.
     pub fn find(&mut self, start: usize, advance: bool) -> Result<Option<Range<usize>>, TooMuchBacktracking> {
         let mut goal = if advance { MatchGoal::NotAt(start) } else { MatchGoal::Anywhere };
         let mut at = start;
@@ -126,8 +125,8 @@ impl<'p, 't> Backtracker<'p, 't> {
         self.run_from(0, at, goal)
     }
 
-    /// Goes on from a step until its `BatchResult`, and says where that was. What could still be tried
-    /// inside is then given up, what must be undone is kept.
+    /// Runs from a step to its `Done` and gives the position there. The choices that were opened inside are then
+    /// dropped; the values to restore are kept.
     fn run_from(
         &mut self,
         pc: StepIndex,
@@ -162,7 +161,7 @@ impl<'p, 't> Backtracker<'p, 't> {
         }
     }
 
-    /// Where one step leads, or `None` if it fails.
+    /// Runs one step. Gives the next step and position, or `None` if the step fails.
     fn run_step(
         &mut self,
         pc: StepIndex,
@@ -211,7 +210,7 @@ impl<'p, 't> Backtracker<'p, 't> {
         })
     }
 
-    /// The newest way that is still open above `floor`, with everything after it undone.
+    /// Goes back to the newest open choice above `floor` and restores all values that were changed after it.
     fn backtrack(&mut self, floor: usize) -> Result<Option<(StepIndex, usize)>, TooMuchBacktracking> {
         while self.open_choices.len() > floor {
             self.spend_steps(1)?;
@@ -286,7 +285,7 @@ impl<'p, 't> Backtracker<'p, 't> {
         Ok(Some((pc + 1, end)))
     }
 
-    /// Round again or out. A turn that got nowhere is the last one.
+    /// Takes another turn of a loop or leaves it. A turn that matched nothing is the last one.
     fn run_loop_turn(
         &mut self,
         pc: StepIndex,
@@ -348,7 +347,7 @@ impl<'p, 't> Backtracker<'p, 't> {
         Ok(found == wanted)
     }
 
-    /// The end of the same text again.
+    /// Gives the position after the repeated text of a group.
     fn back_reference_end(
         &mut self,
         group: usize,
@@ -386,7 +385,7 @@ impl<'p, 't> Backtracker<'p, 't> {
             PatternAnchor::LineStart => at == 0 || self.text.as_bytes()[at - 1] == b'\n',
             PatternAnchor::LineEnd => rest.first().is_none_or(|&byte| byte == b'\n'),
             PatternAnchor::WordEdge { ascii } => self.is_word_edge(at, ascii),
-            // Python, up to 3.13, says neither yes nor no of an empty text.
+            // In Python up to 3.13, neither `\b` nor `\B` matches in an empty text.
             PatternAnchor::NotWordEdge { ascii } => !self.text.is_empty() && !self.is_word_edge(at, ascii),
         }
     }
@@ -432,7 +431,8 @@ impl<'p, 't> Backtracker<'p, 't> {
         Ok(())
     }
 
-    /// Ways above `floor` are forgotten; what must be undone when an earlier way is taken stays.
+    /// Drops the choices above `floor`, but keeps the values that must be restored when an earlier choice is
+    /// taken.
     fn drop_choices(&mut self, floor: usize) {
         let mut kept = floor;
         for index in floor..self.open_choices.len() {

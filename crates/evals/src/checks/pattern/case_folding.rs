@@ -1,21 +1,21 @@
-//! Which characters Python takes for the same when case is ignored.
+//! Characters that Python treats as equal when case is ignored.
 //!
-//! Not quite Unicode's case folding: a character of the text is lowered, and must then be the
-//! lowered character of the pattern, or a small letter that shares its capital with it. So `i`
-//! also matches `İ` and `ı`, which a case fold would not.
+//! This is not quite Unicode's case folding. Python lowers a character of the text. The result must then be the
+//! lowered character of the pattern, or a small letter with the same capital. So `i` also matches `İ` and `ı`,
+//! which case folding would not.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::syntax::CaseFolding;
 
-/// The letters that have a case, with the ways between them.
+/// The letters that have a case, and the relations between them.
 struct CaseTable {
-    /// Every character that lowering or a shared capital ties to another.
+    /// Every character that lowering or a shared capital relates to another.
     cased_letters: Vec<u32>,
-    /// The characters that lower to this one, itself included.
+    /// For each character, the characters that lower to it, itself included.
     lowered_to: HashMap<u32, Vec<u32>>,
-    /// The small letters that have the same capital, itself included.
+    /// For each small letter, the small letters with the same capital, itself included.
     same_capital: HashMap<u32, Vec<u32>>,
 }
 
@@ -45,12 +45,12 @@ impl CaseTable {
     }
 }
 
-/// The first character of the lower case. Only `İ` has a second one.
+/// Gives the first character of the lower case. Only `İ` has a second one.
 fn lowercase(c: char) -> char {
     c.to_lowercase().next().unwrap_or(c)
 }
 
-/// Whether two characters of a text are the same to a back-reference that ignores case.
+/// Says whether two characters of a text are the same for a back-reference that ignores case.
 pub fn is_same_letter(a: char, b: char, fold: CaseFolding) -> bool {
     match fold {
         CaseFolding::Unicode => a == b || lowercase(a) == lowercase(b),
@@ -58,7 +58,7 @@ pub fn is_same_letter(a: char, b: char, fold: CaseFolding) -> bool {
     }
 }
 
-/// The characters that match one of these when case is ignored, as sorted ranges.
+/// Gives the characters that match one of these when case is ignored, as sorted ranges.
 pub fn fold_ranges(ranges: &[(u32, u32)], fold: CaseFolding) -> Vec<(u32, u32)> {
     let mut found = ranges.to_vec();
     for &(low, high) in ranges {
@@ -93,7 +93,7 @@ fn add_cases(low: u32, high: u32, found: &mut Vec<(u32, u32)>) {
     }
 }
 
-/// Sorted, and without overlaps.
+/// Sorts ranges and merges those that overlap.
 fn merge_ranges(mut ranges: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
     ranges.sort_unstable();
     let mut merged: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());

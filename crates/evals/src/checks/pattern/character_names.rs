@@ -1,6 +1,6 @@
-//! Characters by name, for `\N{EM DASH}`. The names people use in patterns, not all of Unicode.
+//! Characters by name, for `\N{EM DASH}`: the names that people use in patterns, not all of Unicode.
 
-/// Case does not matter in a name.
+/// Finds a character by its name. Case does not matter.
 pub fn find_character(name: &str) -> Option<char> {
     let name = name.to_ascii_uppercase();
     let letter = |prefix: &str| match name.strip_prefix(prefix)?.as_bytes() {
@@ -17,7 +17,7 @@ pub fn find_character(name: &str) -> Option<char> {
     Some(CHARACTER_NAMES[at].1)
 }
 
-/// Sorted by name.
+/// Names and characters, sorted by name.
 static CHARACTER_NAMES: &[(&str, char)] = &[
     ("ALMOST EQUAL TO", '\u{2248}'),
     ("AMPERSAND", '\u{26}'),

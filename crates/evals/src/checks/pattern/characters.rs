@@ -1,5 +1,5 @@
-//! The pieces that stand for one character: literals, escapes, sets. (And the escapes that look
-//! alike: anchors and group numbers.)
+//! Parses what stands for one character: literals, escapes, sets. Also parses the escapes that look similar:
+//! anchors and group numbers.
 
 use super::case_folding::fold_ranges;
 use super::inline_flags::FlagState;
@@ -29,7 +29,7 @@ impl PatternParser<'_> {
         Ok(node)
     }
 
-    /// `\12` is a group, `\123` a character.
+    /// Parses a backslash and digits: `\12` is a group, `\123` a character.
     fn parse_octal_or_group(
         &mut self,
         first: char,
@@ -65,7 +65,7 @@ impl PatternParser<'_> {
         }
     }
 
-    /// The character that an escape stands for, inside a set or outside.
+    /// Gives the character that an escape stands for, inside or outside a set.
     fn parse_escaped_code(&mut self, c: char, start: usize) -> Result<u32, InvalidPattern> {
         let code = match c {
             'a' => 0x07,
@@ -115,7 +115,7 @@ impl PatternParser<'_> {
         })
     }
 
-    /// A set, its opening bracket already taken. `[`, `&&`, `--` and `~~` are plain characters.
+    /// Parses a set after its opening bracket. `[`, `&&`, `--` and `~~` are plain characters in it.
     pub(super) fn parse_set(
         &mut self,
         start: usize,
@@ -150,7 +150,7 @@ impl PatternParser<'_> {
                 }
             }
         }
-        // Only what was written as a character has a case; `\W` stays as it is.
+        // Only members that are written as characters have a case; `\W` stays as it is.
         if let Some(kind) = state.fold() {
             ranges = fold_ranges(&ranges, kind);
         }
@@ -186,7 +186,7 @@ impl PatternParser<'_> {
     }
 }
 
-/// One member of a set as written.
+/// One member of a set as it is written.
 enum SetMember {
     Code(u32),
     Class(SetItem),
@@ -211,7 +211,7 @@ fn class_item(c: char, ascii: bool) -> Option<SetItem> {
     Some(SetItem::Class { class, negated: c.is_ascii_uppercase(), ascii })
 }
 
-/// One character, in every case that counts as the same.
+/// Makes a set of one character and of all characters that are equal to it under the flags.
 pub(super) fn literal_set(code: u32, state: &FlagState) -> CharacterSet {
     let Some(kind) = state.fold() else { return CharacterSet::literal(code) };
     let items =

@@ -1,4 +1,4 @@
-//! What stands in parentheses.
+//! Parses what stands in parentheses.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use super::syntax::{LookSide, PatternNode};
 use super::tokens::PatternToken;
 
 impl PatternParser<'_> {
-    /// What follows an opening parenthesis, which is already taken.
+    /// Parses what follows an opening parenthesis.
     pub(super) fn parse_parenthesis(
         &mut self,
         start: usize,
@@ -67,7 +67,7 @@ impl PatternParser<'_> {
         }
     }
 
-    /// Alternatives up to the closing parenthesis.
+    /// Parses alternatives up to the closing parenthesis.
     fn parse_group_body(
         &mut self,
         start: usize,
@@ -251,7 +251,7 @@ impl PatternParser<'_> {
     }
 }
 
-/// Python's `str.isidentifier`.
+/// Says whether a name is valid for a group: Python's `str.isidentifier`.
 fn is_identifier(name: &str) -> bool {
     static IDENTIFIER: LazyLock<Option<regex::Regex>> =
         LazyLock::new(|| regex::Regex::new(r"\A[\p{XID_Start}_]\p{XID_Continue}*\z").ok());

@@ -4,7 +4,7 @@ use super::syntax::CaseFolding;
 use super::tokens::{PatternToken, PatternTokens};
 use super::{InvalidPattern, PatternFlags};
 
-/// The flags in force at a place in the pattern.
+/// The flags that apply at one position of the pattern.
 #[derive(Debug, Clone, Default)]
 pub struct FlagState {
     pub ignore_case: bool,
@@ -12,11 +12,11 @@ pub struct FlagState {
     pub dot_all: bool,
     pub verbose: bool,
     pub ascii: bool,
-    /// `u` was written. It is the default, and still may not meet `a`.
+    /// The pattern has the flag `u`. It is the default, but it must not be combined with `a`.
     unicode: bool,
 }
 
-/// What a run of flag letters turned out to be.
+/// The part of the pattern that a sequence of flag letters applies to.
 pub enum FlagScope {
     ForAll(FlagState),
     ForGroup(FlagState),
@@ -27,11 +27,12 @@ impl FlagState {
         Self { ignore_case: flags.ignore_case, multiline: flags.multiline, ..Self::default() }
     }
 
-    /// Letters that can begin flags. `L` is one, though never allowed in text patterns.
+    /// Says whether flags can begin with this letter. `L` counts, although text patterns may not use it.
     pub fn is_flag(c: char) -> bool {
         matches!(c, 'a' | 'i' | 'L' | 'm' | 's' | 'u' | 'x')
     }
 
+    /// Gives the letters that are equal when case is ignored; `None` if case matters.
     pub fn fold(&self) -> Option<CaseFolding> {
         match (self.ignore_case, self.ascii) {
             (false, _) => None,
@@ -53,8 +54,7 @@ impl FlagState {
     }
 }
 
-/// Reads flags up to and including the `)` or `:` behind them. The first letter (or `-`) is
-/// already taken.
+/// Reads flags up to and including the `)` or `:` after them. The first letter (or `-`) has already been read.
 pub fn read_flags(
     tokens: &mut PatternTokens,
     first: char,

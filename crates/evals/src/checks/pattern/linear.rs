@@ -1,5 +1,5 @@
-//! Patterns for the linear-time engine, which has no look-around, no groups to refer to, and its
-//! own idea of `$` and `\b`.
+//! Translates patterns for the linear-time engine. That engine has no look-around and no back-references, and its
+//! `$` and `\b` differ from Python's.
 
 use std::fmt::Write;
 use std::sync::{LazyLock, OnceLock};
@@ -8,25 +8,25 @@ use regex::{Regex, RegexBuilder};
 
 use super::syntax::{CharacterClass, CharacterSet, Greediness, PatternAnchor, PatternNode, SetItem};
 
-/// What the engine may use for a compiled pattern. What needs more goes to the other engine,
-/// where repetition costs no memory.
+/// The memory that the linear engine may use for a compiled pattern. A pattern that needs more goes to the
+/// backtracking engine, where repetition costs no memory.
 const SIZE_LIMIT: usize = 2 * 1024 * 1024;
 
-/// What a pattern asks for that the engine does not have, or has otherwise.
+/// The features of a pattern that the linear engine lacks or treats differently.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EngineDemands {
-    /// Look-around, back-references, atoms: not in this engine at all.
+    /// Look-around, back-references or atomic groups, which the linear engine does not have.
     backtracking: bool,
-    /// `$` that also matches before the last newline.
+    /// A `$` that also matches before the last newline.
     dollar: bool,
-    /// `^` or `$` at lines.
+    /// A `^` or `$` that matches at lines.
     lines: bool,
-    /// `\b` or `\B` by the words of Unicode.
+    /// A `\b` or `\B` that uses Unicode's words.
     word_edges: bool,
-    /// `\B` in whatever words.
+    /// A `\B` of any kind.
     not_word_edges: bool,
-    /// A loop around what can match nothing. Python leaves it after an empty turn, the engine may
-    /// find more: they agree where there is a match, not always where it ends.
+    /// A loop around something that can match nothing. Python leaves the loop after an empty turn; the linear
+    /// engine may find more. Both agree on whether and where a match begins, but not always on where it ends.
     pub empty_turns: bool,
 }
 
@@ -59,11 +59,11 @@ impl EngineDemands {
         demands
     }
 
-    /// How the engine can search this text to the same effect, if it can.
+    /// Gives the form in which the linear engine can search this text with Python's result, if there is one.
     fn search_form(self, text: &str) -> Option<RegexForm> {
         if self.backtracking
             || self.word_edges && has_disputed_word_characters(text)
-            // Python, up to 3.13, lets `\B` fail on an empty text.
+            // In Python up to 3.13, `\B` fails on an empty text.
             || self.not_word_edges && text.is_empty()
         {
             return None;
@@ -75,24 +75,24 @@ impl EngineDemands {
     }
 }
 
-/// Whether the text has characters that are part of a word here and not there: Python counts
-/// letters and numbers, the engine marks and joiners too, but fewer numbers.
+/// Says whether the text has characters that are part of a word for only one of the two. Python counts letters and
+/// numbers. The engine also counts marks and joiners, but fewer numbers.
 fn has_disputed_word_characters(text: &str) -> bool {
     static DISPUTED_CHARACTERS: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"[\w~~[\p{L}\p{N}_]]").ok());
     !text.is_ascii() && DISPUTED_CHARACTERS.as_ref().is_none_or(|disputed| disputed.is_match(text))
 }
 
-/// Two ways to write the same pattern. The engine's line ends are where a byte of one's choice
-/// is: with the last newline replaced by NUL, and no other NUL in the text, "at a line's end" is
-/// exactly Python's `$`, and sets take NUL for the newline that it was.
+/// The two ways to write a pattern for the linear engine. The engine lets us choose which byte ends a line. If the
+/// last newline is replaced by NUL and the text has no other NUL, then "at the end of a line" is exactly Python's
+/// `$`. The sets of the pattern treat NUL as the newline that it replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RegexForm {
     Plain,
     NulForLastNewline,
 }
 
-/// The regexes for a pattern, made when first asked for. `None` inside: the engine refuses.
+/// The regexes for a pattern, compiled on first use. `None` inside means that the engine refuses the pattern.
 #[derive(Debug, Default)]
 pub struct LinearRegexes {
     plain: OnceLock<Option<Regex>>,
@@ -101,15 +101,15 @@ pub struct LinearRegexes {
     nul_whole: OnceLock<Option<Regex>>,
 }
 
-/// A regex, and the text as it must be given to it.
+/// A regex, and the text as the regex must get it.
 pub struct LinearSearch<'p, 't> {
     pub regex: &'p Regex,
     pub text: std::borrow::Cow<'t, str>,
 }
 
 impl LinearRegexes {
-    /// What to search instead of `text`, byte for byte at the same places. `whole`: the match
-    /// must span the text.
+    /// Gives the regex and the text to search in place of `text`; all byte positions are the same. With `whole`,
+    /// the match must cover the whole text.
     pub fn search<'p, 't>(
         &'p self,
         node: &PatternNode,
@@ -190,7 +190,7 @@ fn write_node(node: &PatternNode, form: RegexForm, out: &mut String) {
                 out.push('?');
             }
         }
-        // Kept out by `EngineDemands`.
+        // `EngineDemands` rules these out.
         PatternNode::Atomic(_)
         | PatternNode::LookAround { .. }
         | PatternNode::BackReference { .. }
@@ -198,7 +198,7 @@ fn write_node(node: &PatternNode, form: RegexForm, out: &mut String) {
     }
 }
 
-/// A piece that stays one piece beside others.
+/// Writes a piece so that it stays one piece beside others.
 fn write_group(node: &PatternNode, form: RegexForm, out: &mut String) {
     match node {
         PatternNode::OneCharacter(_) | PatternNode::Anchor(_) => write_node(node, form, out),
@@ -210,7 +210,7 @@ fn write_group(node: &PatternNode, form: RegexForm, out: &mut String) {
     }
 }
 
-/// A row of sets, one character each.
+/// Makes a regex for a row of sets, one character each.
 pub fn sets_regex(sets: &[&CharacterSet]) -> Option<Regex> {
     let mut out = String::new();
     sets.iter().for_each(|set| write_set(set, RegexForm::Plain, &mut out));
@@ -251,7 +251,8 @@ fn write_set(set: &CharacterSet, form: RegexForm, out: &mut String) {
         }
     }
     if out.len() == before {
-        // Empty (all but nothing, or surrogates only), which the engine's syntax cannot say.
+        // The set is empty (the complement of everything, or only surrogates), and the engine has no syntax for
+        // that.
         out.push_str("[a&&b]");
     }
     out.push_str(match form {
@@ -260,7 +261,7 @@ fn write_set(set: &CharacterSet, form: RegexForm, out: &mut String) {
     });
 }
 
-/// Surrogates are left out: no text has them.
+/// Writes a range of characters without surrogates, because no text has them.
 fn write_range(low: u32, high: u32, out: &mut String) {
     for (low, high) in [(low, high.min(0xd7ff)), (low.max(0xe000), high)] {
         if low <= high {
@@ -269,7 +270,7 @@ fn write_range(low: u32, high: u32, out: &mut String) {
     }
 }
 
-/// Writing to a text cannot fail.
+/// Writes formatted text. Writing to a string cannot fail.
 fn write_into(out: &mut String, arguments: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(arguments);
 }

@@ -1,15 +1,15 @@
-//! What every match of a pattern begins with, so that the backtracking engine starts only where one
-//! can be.
+//! Finds what every match of a pattern begins with, so that the backtracking engine starts only at positions where
+//! a match is possible.
 
 use regex::Regex;
 
 use super::linear::sets_regex;
 use super::syntax::{CharacterClass, CharacterSet, PatternNode, SetItem};
 
-/// More characters than this tell no more.
+/// The largest number of first characters to use. More would not narrow the search further.
 const MOST_CHARACTERS: usize = 16;
 
-/// A search for the places where a match can begin; `None` where that would be almost everywhere.
+/// Makes a regex for the positions where a match can begin. Gives `None` if that is almost everywhere.
 pub fn start_regex(node: &PatternNode) -> Option<Regex> {
     let mut sets = Vec::new();
     collect_first_sets(node, &mut sets);
@@ -17,8 +17,8 @@ pub fn start_regex(node: &PatternNode) -> Option<Regex> {
     if sets.iter().any(|set| is_selective(set)) { sets_regex(&sets) } else { None }
 }
 
-/// Adds the characters that a piece begins with. Gives whether they are all of it, so that those of the
-/// next piece follow.
+/// Adds the characters that a piece begins with. Gives `true` if they are the whole piece, so that the characters
+/// of the next piece follow.
 fn collect_first_sets<'n>(node: &'n PatternNode, sets: &mut Vec<&'n CharacterSet>) -> bool {
     if sets.len() >= MOST_CHARACTERS {
         return false;
@@ -28,7 +28,7 @@ fn collect_first_sets<'n>(node: &'n PatternNode, sets: &mut Vec<&'n CharacterSet
             sets.push(set);
             true
         }
-        // They take no characters; what they ask is left to the engine.
+        // These take no characters; the engine tests their conditions.
         PatternNode::Anchor(_) | PatternNode::LookAround { .. } => true,
         PatternNode::Sequence(nodes) => nodes.iter().all(|node| collect_first_sets(node, sets)),
         PatternNode::Capture(_, node) | PatternNode::Atomic(node) => collect_first_sets(node, sets),
@@ -42,7 +42,7 @@ fn collect_first_sets<'n>(node: &'n PatternNode, sets: &mut Vec<&'n CharacterSet
     }
 }
 
-/// Whether few characters are in a set.
+/// Says whether a set has only few characters.
 fn is_selective(set: &CharacterSet) -> bool {
     let few = |item: &SetItem| match item {
         SetItem::Range(low, high) => high.saturating_sub(*low) < 26,

@@ -1,9 +1,8 @@
-//! Reads Python's `re` syntax, refusing what `re.compile` refuses.
+//! Parses Python's `re` syntax and refuses what `re.compile` refuses.
 //!
-//! The reference is CPython 3.11. Later versions drop what 3.11 already warns about (`(?t)`, group
-//! numbers with signs or blanks); that is refused here too. One bug is not followed: its search
-//! tests a first character by the flags of the whole pattern, so that `(?a:\W)` finds no `é`
-//! although it matches one.
+//! The reference is CPython 3.11. Later versions dropped what 3.11 already warns about (`(?t)`, group numbers with
+//! signs or blanks); this parser refuses that too. One bug of CPython is not copied: its search tests the first
+//! character by the flags of the whole pattern, so that `(?a:\W)` does not find `é` although it matches `é`.
 
 use std::collections::HashMap;
 
@@ -13,16 +12,16 @@ use super::syntax::{CharacterSet, Greediness, MatchWidth, PatternAnchor, Pattern
 use super::tokens::{PatternToken, PatternTokens};
 use super::{InvalidPattern, PatternFlags};
 
-/// How deep groups may nest. Both engines walk the tree by recursion.
+/// The deepest nesting of groups. Both engines walk the tree by recursion.
 pub(super) const DEEPEST_NESTING: usize = 200;
 
-/// Longer patterns were not written by a person, and compiling them takes its time.
+/// The longest pattern, in bytes. People do not write longer ones, and compiling them takes long.
 const LONGEST_PATTERN: usize = 32 * 1024;
 
-/// Repetitions from here on are refused, as in Python.
+/// The bound of repetition that is refused, as in Python.
 const MAX_REPEAT: u32 = u32::MAX;
 
-/// A pattern as a tree, and how many groups it captures.
+/// A pattern as a tree, and the number of groups that it captures.
 pub struct ParsedPattern {
     pub node: PatternNode,
     pub groups: usize,
@@ -51,24 +50,26 @@ pub fn parse_pattern(source: &str, flags: PatternFlags) -> Result<ParsedPattern,
     Ok(ParsedPattern { node, groups })
 }
 
+/// A parser for one pattern, with the groups read so far.
 pub(super) struct PatternParser<'t> {
     pub(super) tokens: &'t mut PatternTokens,
-    /// By number; the whole match is 0.
+    /// The groups by number; 0 is the whole match.
     pub(super) groups: Vec<GroupState>,
     pub(super) names: HashMap<String, usize>,
-    /// Groups that conditions ask for by number, which may come later than the condition.
+    /// The groups that conditions name by number. A group may come later than the condition.
     pub(super) conditions: Vec<(usize, usize)>,
-    /// How many groups there were where the outermost look-behind began.
+    /// The number of groups where the outermost look-behind began.
     pub(super) groups_before_look_behind: Option<usize>,
 }
 
+/// The state of a group during parsing: still open, or closed with its width.
 #[derive(Clone, Copy)]
 pub(super) enum GroupState {
     Open,
     Closed(MatchWidth),
 }
 
-/// What a quantifier would repeat.
+/// The piece that a quantifier would repeat.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum QuantifierTarget {
     Nothing,
@@ -77,10 +78,10 @@ enum QuantifierTarget {
     Piece,
 }
 
-/// What stands between two parentheses turned out to be.
+/// The content of a pair of parentheses.
 pub(super) enum ParenthesisContent {
     Piece(PatternNode),
-    /// A comment, or flags for the whole pattern: leaves no trace in the sequence.
+    /// A comment, or flags for the whole pattern: adds no piece to the sequence.
     NoPiece,
 }
 
@@ -100,7 +101,7 @@ impl PatternParser<'_> {
         Ok(if found.len() == 1 { found.remove(0) } else { PatternNode::Alternatives(found) })
     }
 
-    /// `opening`: this is where flags for the whole pattern may stand.
+    /// Parses a sequence. `opening` means that flags for the whole pattern are allowed here.
     pub(super) fn parse_sequence(
         &mut self,
         state: &mut FlagState,
@@ -155,7 +156,7 @@ impl PatternParser<'_> {
         Ok(if nodes.len() == 1 { nodes.remove(0) } else { PatternNode::Sequence(nodes) })
     }
 
-    /// In verbose patterns, blanks and comments mean nothing.
+    /// Skips blanks and comments, which mean nothing in verbose patterns.
     fn skip_layout(&mut self, token: PatternToken) -> bool {
         match token {
             PatternToken::Plain(' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c') => true,
@@ -167,7 +168,7 @@ impl PatternParser<'_> {
         }
     }
 
-    /// The bounds of a quantifier; `None` for a brace that is only a brace.
+    /// Gives the bounds of a quantifier, or `None` for a brace that is only a character.
     fn parse_quantifier(
         &mut self,
         c: char,

@@ -1,5 +1,5 @@
-//! A pattern as instructions for the backtracking engine. Repetition is counted, never unrolled,
-//! so a program is no longer than its pattern.
+//! A pattern as instructions for the backtracking engine. Repetition is counted, never unrolled, so a program is
+//! no longer than its pattern.
 
 use regex::Regex;
 
@@ -7,29 +7,30 @@ use super::match_start::start_regex;
 use super::sets::QuickSet;
 use super::syntax::{CaseFolding, Greediness, LookSide, PatternAnchor, PatternNode};
 
-/// A place in the program.
+/// A position in the program.
 pub type StepIndex = usize;
 
+/// One instruction of a program.
 #[derive(Debug)]
 pub enum PatternStep {
     OneCharacter(QuickSet),
     Anchor(PatternAnchor),
-    /// Go on at the next step; if that fails, at the other.
+    /// Continue at the next step; if that fails, at the given one.
     Branch(StepIndex),
     Jump(StepIndex),
-    /// The start (even) or end (odd) of a group is here.
+    /// Record the current position as the start (even) or end (odd) of a group.
     MarkGroup(usize),
-    /// One character again and again, without leaving this step.
+    /// Match one character repeatedly, without leaving this step.
     RepeatCharacter(CharacterRepeat),
-    /// Enters a loop; its `Turn` comes next.
+    /// Enter a loop; its `LoopTurn` comes next.
     EnterLoop(usize),
-    /// Whether the loop goes round again (at the next step) or ends (at `exit`).
+    /// Take another turn of the loop (at the next step) or leave it (at `exit`).
     LoopTurn(CountedLoop),
-    /// The next steps up to their `BatchResult` as one atom, then on at `exit`.
+    /// Run the next steps up to their `Done` as one atomic group, then continue at `exit`.
     Atom {
         exit: StepIndex,
     },
-    /// The next steps up to their `BatchResult`, as often as they match, each time an atom.
+    /// Run the next steps up to their `Done` as often as they match, each time as an atomic group.
     Atoms {
         min: u32,
         max: Option<u32>,
@@ -44,11 +45,12 @@ pub enum PatternStep {
         group: usize,
         fold: Option<CaseFolding>,
     },
-    /// Go on at the next step if the group matched, else at the other.
+    /// Continue at the next step if the group matched, otherwise at the given one.
     IfMatched(usize, StepIndex),
     Done,
 }
 
+/// A repetition of one character.
 #[derive(Debug)]
 pub struct CharacterRepeat {
     pub set: QuickSet,
@@ -57,9 +59,10 @@ pub struct CharacterRepeat {
     pub greed: Greediness,
 }
 
+/// A loop that counts its turns.
 #[derive(Debug, Clone, Copy)]
 pub struct CountedLoop {
-    /// Which of the program's loops it is.
+    /// The number of this loop in the program.
     pub index: usize,
     pub min: u32,
     pub max: Option<u32>,
@@ -67,15 +70,16 @@ pub struct CountedLoop {
     pub exit: StepIndex,
 }
 
+/// A pattern compiled for the backtracking engine.
 #[derive(Debug)]
 pub struct PatternProgram {
     pub steps: Vec<PatternStep>,
-    /// How many loops count their turns.
+    /// The number of loops that count their turns.
     pub loop_count: usize,
     pub group_count: usize,
-    /// No match has fewer characters.
+    /// The length in characters of the shortest possible match.
     pub min_length: u64,
-    /// Finds the places where a match can begin, where they are few.
+    /// A regex for the positions where a match can begin, if these are few.
     pub match_start: Option<Regex>,
 }
 
@@ -179,7 +183,7 @@ impl PatternProgram {
         self.steps[opening] = step(self.steps.len());
     }
 
-    /// A step to be filled in when the place it leads to is known.
+    /// Adds a step whose target is filled in when it is known.
     fn placeholder(&mut self) -> StepIndex {
         self.steps.push(PatternStep::Done);
         self.steps.len() - 1

@@ -1,4 +1,4 @@
-//! Which characters a set has.
+//! Sets of characters and their members.
 
 use std::sync::LazyLock;
 
@@ -20,17 +20,18 @@ fn class_contains(class: CharacterClass, ascii: bool, c: char) -> bool {
     match class {
         CharacterClass::Digit if c.is_ascii() => c.is_ascii_digit(),
         CharacterClass::Digit => DIGIT_CHARACTERS.contains(c),
-        // Python's blanks are those of Unicode and, unless ASCII is asked for, four separators.
+        // Python's whitespace is that of Unicode and, without the ASCII flag, four separators.
         CharacterClass::Space => c.is_whitespace() || !ascii && ('\x1c'..='\x1f').contains(&c),
         CharacterClass::Word => is_word(c, ascii),
     }
 }
 
+/// Says whether a character is part of a word, as Python's `\w` does.
 pub fn is_word(c: char, ascii: bool) -> bool {
     if c.is_ascii() { c.is_ascii_alphanumeric() || c == '_' } else { !ascii && WORD_CHARACTERS.contains(c) }
 }
 
-/// Letters and numbers. The standard library's `is_alphanumeric` has marks too.
+/// Letters and numbers. The standard library's `is_alphanumeric` also accepts marks.
 static WORD_CHARACTERS: LazyLock<CharacterRanges> =
     LazyLock::new(|| CharacterRanges::from_class(r"[\p{L}\p{N}]"));
 static DIGIT_CHARACTERS: LazyLock<CharacterRanges> = LazyLock::new(|| CharacterRanges::from_class(r"\p{Nd}"));
@@ -56,7 +57,7 @@ impl CharacterRanges {
     }
 }
 
-/// A set that answers for ASCII at once.
+/// A set with a lookup table for ASCII.
 #[derive(Debug, Clone)]
 pub struct QuickSet {
     ascii: u128,

@@ -1,10 +1,10 @@
-//! What a pattern says, with its flags already worked in: case folded into sets, `.` and the
-//! anchors resolved. Both engines read this and nothing else.
+//! The tree of a pattern. Flags are already resolved: case folding into sets, `.` and the anchors into what they
+//! match. Both engines read only this tree.
 
 /// A piece of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatternNode {
-    /// One character out of a set; a literal is a set of one.
+    /// One character from a set; a literal is a set of one.
     OneCharacter(CharacterSet),
     Anchor(PatternAnchor),
     Sequence(Vec<PatternNode>),
@@ -13,21 +13,21 @@ pub enum PatternNode {
     Repeat {
         node: Box<PatternNode>,
         min: u32,
-        /// `None`: without end.
+        /// The largest number of repetitions; `None` means no limit.
         max: Option<u32>,
         greed: Greediness,
     },
-    /// Once matched, never reconsidered.
+    /// An atomic group: once it has matched, it is never tried again.
     Atomic(Box<PatternNode>),
     LookAround {
         side: LookSide,
         wanted: bool,
         node: Box<PatternNode>,
     },
-    /// What a group matched, again.
+    /// The text that a group matched, once more.
     BackReference {
         group: usize,
-        /// The width of that group, kept because look-behind must know it.
+        /// The width of that group, which look-behind needs.
         width: MatchWidth,
         fold: Option<CaseFolding>,
     },
@@ -38,17 +38,18 @@ pub enum PatternNode {
     },
 }
 
+/// A condition on a position that takes no characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatternAnchor {
     /// `\A`, and `^` without MULTILINE.
     Start,
     /// `\Z`.
     End,
-    /// `$` without MULTILINE: the end, or before a newline that ends the text.
+    /// `$` without MULTILINE: the end of the text, or before a newline that ends the text.
     EndOrLastNewline,
     LineStart,
     LineEnd,
-    /// `\b`, by the words of Unicode or of ASCII.
+    /// `\b`, with the words of Unicode or of ASCII.
     WordEdge {
         ascii: bool,
     },
@@ -57,6 +58,7 @@ pub enum PatternAnchor {
     },
 }
 
+/// How a repetition chooses its length: the longest first, the shortest first, or the longest only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Greediness {
     Greedy,
@@ -64,30 +66,32 @@ pub enum Greediness {
     Possessive,
 }
 
+/// The direction of a look-around.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LookSide {
     Ahead,
-    /// So many characters back.
+    /// Look-behind by so many characters.
     Behind(u32),
 }
 
-/// Which letters are the same but for their case.
+/// The letters that are equal when case is ignored: those of ASCII or of Unicode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaseFolding {
     Unicode,
     Ascii,
 }
 
-/// A set of code points. Surrogates can be named in a pattern, though no text has them.
+/// A set of code points. A pattern can name surrogates, although no text has them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CharacterSet {
     pub negated: bool,
     pub items: Vec<SetItem>,
 }
 
+/// A member of a character set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetItem {
-    /// Both ends included.
+    /// A range that includes both ends.
     Range(u32, u32),
     Class {
         class: CharacterClass,
@@ -96,6 +100,7 @@ pub enum SetItem {
     },
 }
 
+/// A class of characters: `\d`, `\s` or `\w`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CharacterClass {
     Digit,
@@ -117,7 +122,7 @@ impl CharacterSet {
     }
 }
 
-/// How many characters a match can have; `u64::MAX` stands for more than anyone can count.
+/// The smallest and largest number of characters of a match; `u64::MAX` stands for more than can be counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MatchWidth {
     pub min: u64,
@@ -137,6 +142,7 @@ impl MatchWidth {
 }
 
 impl PatternNode {
+    /// Gives the smallest and largest number of characters that this piece can match.
     pub fn width(&self) -> MatchWidth {
         match self {
             PatternNode::OneCharacter(_) => MatchWidth { min: 1, max: 1 },
@@ -164,7 +170,7 @@ impl PatternNode {
         }
     }
 
-    /// Calls `look` on this piece and every piece inside.
+    /// Calls `look` on this piece and on every piece inside it.
     pub fn visit(&self, look: &mut impl FnMut(&PatternNode)) {
         look(self);
         match self {

@@ -1,4 +1,4 @@
-//! Rows: what Python 3.11's `re` answers, pattern by pattern.
+//! Tests of patterns against the results of Python 3.11's `re`.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Pattern, text, first match, number of matches, whether it spans the text.
+/// Pattern, text, first match, number of matches, and whether the pattern matches the whole text.
 type Row<'r> = (&'r str, &'r str, Option<(usize, usize)>, usize, bool);
 
 fn compiled(source: &str, flags: PatternFlags) -> PythonPattern {
@@ -20,7 +20,7 @@ fn check(rows: &[Row<'_>]) {
         assert_eq!(pattern.find(text), found, "find {source:?} in {text:?}");
         assert_eq!(pattern.count(text), Ok(count), "count {source:?} in {text:?}");
         assert_eq!(pattern.is_full_match(text), Ok(full), "{source:?} spans {text:?}");
-        // Whichever engine it was, the other must not say otherwise where it can say anything.
+        // Whichever engine ran, the other must give the same result where it can give one.
         assert_eq!(pattern.backtracker(text).find(0, false), found, "backtracking, {source:?} in {text:?}");
         assert_eq!(
             pattern.backtracker(text).matches_whole_text(),
@@ -391,7 +391,8 @@ fn the_linear_engine_takes_what_it_can() {
     }
 }
 
-/// Generous, because tests run unoptimized on busy machines; the bound itself is counted steps.
+/// A generous limit, because tests run unoptimized on busy machines. The engine's own limit is the number of
+/// steps.
 const SOON: Duration = Duration::from_secs(10);
 
 #[test]
@@ -438,7 +439,7 @@ fn bounds_on_the_pattern_itself() {
     }
 }
 
-/// Pieces of patterns, put together in any order.
+/// Pieces of patterns, combined in any order.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "a", "b", "é", ".", "^", "$", "(", ")", "(?:", "(?=", "(?!", "(?<=", "(?>", "(?P<n>", "(?P=n)",

@@ -1,7 +1,8 @@
-//! The characters of a pattern, an escape being one token: `\)` never closes anything.
+//! The characters of a pattern as tokens. An escape is one token, so `\)` never closes a group.
 
 use super::InvalidPattern;
 
+/// A character of a pattern, plain or after a backslash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatternToken {
     Plain(char),
@@ -14,6 +15,7 @@ impl PatternToken {
     }
 }
 
+/// The tokens of a pattern, with the current position.
 pub struct PatternTokens {
     chars: Vec<char>,
     position: usize,
@@ -22,7 +24,7 @@ pub struct PatternTokens {
 impl PatternTokens {
     pub fn new(source: &str) -> Result<Self, InvalidPattern> {
         let tokens = Self { chars: source.chars().collect(), position: 0 };
-        // An even number of backslashes at the end are escaped ones; an odd one escapes nothing.
+        // An even number of backslashes at the end are escaped ones; with an odd number, the last escapes nothing.
         let trailing = tokens.chars.iter().rev().take_while(|&&c| c == '\\').count();
         if trailing % 2 == 1 {
             return Err(tokens.error(tokens.chars.len() - 1, "bad escape (end of pattern)"));
@@ -73,14 +75,14 @@ impl PatternTokens {
         }
     }
 
-    /// At most `most` plain characters of a kind.
+    /// Takes at most `most` plain characters of a kind.
     pub fn take_while(&mut self, most: usize, kind: fn(&char) -> bool) -> String {
         let taken: String = self.chars[self.position..].iter().copied().take(most).take_while(kind).collect();
         self.position += taken.chars().count();
         taken
     }
 
-    /// What stands before `end`, which is taken too; never nothing.
+    /// Takes the text before `end`, and `end` too. An empty text is an error.
     pub fn take_until(&mut self, end: char, what: &str) -> Result<String, InvalidPattern> {
         let start = self.position;
         loop {
@@ -97,7 +99,7 @@ impl PatternTokens {
         Ok(self.chars[start..self.position - 1].iter().collect())
     }
 
-    /// The text from a position up to here, for messages.
+    /// Gives the text from a position up to here, for messages.
     pub fn text_since(&self, start: usize) -> String {
         self.chars[start..self.position].iter().collect()
     }

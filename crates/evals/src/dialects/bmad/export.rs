@@ -1,4 +1,4 @@
-//! A suite as `evals.json`, and its trigger cases as `triggers.json` beside it.
+//! Writes a suite as `evals.json`, and its trigger cases as `triggers.json` beside it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub fn export_suite(suite: &Suite, folder: &Path) -> ExportedSuite {
         losses.extend(Losses::from_suite(&evals, &evals_capabilities()));
         files.extend(evals_file(&evals, folder, &mut losses));
         if !files.is_empty() {
-            // A list has no place for these, and now they stand in the file beside it.
+            // A trigger set is a list and has no place for these. The evals file beside it has them.
             triggers.description = None;
             triggers.meta.clear();
         }
@@ -36,7 +36,8 @@ pub fn export_suite(suite: &Suite, folder: &Path) -> ExportedSuite {
     ExportedSuite { files, lost_cases: losses.lost_cases(), losses: losses.into_sentences() }
 }
 
-/// Notes may stand anywhere under a key that begins with `_`, so none is lost.
+/// Gives what `evals.json` can express. Notes are allowed anywhere under a key that begins with `_`, so none is
+/// lost.
 fn evals_capabilities() -> FormatCapabilities<'static> {
     FormatCapabilities {
         features: &[
@@ -169,7 +170,7 @@ fn triggers_file(suite: &Suite, folder: &Path, losses: &mut Losses) -> ExportedF
     exported_file("triggers.json", Value::Array(items))
 }
 
-/// Group, note and whatever else was kept.
+/// Adds the group, the note and other kept data.
 fn add_notes(case: &Case, map: &mut Map<String, Value>, losses: &mut Losses) {
     for (key, text) in [("_group", &case.group), ("_note", &case.note)] {
         if let Some(text) = text {
@@ -181,7 +182,8 @@ fn add_notes(case: &Case, map: &mut Map<String, Value>, losses: &mut Losses) {
     }
 }
 
-/// Overlays are found by their place, so one that lies elsewhere has to be moved by hand.
+/// Reports overlays in other folders. The format finds overlays by their place, so the user must move these by
+/// hand.
 fn report_misplaced_overlays(case: &Case, folder: &Path, places: &[Option<PathBuf>], losses: &mut Losses) {
     for overlay in &case.workspace.overlays {
         let found = places.iter().flatten().any(|place| place == overlay);

@@ -1,4 +1,4 @@
-//! BMad's `evals.json` for editors: the documented shape, and the newer one with inputs and rubrics.
+//! The schema of BMad's `evals.json` for editors: the documented form, and the newer one with inputs and rubrics.
 
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ fn eval() -> MappingSchema {
     )
 }
 
-/// Statements for a judge. None at all is enough where the eval is about activation.
+/// Gives the schema of statements for a judge. The list may be empty if the eval is about activation.
 fn statements() -> Value {
     json_schema::any_of([json_schema::nonempty_text(), json_schema::list(json_schema::nonempty_text())])
 }

@@ -1,3 +1,4 @@
+//! Reads the assertions of a clauditor spec: texts, counts and formats that code checks.
 use serde_json::{Value, json};
 
 use super::super::rules::{self, BuiltRule};
@@ -7,12 +8,12 @@ use crate::checks::{NamedFormat, PythonPattern};
 use practicum_core::model::{Check, CheckKind, Diagnostics, Span};
 use practicum_core::tree::{NodeData, ObjectReader, TreeNode, closest_word};
 
-/// An assertion type: the keys it must have, those it may have, and the native check it is.
+/// A type of assertion: its required keys, its optional keys, and the native check that it becomes.
 pub(super) struct AssertionKind {
     pub(super) name: &'static str,
     pub(super) required: &'static [&'static str],
     pub(super) optional: &'static [&'static str],
-    /// The native value, from the keys.
+    /// Makes the value of the native check from the keys.
     to_native: fn(&AssertionKeys<'_>) -> Value,
 }
 
@@ -79,7 +80,7 @@ pub(super) static ASSERTION_KINDS: &[AssertionKind] = &[
     },
 ];
 
-/// The keys an entry has, once they are known to be right.
+/// The keys of an entry, after they were checked.
 struct AssertionKeys<'n> {
     keys: Vec<(&'static str, &'n TreeNode)>,
 }
@@ -111,7 +112,8 @@ pub fn decode_assertions(
     nodes.iter().filter_map(|node| decode_assertion(node, entries, diagnostics)).collect()
 }
 
-/// Checked in the order of the original: id, type, unknown keys, missing keys, types, registry.
+/// Reads one assertion. The order of the tests is that of the original tool: id, type, unknown keys, missing keys,
+/// types, formats.
 fn decode_assertion(
     node: &TreeNode,
     entries: &mut SpecEntries<'_>,
@@ -168,8 +170,8 @@ fn decode_assertion(
     Some(entries.build_check(id?.to_owned(), name, CheckKind::Rule(rule)))
 }
 
-/// The key of this type behind a word of another type, of another tool or of the format's past, where
-/// `value` was whatever the type needed.
+/// Suggests the key of this type that an unknown key stands for. The unknown key may belong to another type, to
+/// another tool, or to the format's past, when the key was always `value`.
 fn suggest_key<'k>(unknown: &str, known: &[&'k str]) -> Option<&'k str> {
     let (texts, numbers) = (["needle", "pattern", "format"], ["count", "length"]);
     let wanted: &[&str] = match unknown {
@@ -224,7 +226,7 @@ fn has_right_type(kind: &AssertionKind, key: &str, value: &TreeNode, diagnostics
             "format" => is_known_format(text, value.span, diagnostics),
             _ => true,
         },
-        // Already told as missing.
+        // This is already reported as missing.
         NodeData::Null if kind.required.contains(&key) => false,
         _ => {
             let expected = if wants_int { "a whole number" } else { "text" };

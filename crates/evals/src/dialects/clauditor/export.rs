@@ -1,5 +1,5 @@
-//! A suite as specs. A spec is about one invocation of one skill, so each case makes a spec of its
-//! own; the queries stand in the first.
+//! Writes a suite as clauditor specs. A spec is about one invocation of one skill, so each case becomes a spec of
+//! its own. The first spec has the queries.
 
 mod inputs;
 mod invocation;
@@ -60,13 +60,13 @@ pub fn export_suite(suite: &Suite, folder: &Path) -> ExportedSuite {
     ExportedSuite { files, lost_cases: losses.lost_cases(), losses: losses.into_sentences() }
 }
 
-/// What becomes one file.
+/// The content of one exported file.
 struct ExportedSpec<'s> {
     invocation: Option<(&'s Case, ExportedInvocation)>,
     queries: Vec<&'s Case>,
 }
 
-/// A case that asks no more than whether the skill fires.
+/// Gives the query of a case that checks only whether the skill is activated; `None` for other cases.
 fn query_of_case<'c>(case: &'c Case, suite: &Suite) -> Option<(&'c str, ActivationExpectation)> {
     let should = writing::trigger_query(case, suite)?.get("should_trigger")?.as_bool()?;
     let CasePrompt::Turns(turns) = &case.prompt else { return None };
@@ -87,7 +87,7 @@ fn skill_name(suite: &Suite, losses: &mut Losses) -> String {
     name.to_owned()
 }
 
-/// Writes one spec after the other.
+/// A writer for specs, one after the other.
 struct SpecWriter<'w> {
     suite: &'w Suite,
     folder: &'w Path,
@@ -123,13 +123,13 @@ impl SpecWriter<'_> {
         self.add_meta(map)
     }
 
-    /// What stands after the skill's command.
+    /// Gives the text after the skill's command.
     fn command_arguments(&mut self, case: &Case) -> String {
         let turns = match &case.prompt {
             CasePrompt::SkillCommand { args } => return args.clone(),
             CasePrompt::Turns(turns) => turns,
         };
-        // A message that is the command already is not to become its own argument.
+        // A message that already is the command must not become its own argument.
         if let [message] = turns.as_slice()
             && let Some(args) = message.trim().strip_prefix(&format!("/{}", self.skill))
             && (args.is_empty() || args.starts_with(char::is_whitespace))
@@ -169,7 +169,7 @@ impl SpecWriter<'_> {
         rest
     }
 
-    /// Adds what was kept from the file the suite came from, as far as it means nothing here either.
+    /// Adds the keys that were kept from the suite's source file, as long as they have no effect here either.
     fn add_meta(&mut self, map: Map<String, Value>) -> Value {
         let mut document = Value::Object(map);
         let meaning = self.read_back(&document);
@@ -191,7 +191,8 @@ impl SpecWriter<'_> {
         document
     }
 
-    /// The suite that a document would be here, if it would be a spec and nothing else.
+    /// Reads a document back as a suite. Gives `None` if it would not be recognised as a clauditor spec, and only
+    /// as that, or has errors.
     fn read_back(&self, document: &Value) -> Option<Suite> {
         let mut diagnostics = Diagnostics::default();
         let path = self.folder.join("a.eval.json");
@@ -211,7 +212,7 @@ impl SpecWriter<'_> {
     }
 }
 
-/// Everything of a suite that a stage uses.
+/// Gives a suite without the parts that have no effect.
 fn used_parts(suite: Option<&Suite>) -> Option<Suite> {
     let suite = suite?.clone();
     let digest = practicum_core::model::Digest::of_bytes(b"");
@@ -222,7 +223,7 @@ fn used_parts(suite: Option<&Suite>) -> Option<Suite> {
     })
 }
 
-/// A case without what its spec says, so that the rest can be told as lost.
+/// Gives a case without the parts that its spec expresses, so that the rest can be reported as lost.
 fn without_exported_parts(case: &Case) -> Case {
     let stimulus = match &case.prompt {
         CasePrompt::SkillCommand { .. } => CasePrompt::Turns(Vec::new()),
@@ -243,7 +244,8 @@ fn without_exported_parts(case: &Case) -> Case {
     }
 }
 
-/// The settings and gates are written by hand, so what is left of them has no word here.
+/// Gives what the format can express. `write_settings` has already written the settings and gates, so the
+/// remaining ones cannot be expressed.
 fn format_capabilities() -> FormatCapabilities<'static> {
     FormatCapabilities {
         features: &[FormatFeature::Description, FormatFeature::Skill, FormatFeature::SuiteMeta],

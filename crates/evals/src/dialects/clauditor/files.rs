@@ -1,3 +1,4 @@
+//! Reads the input files of a clauditor spec, and the files that its checks look at.
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -6,7 +7,7 @@ use practicum_core::model::{CheckTarget, Diagnostics, Fixture, FixtureAccess, Re
 use practicum_core::tree::{ObjectReader, TreeNode, node_text};
 use practicum_skills::skill::normalise_path;
 
-/// The declared inputs: files below the spec's folder, each laid flat into the workspace.
+/// Reads the declared inputs: files below the spec's folder, which are all placed in the workspace's root.
 pub fn read_inputs(
     spec: &mut ObjectReader<'_>,
     folder: &Path,
@@ -48,7 +49,8 @@ fn read_input(node: &TreeNode, folder: &Path, diagnostics: &mut Diagnostics) -> 
         if !declared.starts_with(normalise_path(folder)) {
             return wrong(format!("\"{text}\" leads out of the spec's folder"));
         }
-        // Only the case that needs it cannot run; whether skills are activated can still be tested.
+        // This is no error: only the case that needs the file cannot run. Whether skills are activated can still
+        // be tested.
         let message = format!("\"{text}\" does not exist below {}", folder.display());
         diagnostics.warning("file-not-found", node.span, message);
         let to = declared.file_name().and_then(|name| name.to_str()).and_then(RelPath::new)?;
@@ -70,7 +72,8 @@ fn read_input(node: &TreeNode, folder: &Path, diagnostics: &mut Diagnostics) -> 
     }
 }
 
-/// What all checks read: the one file, else the files that match, else what the agent said.
+/// Reads what all checks look at: the one output file, otherwise the files that match, otherwise the agent's
+/// output.
 pub fn read_looks_at(
     spec: &mut ObjectReader<'_>,
     inputs: &[Fixture],
@@ -112,14 +115,14 @@ pub fn read_looks_at(
     }
 }
 
-/// Whether an output is called like an input. One that is a pattern names no file.
+/// Says whether an output has the same name as an input. A glob with wildcards names no file.
 pub fn is_named_like(glob: &str, input: &str) -> bool {
     let literal = !glob.contains(['*', '?', '[']);
     literal && Path::new(glob).file_name().is_some_and(|name| name == input)
 }
 
-/// A glob of Python's, which knows neither alternatives nor escapes, and for which a `[` that nobody closes
-/// is one like any other character.
+/// Translates a glob of Python, which has neither alternatives nor escapes. There, a `[` without a closing bracket
+/// is an ordinary character.
 fn from_python_glob(glob: &str) -> String {
     let mut out = String::new();
     let mut rest = glob;
@@ -135,7 +138,8 @@ fn from_python_glob(glob: &str) -> String {
     out
 }
 
-/// How much of a text is a set of characters like `[!a-z]`. A `]` that stands first in it does not end it.
+/// Gives the length of a set of characters like `[!a-z]` at the start of a text. A `]` directly after the opening
+/// does not end the set.
 fn character_set_length(text: &str) -> Option<usize> {
     let inside = text.strip_prefix('[')?;
     let inside = inside.strip_prefix('!').unwrap_or(inside);
@@ -144,6 +148,7 @@ fn character_set_length(text: &str) -> Option<usize> {
     Some(text.len() - inside.len() + first + end + 1)
 }
 
+/// Says whether a glob stays below its folder: it is relative and has no `..`.
 pub fn stays_in_folder(glob: &str) -> bool {
     !glob.is_empty() && !Path::new(glob).is_absolute() && glob.split('/').all(|part| part != "..")
 }

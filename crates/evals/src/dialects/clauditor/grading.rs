@@ -1,3 +1,4 @@
+//! Reads the sections, criteria, thresholds and variance settings of a clauditor spec.
 use super::SpecEntries;
 use super::keys::{read_int, read_list};
 use super::unused_spec_keys::{SpecPath, UnusedSpecKeys};
@@ -63,7 +64,7 @@ fn read_tier(
     let label = tier.required_text("label", diagnostics).map(str::to_owned);
     let description = tier.text("description", diagnostics).map(str::to_owned);
     let min_entries = read_int(&mut tier, "min_entries", 0, u32::MAX, diagnostics).unwrap_or(0);
-    // Null is how the original writes that there is no limit.
+    // The original tool writes null for "no limit".
     let max_entries = match tier.get_non_null("max_entries") {
         Some(_) => read_int(&mut tier, "max_entries", 0, u32::MAX, diagnostics),
         None => None,
@@ -101,7 +102,7 @@ fn read_field(
     Some(SectionField { id: id?.to_owned(), name: name?, required, format })
 }
 
-/// A registered name, or a pattern for the whole value.
+/// Reads a named format, or a pattern for the whole value.
 fn read_format(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<String> {
     let text = node_text(node, "format", diagnostics)?;
     if text.is_empty() {
@@ -161,7 +162,7 @@ pub fn read_criteria(
     checks
 }
 
-/// What the criteria of a run must reach together.
+/// The thresholds that the criteria of a run must reach together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClauditorThresholds {
     pub pass_rate: Ratio,
@@ -174,7 +175,7 @@ impl Default for ClauditorThresholds {
     }
 }
 
-/// What the criteria must reach, if there are any.
+/// Reads the thresholds, if there are criteria.
 pub fn read_thresholds(
     spec: &mut ObjectReader<'_>,
     criteria: bool,
@@ -197,12 +198,13 @@ pub fn read_thresholds(
     criteria.then_some(thresholds)
 }
 
+/// The number of runs of a spec, and the stability that they must reach.
 pub struct VarianceSettings {
     pub runs: u32,
     pub stability: Ratio,
 }
 
-/// How often anything may be run.
+/// The largest number of runs.
 const MOST_RUNS: u32 = 1000;
 
 pub fn read_variance(
@@ -221,6 +223,7 @@ pub fn read_variance(
     Some(VarianceSettings { runs: runs.unwrap_or(5), stability: stability.unwrap_or_else(|| to_ratio(0.8)) })
 }
 
+/// Makes a ratio from a constant. Panics if it is not between 0 and 1.
 pub fn to_ratio(value: f64) -> Ratio {
     Ratio::new(value).expect("written here as a share")
 }

@@ -1,11 +1,12 @@
-//! Keys as this format has them: where null is not said to be the same as nothing, it is an error.
+//! Readers for the keys of a clauditor spec. In this format, null is an error where it is not said to mean "not
+//! given".
 
 use practicum_core::model::Diagnostics;
 use practicum_core::tree::{
     NodeData, ObjectReader, TreeNode, closest_word, node_int, node_text, report_wrong_type,
 };
 
-/// Text that must say something where it is given.
+/// Reads a text that must not be blank if it is given.
 pub fn read_filled_text<'n>(
     object: &mut ObjectReader<'n>,
     key: &'static str,
@@ -33,9 +34,9 @@ pub fn read_list<'n>(
     list
 }
 
-/// A whole number of any size, as JSON has them; beyond what a machine holds, the nearest that it does.
+/// Gives a whole number of any size, as JSON allows. A number that is too large becomes the nearest that fits.
 pub fn whole_number(node: &TreeNode) -> Option<i64> {
-    // Where the reader of JSON gives up on whole numbers.
+    // The number from which on the JSON reader no longer gives whole numbers.
     const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
     match node.data {
         NodeData::Int(number) => Some(number),
@@ -49,7 +50,7 @@ pub fn whole_number(node: &TreeNode) -> Option<i64> {
     }
 }
 
-/// A whole number within bounds, both included.
+/// Reads a whole number within bounds, both included.
 pub fn read_int(
     object: &mut ObjectReader<'_>,
     key: &'static str,
@@ -77,7 +78,7 @@ pub fn read_flag(
     }
 }
 
-/// One of a few words.
+/// Reads a text that must be one of a few words.
 pub fn read_word<'n>(
     object: &mut ObjectReader<'n>,
     key: &'static str,

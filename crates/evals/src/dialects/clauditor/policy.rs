@@ -1,3 +1,4 @@
+//! Reads the settings for running and judging from a clauditor spec.
 use std::time::Duration;
 
 use super::grading::VarianceSettings;
@@ -7,13 +8,13 @@ use practicum_core::model::{
 };
 use practicum_core::tree::{ObjectReader, report_wrong_type};
 
-/// What "harness" may say.
+/// The values that "harness" may have.
 pub const HARNESS_WORDS: [&str; 3] = ["claude-code", "codex", "auto"];
 
-/// The agents by the names that the format has for them.
+/// The format's names of agents, each with our name.
 pub const HARNESSES: [(&str, &str); 2] = [("claude-code", "claude"), ("codex", "codex")];
 
-/// How a spec wants to be run and judged. Saying `auto` is saying nothing.
+/// Reads the settings for running and judging. `auto` counts as not set.
 pub fn read_policies(
     spec: &mut ObjectReader<'_>,
     variance: Option<&VarianceSettings>,

@@ -1,4 +1,4 @@
-//! clauditor's eval spec for editors. Null stands where the format says that it means nothing.
+//! The schema of clauditor's eval spec for editors. Null is allowed where the format gives it no meaning.
 
 use serde_json::{Value, json};
 
@@ -103,7 +103,7 @@ fn policies(spec: MappingSchema) -> MappingSchema {
         )
 }
 
-/// One shape for each type, because each has keys of its own.
+/// Gives the schema of an assertion: one alternative for each type, because each type has its own keys.
 fn assertion() -> Value {
     let shapes = ASSERTION_KINDS.iter().map(|kind| {
         let entry = MappingSchema::closed()

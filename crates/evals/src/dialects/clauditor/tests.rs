@@ -1,3 +1,4 @@
+//! Tests of reading clauditor specs.
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -11,12 +12,12 @@ fn check(text: &str, expected: &[&str]) -> Suite {
         .unwrap_or_else(|| panic!("{text}: no suite"))
 }
 
-/// The one case as its native document.
+/// Gives the only case as its native document.
 fn case(text: &str, expected: &[&str]) -> Value {
     to_native(&check(text, expected), Path::new("/nowhere/evals"))["cases"][0].clone()
 }
 
-/// Each rule of a spec's top level as a row: what stands in it, and what is said about that.
+/// Tests each rule of a spec's top level as a row: the content, and the diagnostics about it.
 #[test]
 fn top_level() {
     for (text, expected) in [
@@ -292,13 +293,13 @@ fn ids_are_one_set_across_assertions_fields_and_criteria() {
     check(&spec("x", "x", "z"), &["error duplicate-id 2:71"]);
     check(&spec("x", "y", "x"), &["error duplicate-id 3:29"]);
     check(&spec("x", "y", "y"), &["error duplicate-id 3:29"]);
-    // The check that the sections make has an id as well, and no entry has to know it.
+    // The check for the sections has an id too. Authors of entries need not know it.
     let suite = check(&spec("sections", "sections-2", "z"), &[]);
     let ids: Vec<&str> = suite.cases[0].checks.iter().map(|check| check.id.as_str()).collect();
     assert_eq!(ids, ["sections", "sections-3", "z"]);
 }
 
-/// A spec in a folder with `a.csv`, `b/a.csv`, `in.csv` → `a.csv`, `out.csv` → `../o.csv`, and a folder.
+/// Tests a spec in a folder with `a.csv`, `b/a.csv`, `in.csv` → `a.csv`, `out.csv` → `../o.csv`, and a folder.
 #[test]
 fn inputs() {
     let above = tempfile::tempdir().expect("a folder");
@@ -321,7 +322,7 @@ fn inputs() {
         (r#""a.csv""#, r#""a.csv""#, &["output-is-input"]),
         (r#""a.csv""#, r#""out/a.csv""#, &["output-is-input"]),
         (r#""in.csv""#, r#""a.csv""#, &["output-is-input"]),
-        // What is missing is no error of the file: only the case that needs it cannot run.
+        // A missing file is no error of the spec: only the case that needs it cannot run.
         (r#""*.csv""#, "", &[]),
         (r#""nowhere/../a.csv""#, "", &[]),
         (r#""broken.csv""#, "", &[]),
@@ -384,7 +385,7 @@ fn the_skill_is_found_from_its_spec() {
     }
 }
 
-/// What a spec means beyond its entries.
+/// Tests what a spec means beyond its entries.
 #[test]
 fn defaults_gates_and_queries() {
     let judged = r#""grading_criteria": [{"id": "c", "criterion": "x"}]"#;

@@ -1,11 +1,13 @@
+//! Reads the trigger queries of a clauditor spec.
 use super::super::reading::{UniqueIds, activation_check, blank_case, slug};
 use super::unused_spec_keys::UnusedSpecKeys;
 use practicum_core::model::{ActivationExpectation, Case, Diagnostics, WorkspaceBase, WorkspaceSpec};
 use practicum_core::tree::{ObjectReader, node_text};
 
-/// What a user might say, and whether the skill should then fire.
+/// A user's message, and whether the skill should be activated by it.
 pub type TriggerQuery = (String, ActivationExpectation);
 
+/// The keys of the two lists of queries, each with its expectation.
 pub const QUERY_LISTS: [(&str, ActivationExpectation); 2] =
     [("should_trigger", ActivationExpectation::Must), ("should_not_trigger", ActivationExpectation::MustNot)];
 
@@ -36,7 +38,7 @@ pub fn query_id(query: &str, ids: &mut UniqueIds) -> String {
     ids.make_unique(&format!("trigger-{}", slug(query, "query")))
 }
 
-/// One case a query, run once, as the format asks once.
+/// Makes one case for each query. It runs once, as in the original tool.
 pub fn query_cases(queries: &[TriggerQuery], skill: &str, ids: &mut UniqueIds) -> Vec<Case> {
     queries
         .iter()

@@ -1,5 +1,5 @@
-//! What a spec says that no stage uses: keys nobody knows, and known ones that decide nothing in this
-//! spec. They are kept at their place, so that writing the spec again loses nothing.
+//! Keys of a spec that have no effect: unknown keys, and known keys that decide nothing in this spec. They are
+//! kept at their place, so that writing the spec again loses nothing.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use super::super::reading::UnusedKeys;
 use practicum_core::model::Diagnostics;
 use practicum_core::tree::{NodeData, ObjectReader, TreeNode};
 
-/// A tree of the keys alone: lists are mappings from position to entry.
+/// A tree that has only the kept keys: lists become mappings from position to entry.
 #[derive(Default)]
 pub struct UnusedSpecKeys {
     unused_keys: UnusedKeys,
     tree: BTreeMap<String, Value>,
 }
 
-/// Where an object stands in a spec, from the top: `sections`, `0`, `tiers`, `1`.
+/// The path of an object in a spec, from the top: `sections`, `0`, `tiers`, `1`.
 pub type SpecPath<'a> = &'a [&'a str];
 
 impl UnusedSpecKeys {
-    /// The keys of an object that nobody asked for. `what` names the object: "a tier".
+    /// Keeps the keys of an object that no reader used. `what` names the object: "a tier".
     pub fn keep_rest(
         &mut self,
         object: &ObjectReader<'_>,
@@ -40,7 +40,7 @@ impl UnusedSpecKeys {
         for step in below {
             place = match place {
                 Value::Object(map) => map.entry((*step).to_owned()).or_insert_with(empty_object),
-                // Every step above made a mapping.
+                // Every step above made a mapping, so this cannot happen.
                 _ => return,
             };
         }
@@ -49,7 +49,7 @@ impl UnusedSpecKeys {
         }
     }
 
-    /// A key that would mean something in another spec.
+    /// Keeps a key that would have an effect in another spec.
     pub fn keep_key(
         &mut self,
         spec: &mut ObjectReader<'_>,
@@ -57,7 +57,7 @@ impl UnusedSpecKeys {
         why: &str,
         diagnostics: &mut Diagnostics,
     ) {
-        // What is wrong elsewhere may be why nothing seems to use it.
+        // An error elsewhere may be the reason why nothing seems to use the key.
         if diagnostics.has_errors() {
             return;
         }
@@ -72,7 +72,7 @@ impl UnusedSpecKeys {
     }
 }
 
-/// What an empty value would decide is what is decided without it.
+/// Says whether a value is empty. An empty value has the same effect as none.
 fn is_empty(node: &TreeNode) -> bool {
     match &node.data {
         NodeData::Text(text) => text.is_empty(),
@@ -86,7 +86,7 @@ fn empty_object() -> Value {
     Value::Object(Map::new())
 }
 
-/// A document with what was kept of it back at its place; `None` where something else stands.
+/// Puts the kept keys back at their place in a document. Gives `None` if there is something else at that place.
 pub fn restore_keys(into: &Value, kept: &Value) -> Option<Value> {
     let Value::Object(kept) = kept else { return None };
     let mut into = into.clone();

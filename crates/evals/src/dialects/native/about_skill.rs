@@ -1,4 +1,4 @@
-//! `about_skill`: what a judge is to decide of the skill's own text.
+//! The key `about_skill` of native files: statements about the skill's own text, for a judge.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! The checks of a case, both ways.
+//! Reads and writes the checks of a native case.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use practicum_core::model::{
 };
 use practicum_core::tree::{ObjectReader, TreeNode, closest_word, node_text};
 
-/// What a case says about its checks.
+/// The parts of a case that make its checks.
 pub struct CaseChecks<'n> {
     pub activation: Option<&'n TreeNode>,
     pub list: Option<&'n [TreeNode]>,
@@ -184,7 +184,7 @@ fn check_keys() -> Vec<&'static str> {
     RULES.iter().map(|rule| rule.key).chain(["sections", "judge", "activation"]).collect()
 }
 
-/// An id from what the check says, so that adding a check does not rename the others.
+/// Makes an id from the content of a check, so that adding a check does not rename the others.
 pub fn derived_id(key: &str, value: &TreeNode, taken: &HashSet<String>) -> String {
     let words = value.as_text().or_else(|| {
         ["statement", "path", "text", "pattern", "name"].iter().find_map(|key| value.get(key)?.as_text())
@@ -349,7 +349,7 @@ fn decode_field(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Sectio
     Some(SectionField { id: id?, name: name?, required, format })
 }
 
-/// The checks of a case as (value of its `activation` key, its `checks` list).
+/// Gives the checks of a case as the value of its `activation` key and its `checks` list.
 pub fn encode_checks(checks: &[Check], skills: &[String]) -> (Option<Value>, Vec<Value>) {
     let (short, rest) = match checks.split_first() {
         Some((first, rest)) => match short_activation(first, skills) {
@@ -361,7 +361,7 @@ pub fn encode_checks(checks: &[Check], skills: &[String]) -> (Option<Value>, Vec
     (short, rest.iter().map(check_value).collect())
 }
 
-/// The one word that says this check, if one does.
+/// Gives the one word for an activation check, if there is one.
 fn short_activation(check: &Check, skills: &[String]) -> Option<&'static str> {
     let CheckKind::Activation(activation) = &check.kind else { return None };
     let plain = check.id == ACTIVATION_ID

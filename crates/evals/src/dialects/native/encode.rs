@@ -1,3 +1,4 @@
+//! Writes suites and cases as native documents.
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -8,8 +9,8 @@ use practicum_core::model::{
     StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec, format_duration,
 };
 
-/// The suite as a native document whose paths start from `folder`. Reading it back from there
-/// gives the same suite, its origin aside.
+/// Writes a suite as a native document whose paths are relative to `folder`. Reading it back from there gives the
+/// same suite, apart from its origin.
 pub fn encode_suite(suite: &Suite, folder: &Path) -> Value {
     let Suite {
         name,
@@ -88,7 +89,7 @@ fn skill_value(skill: &SkillRef, folder: &Path) -> Value {
     Value::Object(map)
 }
 
-/// One case as a native file would have it.
+/// Writes one case as a native file would have it.
 pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
     let Case {
         id,
@@ -163,12 +164,12 @@ fn fixture_value(fixture: &Fixture, folder: &Path) -> Value {
     }
 }
 
-/// The path from `folder` to `path`, both absolute, by their letters.
+/// Gives the path from `folder` to `path`, both absolute, without looking at the disk.
 pub fn relative_path(path: &Path, folder: &Path) -> String {
     let from: Vec<Component<'_>> = folder.components().collect();
     let to: Vec<Component<'_>> = path.components().collect();
     let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
-    // Two paths that share nothing but the root are clearer written out.
+    // For two paths that share only the root, the absolute path is clearer.
     if shared <= 1 {
         return path.to_string_lossy().into_owned();
     }

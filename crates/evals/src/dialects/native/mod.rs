@@ -1,4 +1,4 @@
-//! The native format: a `Suite` as a person would write it. It can say all that any dialect can.
+//! The native format: a `Suite` as a person would write it. It can express everything that any other format can.
 
 mod about_skill;
 mod case_checks;
@@ -31,7 +31,8 @@ impl Dialect for Native {
         let is_called_so = name.ends_with(".practicum.yaml") || name.ends_with(".practicum.yml");
         match (source.root.has("practicum"), source.root.has("cases")) {
             (true, _) => FormatFit::Sure,
-            // Whoever calls it so and forgets the key wants to hear of the key.
+            // The file is named like a native file but lacks the key. Reading it as native tells the author about
+            // the key.
             (false, true) if is_called_so => FormatFit::Possible,
             (false, _) => FormatFit::No,
         }

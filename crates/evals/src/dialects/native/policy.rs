@@ -1,4 +1,4 @@
-//! The `run`, `defaults` and `judge` parts, both ways.
+//! Reads and writes the keys `run`, `defaults` and `judge` of native files.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use practicum_core::model::{
 use practicum_core::tree::{ObjectReader, TreeNode};
 use practicum_skills::skill::normalise_path;
 
-/// The share of runs from which on a skill counts as activated. Every run reaches 0.
+/// Reads the share of runs from which on a skill counts as activated. Every case reaches 0.
 pub fn activation_share(
     object: &mut ObjectReader<'_>,
     key: &'static str,
@@ -117,7 +117,7 @@ pub fn decode_judge_policy(node: Option<&TreeNode>, diagnostics: &mut Diagnostic
 }
 
 pub fn run_value(policy: &RunPolicy, folder: &Path) -> Value {
-    // Without `..`, a new field makes the compiler point here.
+    // Without `..`, the compiler reports a new field that is missing here.
     let RunPolicy {
         agents,
         model,

@@ -1,4 +1,4 @@
-//! Native says everything: a suite written and read back is the same suite.
+//! Tests that the native format expresses everything: a suite that is written and read back is the same suite.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::{Native, encode_suite};
 use crate::dialects::testing::{location_in, lower_source, parse_source, suites};
 use practicum_core::model::Suite;
 
-/// Written as native and read back from there, its origin aside.
+/// Writes a suite in the native format and reads it back. The result gets the origin of the original.
 pub fn through_native(suite: &Suite, folder: &Path) -> Suite {
     let text = encode_suite(suite, folder).to_string();
     let source = parse_source(folder.join("a.practicum.json"), &text);

@@ -1,4 +1,4 @@
-//! The native format for editors. The checks are those of `score`, so that a new one is here too.
+//! The schema of the native format for editors. It takes the checks from `RULES`, so that it has every new check.
 
 use serde_json::{Value, json};
 
@@ -317,7 +317,7 @@ fn activation() -> Value {
     json_schema::any_of([expect(), mapping.into()])
 }
 
-/// One thing to check, and what can be said beside it.
+/// Gives the schema of a check, and of the keys that may stand beside it.
 fn check() -> Value {
     let check = MappingSchema::closed()
         .optional("id", "A name that stays; by default made from what the check says.", json_schema::text())

@@ -1,4 +1,4 @@
-//! Whether a case expects skills to be activated, under any of the keys that people use for it.
+//! Reads whether a case expects skills to be activated, under any of the keys that people use for it.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ use practicum_skills::own_files::{BOOLEAN_ACTIVATION_KEYS, SKILL_NAME_KEYS, acti
 /// The key that lists skills that must not be activated.
 pub const FORBIDDEN_SKILLS_KEY: &str = "must_not_activate";
 
-/// The key that says which skill a yes or no is about, where it is not the one under test.
+/// The key that names the skill that a yes or no is about, if it is not the one under test.
 const TARGET_SKILL_KEY: &str = "target_skill";
 
-/// One thing that a case says of activation, and where.
+/// One statement of a case about activation, and its position.
 struct ActivationStatement {
     skills: Vec<String>,
     expect: ActivationExpectation,
@@ -24,16 +24,16 @@ struct ActivationStatement {
     span: Span,
 }
 
-/// What a case says of activation.
+/// Everything that a case says about activation.
 #[derive(Default)]
 pub struct ExpectedActivation {
     pub checks: Vec<Check>,
-    /// Whether the case has a key that says something of activation, even if it could not be understood.
+    /// Whether the case has a key about activation, even if it could not be understood.
     pub is_given: bool,
 }
 
-/// Reads what a case says of the activation of skills. `tested` are the skills under test: all of them must
-/// stay unused where a case expects no skill, and the first is the one that a yes or no is about.
+/// Reads what a case says about the activation of skills. `tested` are the skills under test. If a case expects no
+/// skill, none of them may be activated. A yes or no is about the first of them.
 pub fn read_expected_activation(
     case: &mut ObjectReader<'_>,
     tested: &[String],
@@ -112,7 +112,7 @@ impl ActivationStatement {
         Self { skills, expect, key, span }
     }
 
-    /// Whether this says all that another says, if they do not contradict each other.
+    /// Says whether this statement includes another one, if they do not contradict each other.
     fn covers(&self, other: &Self) -> bool {
         match self.expect {
             ActivationExpectation::Must | ActivationExpectation::Either => self.skills == other.skills,
@@ -130,7 +130,7 @@ impl ActivationStatement {
     }
 }
 
-/// A check for each different statement. Two that contradict each other are an error.
+/// Makes a check for each different statement. Two statements that contradict each other are an error.
 fn checks_for_statements(statements: Vec<ActivationStatement>, diagnostics: &mut Diagnostics) -> Vec<Check> {
     let mut kept: Vec<ActivationStatement> = Vec::new();
     for statement in statements {
@@ -156,12 +156,12 @@ fn checks_for_statements(statements: Vec<ActivationStatement>, diagnostics: &mut
     kept.into_iter().enumerate().map(numbered).collect()
 }
 
-/// Whether a case has a key that says something of activation.
+/// Says whether a case has a key about activation.
 pub fn has_activation_key(case: &TreeNode) -> bool {
     activation_keys().any(|key| case.has(key))
 }
 
-/// Whether an unknown key seems to say something of activation, so that passing over it would lose a check.
+/// Says whether an unknown key seems to be about activation, so that ignoring it would lose a check.
 pub fn resembles_activation_key(key: &str) -> bool {
     let key = key.to_lowercase();
     ["trigger", "activat"].iter().any(|word| key.contains(word))
@@ -170,8 +170,9 @@ pub fn resembles_activation_key(key: &str) -> bool {
         || key == "negative"
 }
 
-/// The skills that cases expect beside those under test, to be staged with them. They are looked for in the
-/// folder beside the skill under test; one that is not there is a warning, because then its check says nothing.
+/// Gives the skills that cases expect and that are not under test; they must be staged too. They are searched in
+/// the folder that holds the skill under test. A missing one is a warning, because its check would then mean
+/// nothing.
 pub fn other_expected_skills(
     cases: &[Case],
     tested: &SkillRef,
@@ -208,15 +209,15 @@ pub fn other_expected_skills(
     found
 }
 
-/// The skill of this name in a folder of skills.
+/// Finds the skill of this name in a folder of skills.
 fn find_skill_in(home: &Path, name: &str) -> Option<SkillRef> {
-    // A name is a folder's name here, so it must not lead anywhere else.
+    // The name becomes a folder's name here, so it must not lead anywhere else.
     let plain = !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0']);
     let folder = Some(home.join(name)).filter(|folder| plain && is_skill(folder))?;
     Some(skill_at(&folder, &mut Diagnostics::default())).filter(|skill| skill.name == name)
 }
 
-/// The keys of a case that say something of activation, for editors.
+/// Adds the keys about activation to the schema of a case.
 pub fn add_schema_keys(mut mapping: MappingSchema) -> MappingSchema {
     for key in BOOLEAN_ACTIVATION_KEYS {
         let doc = "Whether the agent must activate the skill under test (true) or must not (false).";
@@ -240,7 +241,7 @@ pub fn add_schema_keys(mut mapping: MappingSchema) -> MappingSchema {
         )
 }
 
-/// The conditions of JSON Schema, one of which holds for a case that says something of activation.
+/// Gives conditions of JSON Schema: at least one holds for a case that says something about activation.
 pub fn schema_conditions() -> Vec<Value> {
     let keys = activation_keys().map(|key| json!({"required": [key]}));
     let some = json!({"anyOf": [{"type": "string", "pattern": "\\S"}, {"type": "array", "contains": {"pattern": "\\S"}}]});

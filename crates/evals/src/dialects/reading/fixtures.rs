@@ -1,3 +1,4 @@
+//! Reads the fixtures of a case: the files that it declares.
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -5,7 +6,7 @@ use practicum_core::model::{Diagnostics, Fixture, FixtureAccess, RelPath};
 use practicum_core::tree::ObjectReader;
 use practicum_skills::skill::normalise_path;
 
-/// Where the files that a case names may lie, in the order they are looked for.
+/// The folders in which the files of a case may lie, in the order of the search.
 #[derive(Debug, Default)]
 pub struct FixtureFolders {
     pub roots: Vec<PathBuf>,
@@ -13,15 +14,16 @@ pub struct FixtureFolders {
     pub own_folder: Option<FolderPrefix>,
 }
 
+/// A folder that a declared path may begin with, and the names that may stand for it.
 #[derive(Debug)]
 pub struct FolderPrefix {
     pub folder: PathBuf,
-    /// Any of these may be the last part of what the declared path begins with.
+    /// The names that may be the last part of that beginning.
     pub names: Vec<String>,
 }
 
 impl FixtureFolders {
-    /// Whether a path leads to where the files of a case may lie, also if it is a link.
+    /// Says whether a path, after following links, lies in one of the folders for a case's files.
     fn contains_path(&self, path: &Path) -> bool {
         let below = self.own_folder.as_ref().map(|below| &below.folder);
         let target = real_path(path);
@@ -45,18 +47,18 @@ impl FixtureFolders {
     }
 }
 
-/// A path without links; itself where it cannot be followed.
+/// Gives a path with all links followed, or the path itself if that is not possible.
 fn real_path(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Whether a path is a link, or goes through one, that leads out of a project it seems to lie in.
+/// Says whether a path that seems to lie in a project leaves it through a link.
 pub fn leads_out_of(project: &Path, path: &Path) -> bool {
     (path.is_symlink() || path.starts_with(project)) && !real_path(path).starts_with(real_path(project))
 }
 
-/// The files of a case: read-only, at the path that was declared. A missing one is a warning here,
-/// because checking and converting go on without it; running does not.
+/// Reads the files of a case: read-only, at the declared path. A missing file is a warning here, because checking
+/// and converting can continue without it; running cannot.
 pub fn read_fixtures(
     object: &mut ObjectReader<'_>,
     files: &FixtureFolders,

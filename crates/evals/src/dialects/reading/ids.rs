@@ -1,9 +1,10 @@
+//! Ids of cases and checks: reading them, and making unique ones.
 use std::collections::{HashMap, HashSet};
 
 use practicum_core::model::Diagnostics;
 use practicum_core::tree::{NodeData, ObjectReader};
 
-/// Ids that are unique within their file, or within their case.
+/// Ids that are unique within their file or their case.
 #[derive(Debug, Default)]
 pub struct UniqueIds {
     taken: HashSet<String>,
@@ -12,7 +13,7 @@ pub struct UniqueIds {
 }
 
 impl UniqueIds {
-    /// The id that a thing gives itself: text, or a whole number, which becomes text.
+    /// Reads the id that an object gives itself: text, or a whole number, which becomes text.
     pub fn read_id(
         &mut self,
         object: &mut ObjectReader<'_>,
@@ -34,7 +35,7 @@ impl UniqueIds {
         Some(id)
     }
 
-    /// The id that is wanted, with a number behind it if it is taken.
+    /// Gives the wanted id, with a number after it if it is taken.
     pub fn make_unique(&mut self, wanted: &str) -> String {
         if self.taken.insert(wanted.to_owned()) {
             return wanted.to_owned();
@@ -49,6 +50,7 @@ impl UniqueIds {
         }
     }
 
+    /// Gives all ids in use.
     pub fn into_taken(self) -> HashSet<String> {
         self.taken
     }
@@ -58,11 +60,11 @@ impl UniqueIds {
     }
 }
 
-/// How long a derived id may get. Long enough to tell statements apart, short enough for a table.
+/// The length limit of a derived id: long enough to distinguish statements, short enough for a table.
 const LONGEST_ID: usize = 48;
 
-/// The first words of a text as an id, so that adding a sibling does not rename the others. A text
-/// without letters and digits gives `otherwise`.
+/// Makes an id from the first words of a text, so that adding a sibling does not rename the others. A text without
+/// letters and digits gives `otherwise`.
 pub fn slug(text: &str, otherwise: &str) -> String {
     let mut slug = String::new();
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {

@@ -1,4 +1,4 @@
-//! What several formats read alike: ids, files, skills, trigger sets, keys that nobody uses.
+//! Code that several formats share for reading: ids, files, skills, trigger sets, unused keys.
 
 mod expected_activation;
 mod fixtures;
@@ -34,8 +34,8 @@ use practicum_core::model::{
 };
 use practicum_core::tree::{ObjectReader, SourceFile};
 
-/// What a file of a skill's evals is called: after the skill, and after itself where several such
-/// files lie side by side.
+/// Names a suite of a skill's evals: after the skill, and also after the file if the folder has several such
+/// files.
 pub fn suite_name(skill: &str, source: &SourceFile) -> String {
     match source.path.file_stem().map(|stem| stem.to_string_lossy()) {
         Some(stem) if stem != "evals" => format!("{skill}-{stem}"),
@@ -43,7 +43,7 @@ pub fn suite_name(skill: &str, source: &SourceFile) -> String {
     }
 }
 
-/// A suite about which nothing is known but where it came from.
+/// Makes a suite that has nothing but its origin.
 pub fn blank_suite(dialect: &str, source: &SourceFile, name: String) -> Suite {
     Suite {
         name,
@@ -62,7 +62,7 @@ pub fn blank_suite(dialect: &str, source: &SourceFile, name: String) -> Suite {
     }
 }
 
-/// One message in an empty room, with nothing to check yet.
+/// Makes a case with one message, an empty workspace and no checks.
 pub fn blank_case(id: String, prompt: String) -> Case {
     Case {
         id,
@@ -80,11 +80,12 @@ pub fn blank_case(id: String, prompt: String) -> Case {
     }
 }
 
+/// Gives the only gate of most formats: all cases pass.
 pub fn all_cases_pass() -> Vec<Gate> {
     vec![Gate::ALL_CASES_PASS]
 }
 
-/// A statement that the judge decides over everything the agent said and did.
+/// Makes a check for a judge, who sees everything that the agent said and did.
 pub fn judged_check(id: String, statement: &str) -> Check {
     Check {
         id,
@@ -99,7 +100,8 @@ pub fn judged_check(id: String, statement: &str) -> Check {
     }
 }
 
-/// Whether skills fire, as seen in the run. Its id is the one the native `activation` key makes.
+/// Makes a check of whether skills are activated in the run. Its id is the one that the native `activation` key
+/// makes.
 pub fn activation_check(skills: Vec<String>, expect: ActivationExpectation) -> Check {
     Check {
         id: "activation".to_owned(),
@@ -110,7 +112,7 @@ pub fn activation_check(skills: Vec<String>, expect: ActivationExpectation) -> C
     }
 }
 
-/// A text under one of two keys, the first being the documented one.
+/// Reads a text under one of two keys; the first is the documented one.
 pub fn either_text<'n>(
     object: &mut ObjectReader<'n>,
     [key, other]: [&'static str; 2],
@@ -120,7 +122,8 @@ pub fn either_text<'n>(
     object.required_text(key, diagnostics)
 }
 
-/// Which of two keys is meant; both at once is a contradiction, none is the first one missing.
+/// Gives the one of two keys that is present. Both together are an error; if neither is present, gives the first,
+/// which is then reported as missing.
 pub fn pick_key(
     object: &mut ObjectReader<'_>,
     [key, other]: [&'static str; 2],

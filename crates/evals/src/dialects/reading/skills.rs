@@ -1,4 +1,4 @@
-//! Which skill an eval file is about, when the file's place has to say it.
+//! Finds the skill that an eval file is about, if only the file's location tells it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,17 +7,17 @@ use super::super::EvalFileLocation;
 use practicum_core::model::{Diagnostics, SkillRef, Span};
 use practicum_skills::skill::{SKILL_FILE, Skill, SkillError, normalise_path};
 
-/// What a file calls its skill.
+/// The name that a file gives its skill.
 #[derive(Debug, Clone, Copy)]
 pub struct SkillHint<'h> {
     pub name: &'h str,
     pub span: Span,
-    /// Whether it counts before the folder's own name, or is only words.
+    /// Whether the name counts before the folder's name, or is only documentation.
     pub is_decisive: bool,
 }
 
 impl SkillHint<'_> {
-    /// That the file names another skill than the one it is about.
+    /// Reports that the file names another skill than the one it is about.
     fn report_mismatch(self, skill: &SkillRef, place: &Path, diagnostics: &mut Diagnostics) {
         if self.name != skill.name && self.name != folder_name(place) {
             let message =
@@ -31,7 +31,7 @@ pub fn is_skill(folder: &Path) -> bool {
     folder.join(SKILL_FILE).is_file()
 }
 
-/// The skill in a folder that has been found to be one.
+/// Gives the skill in a folder that is known to be a skill.
 pub fn skill_in_folder(folder: &Path, diagnostics: &mut Diagnostics) -> SkillRef {
     let name = match Skill::read(folder) {
         Ok(skill) => skill.name,
@@ -43,8 +43,8 @@ pub fn skill_in_folder(folder: &Path, diagnostics: &mut Diagnostics) -> SkillRef
     SkillRef { name, path: Some(normalise_path(folder)), plugin: None }
 }
 
-/// That there is no skill where a file names one: another may still be named with `--skill`. One that
-/// cannot be read is told by those who stage it.
+/// Reports that there is no skill where a file names one; the user can still name another with `--skill`. A skill
+/// that exists but cannot be read is reported when it is staged.
 pub fn report_missing_skill(problem: &SkillError, span: Option<Span>, diagnostics: &mut Diagnostics) {
     match problem {
         SkillError::Missing(_) => diagnostics.warning("skill-not-found", span, problem.to_string()),
@@ -58,9 +58,9 @@ fn folder_name(folder: &Path) -> String {
         .map_or_else(|| "skill".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The skill that the evals in `folder` are about: the one that the user names, else the one they lie
-/// in, else one of the name that the folder or the file gives, wherever in the project such evals may
-/// lie. Not finding it is a warning, because `--skill` can still name it.
+/// Gives the skill that the evals in `folder` are about: the one that the user names, otherwise the one in whose
+/// folder they lie, otherwise the one with the name that the folder or the file gives, anywhere in the project
+/// where such evals may lie. A missing skill is a warning, because the user can still name it with `--skill`.
 pub fn skill_of_evals(
     folder: &Path,
     place: &EvalFileLocation,
@@ -118,16 +118,16 @@ pub fn skill_of_evals(
     SkillRef { name, path: None, plugin: None }
 }
 
-/// Where projects keep their skills, likeliest first.
+/// The folders in which projects keep their skills, the likeliest first.
 const SKILL_FOLDERS: [&str; 4] = [".claude/skills", "skills", ".agents/skills", ".codex/skills"];
 
-/// Whether the project has a skill of this name that the evals in `folder` may be about.
+/// Says whether the project has a skill of this name that the evals in `folder` may be about.
 pub fn has_skill(name: &str, folder: &Path, project: &Path) -> bool {
     !skills_named(name, folder, project).is_empty()
 }
 
 fn skills_named(name: &str, folder: &Path, project: &Path) -> Vec<PathBuf> {
-    // A name is a folder's name here, so it must not lead anywhere else.
+    // The name becomes a folder's name here, so it must not lead anywhere else.
     if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\\', '\0']) {
         return Vec::new();
     }
@@ -151,11 +151,11 @@ fn children_named(above: &Path, name: &str) -> Vec<PathBuf> {
     distinct_paths(found.filter(|path| is_skill(path)))
 }
 
-/// The search gives up here: a project that large names its skill.
+/// The number of entries after which the search stops: in a project that large, the user must name the skill.
 const MOST_ENTRIES: usize = 20_000;
 const DEEPEST_FOLDER: usize = 8;
 
-/// Folders in which a skill's copy is not the skill.
+/// Folders in which only a copy of a skill can be, not the skill itself.
 const FOLDERS_WITHOUT_SKILLS: [&str; 7] =
     [".git", "node_modules", "target", ".practicum", "evals", ".venv", "dist"];
 
@@ -175,7 +175,7 @@ fn search_project(name: &str, project: &Path) -> Vec<PathBuf> {
     distinct_paths(folders.filter(|path| is_skill(path)))
 }
 
-/// In order, and a folder reached by two ways only once.
+/// Gives the paths in order; a folder that is reached in two ways comes once.
 fn distinct_paths(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let sorted: BTreeSet<PathBuf> = paths.collect();
     let mut real = BTreeSet::new();
@@ -189,7 +189,7 @@ fn distinct_paths(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    /// Skills at these folders, evals in this one: what is found, and what is said about it.
+    /// Tests the search with skills in these folders and evals in this one: the skill found, and the diagnostics.
     fn check(
         skills: &[&str],
         evals: &str,

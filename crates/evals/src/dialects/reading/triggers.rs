@@ -1,3 +1,4 @@
+//! Reads trigger sets: lists of queries, each with whether the skill should be activated.
 use serde_json::{Value, json};
 
 use super::{
@@ -8,40 +9,40 @@ use practicum_core::model::{ActivationExpectation, Case, Check, Diagnostics, Pas
 use practicum_core::tree::json_schema::{self, MappingSchema};
 use practicum_core::tree::{MapEntry, NodeData, ObjectReader, TreeNode, report_wrong_type};
 
-/// How often a query runs when nobody says.
+/// The number of runs of a query that gives none.
 pub const DEFAULT_RUNS: u32 = 3;
 
-/// The share of runs from which on a skill counts as fired, when nobody says.
+/// The share of runs from which on a skill counts as activated, if the file gives none.
 pub const DEFAULT_THRESHOLD: f64 = 0.5;
 
-/// A list of queries, each with whether the skill should fire.
+/// A reader for a list of queries, each with whether the skill should be activated.
 pub struct TriggerReader<'t> {
     pub skill: &'t str,
     pub workspace: &'t WorkspaceSpec,
 }
 
-/// Whether a list is meant as a trigger set.
+/// Says whether a list is meant as a trigger set.
 pub fn is_trigger_list(items: &[TreeNode]) -> bool {
     items.iter().any(|item| item.has("query") || item.has("should_trigger") && !has_other_checks(item))
 }
 
-/// Whether an item says more than whether the skill must be activated, so that it is an eval.
+/// Says whether an item has other checks than activation, which makes it an eval.
 fn has_other_checks(item: &TreeNode) -> bool {
     ["expectations", "rubric", "assertions", "expected_output"].iter().any(|key| item.has(key))
 }
 
-/// The list in a mapping that is a trigger set, if its author put one around it.
+/// Finds the trigger set in a mapping, if its author put a mapping around it.
 fn wrapped_list(root: &TreeNode) -> Option<&MapEntry> {
     let mut entries = root.as_map().unwrap_or_default().iter();
     entries.find(|entry| entry.value.as_list().is_some_and(is_trigger_list))
 }
 
-/// Whether a mapping is meant as a trigger set, which is a list.
+/// Says whether a mapping is meant as a trigger set, which must be a list.
 pub fn is_wrapped_list(root: &TreeNode) -> bool {
     wrapped_list(root).is_some() || root.has("query") && root.has("should_trigger")
 }
 
-/// Says how a mapping becomes the trigger set that it is meant to be.
+/// Reports how to turn a mapping into the trigger set that it is meant to be.
 pub fn refuse_mapping(root: &TreeNode, diagnostics: &mut Diagnostics) {
     let start = Span::new(root.span.start, root.span.start + 1);
     let help = match wrapped_list(root) {
@@ -51,10 +52,10 @@ pub fn refuse_mapping(root: &TreeNode, diagnostics: &mut Diagnostics) {
     diagnostics.error_with_help("wrong-type", start, "a trigger set must be a list, not a mapping", help);
 }
 
-/// The keys of the two lists of queries: those for which the skill must be activated, and must not.
+/// The keys of the two lists of queries: the skill must be activated, and must not.
 const SORTED_LIST_KEYS: (&str, &str) = ("should_trigger", "should_not_trigger");
 
-/// Queries in two lists, or in one, as JSON Schema.
+/// Gives the JSON Schema of queries in two lists, or in one.
 pub fn sorted_schema() -> Value {
     let query = MappingSchema::open()
         .required("query", "What the user says, in a session of its own.", json_schema::nonempty_text())
@@ -73,7 +74,7 @@ pub fn sorted_schema() -> Value {
     json_schema::any_of([lists.into(), json_schema::list(item_schema())])
 }
 
-/// What a trigger set may hold, as JSON Schema.
+/// Gives the JSON Schema of a trigger set.
 pub fn schema() -> Value {
     json_schema::document(
         "Trigger set (triggers.json)",
@@ -116,8 +117,8 @@ impl TriggerReader<'_> {
         items.iter().filter_map(|node| self.read_case(node, &mut ids, kept, diagnostics)).collect()
     }
 
-    /// The cases of queries that stand in a mapping under `should_trigger` and `should_not_trigger`, or in a
-    /// list in which each says it of itself.
+    /// Reads queries from a mapping with the lists `should_trigger` and `should_not_trigger`, or from one list in
+    /// which each query says what it expects.
     pub fn read_sorted_cases(
         &self,
         node: &TreeNode,
@@ -145,13 +146,13 @@ impl TriggerReader<'_> {
                 cases.extend(self.read_sorted_case(item, expect, ids, kept, diagnostics));
             }
         }
-        // Words about the queries, for people.
+        // A text about the queries, for people.
         lists.get("description");
         kept.collect_unused(&lists, "the trigger queries", diagnostics);
         cases
     }
 
-    /// A query that stands in a list of queries for which the same is expected: a text, or a mapping.
+    /// Reads a query from a list in which all queries expect the same. A query is a text or a mapping.
     fn read_sorted_case(
         &self,
         node: &TreeNode,

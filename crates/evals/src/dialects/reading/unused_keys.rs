@@ -1,3 +1,4 @@
+//! Collects keys that a format permits and that have no effect.
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
@@ -6,27 +7,29 @@ use super::expected_activation::resembles_activation_key;
 use practicum_core::model::{Diagnostic, Diagnostics, Severity, count_with_noun};
 use practicum_core::tree::{NodeData, ObjectReader, TreeNode};
 
-/// Keys that a format permits and no stage uses. They are kept, so that converting loses nothing,
-/// and told once for each key, so that a hundred cases do not say the same thing a hundred times.
+/// Keys that a format permits and that have no effect. They are kept, so that converting loses nothing. Each key
+/// is reported once, so that a hundred cases do not give a hundred equal notices.
 #[derive(Debug, Default)]
 pub struct UnusedKeys {
     reported: HashSet<(&'static str, String)>,
-    /// Keys beginning with `_` are notes to oneself and not worth a word.
+    /// Whether keys that begin with `_` are the author's notes and are not reported.
     underscore_is_silent: bool,
-    /// A file with cases that nobody reads is refused.
+    /// Whether a file is refused if it has cases under a key that is not read.
     refuses_unread_cases: bool,
 }
 
 impl UnusedKeys {
+    /// Starts a collection that does not report keys that begin with `_`.
     pub fn with_silent_underscores() -> Self {
         Self { underscore_is_silent: true, ..Self::default() }
     }
 
+    /// Starts a collection that refuses a file with cases under a key that is not read.
     pub fn refusing_unread_cases() -> Self {
         Self { refuses_unread_cases: true, ..Self::default() }
     }
 
-    /// What nobody asked for in an object. `what` names the object: "an eval".
+    /// Collects the keys of an object that no reader used. `what` names the object: "an eval".
     pub fn collect_unused(
         &mut self,
         object: &ObjectReader<'_>,
@@ -39,7 +42,7 @@ impl UnusedKeys {
             if self.underscore_is_silent && entry.key.starts_with('_') {
                 continue;
             }
-            // Each list is told, for each is a loss of its own.
+            // Every list is reported, because each is a loss of its own.
             if let Some(entries) = UnreadEntries::find_below(&entry.key, &entry.value) {
                 let refused = self.refuses_unread_cases && entries.cases > 0;
                 diagnostics.push(Diagnostic {
@@ -93,7 +96,7 @@ impl UnusedKeys {
             let meant = misspelt.or(beside).or_else(|| object.suggest_key(&entry.key));
             let decides = CHECK_OBJECTS.contains(&what) && !NOTE_KEYS.contains(&entry.key.as_str());
             diagnostics.push(Diagnostic {
-                // What a misspelt key, or one of a check, should do is not done, and a run must not hide that.
+                // A misspelt key, or a key of a check, does not do what it should; a run must not hide that.
                 severity: match misspelt.is_some() || beside.is_some() || decides {
                     true => Severity::Warning,
                     false => Severity::Notice,
@@ -116,29 +119,29 @@ impl UnusedKeys {
     }
 }
 
-/// The objects that decide whether a case passes: a key of theirs that is not read may have been meant to decide.
+/// The objects that decide whether a case passes. An unread key in one of them may have been meant to decide.
 const CHECK_OBJECTS: [&str; 3] = ["an assertion", "an expectation", "a criterion"];
 
 /// Keys under which people write notes to each other.
 const NOTE_KEYS: [&str; 8] =
     ["comment", "comments", "description", "note", "notes", "rationale", "reason", "why"];
 
-/// The keys of a case that hold what the user says.
+/// The keys of a case that hold the user's message.
 const PROMPT_KEYS: [&str; 6] = ["prompt", "query", "input", "question", "user_prompt", "user_message"];
 
-/// The keys of a case that hold what is expected of it, beside those that begin with `expect` or `should_`.
+/// The keys of a case that hold what is expected, beside those that begin with `expect` or `should_`.
 const LABEL_KEYS: [&str; 2] = ["must_not_activate", "target_skill"];
 
-/// Entries of a list that stands under a key which is not read.
+/// The entries of a list under a key that is not read.
 #[derive(Default)]
 struct UnreadEntries {
     cases: usize,
-    /// Entries that expect something and have no prompt.
+    /// The number of entries that expect something and have no prompt.
     others: usize,
 }
 
 impl UnreadEntries {
-    /// The entries below a value that look like cases, in lists at any depth.
+    /// Finds the entries below a value that look like cases, in lists at any depth.
     fn find_below(key: &str, node: &TreeNode) -> Option<Self> {
         let mut found = Self::default();
         found.count_entries(node, false);
@@ -185,7 +188,7 @@ impl UnreadEntries {
     }
 }
 
-/// The known key under which cases belong that stand under an unknown one.
+/// Gives the known key under which the cases of an unknown key belong.
 fn key_for_cases(object: &ObjectReader<'_>, unknown: &str) -> Option<String> {
     if let Some(known) = object.find_misspelt_key(unknown) {
         return Some(format!("did you mean \"{known}\"?"));
@@ -205,7 +208,7 @@ fn key_for_cases(object: &ObjectReader<'_>, unknown: &str) -> Option<String> {
     }
 }
 
-/// Whether a text is a label that says whether a skill must be activated.
+/// Says whether a text is a label that says whether a skill must be activated.
 fn is_activation_label(key: &str, text: &str) -> bool {
     let text = text.trim().to_lowercase().replace(['-', ' '], "_");
     let expects = key.to_lowercase().starts_with("expect");
@@ -219,7 +222,7 @@ fn is_activation_label(key: &str, text: &str) -> bool {
     }
 }
 
-/// The keys with which this object says whether a skill must be activated.
+/// Gives a hint that names the keys with which this object can say whether a skill must be activated.
 fn activation_key_hint(object: &ObjectReader<'_>) -> Option<String> {
     let known = ["should_trigger", "trigger_tests", "trigger_evals"];
     Some(match known.into_iter().find(|key| object.is_known_key(key))? {

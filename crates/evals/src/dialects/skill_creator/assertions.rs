@@ -1,4 +1,4 @@
-//! Assertions as people write them: a sentence, or an object that names a kind of check.
+//! Reads assertions as people write them: a sentence, or an object that names a kind of check.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use crate::checks::rule_kind;
 use practicum_core::model::{Check, CheckKind, CheckNeed, CheckTarget, Diagnostics, Rule, Span};
 use practicum_core::tree::{NodeData, ObjectReader, TreeNode, closest_word, node_text, report_wrong_type};
 
-/// The checks of one eval, as they are read.
+/// A reader for the assertions of one eval, with the checks read so far.
 #[derive(Default)]
 pub struct AssertionReader<'n> {
     pub checks: Vec<Check>,
-    /// Whether something here was wrong, so that an empty list is not the author's intention.
+    /// Whether there was an error, so that an empty list is not the author's intention.
     pub has_errors: bool,
     ids: UniqueIds,
-    /// What assertions say that no check does, by check.
+    /// The parts of assertions that no check uses, by check.
     unused: Vec<(String, ObjectReader<'n>)>,
 }
 
 impl<'n> AssertionReader<'n> {
-    /// Takes in one that stands under a key.
+    /// Adds an assertion from the list under `key`.
     pub fn add_assertion(&mut self, node: &'n TreeNode, key: &str, diagnostics: &mut Diagnostics) {
         let added = match &node.data {
             NodeData::Text(text) if text.trim().is_empty() => {
@@ -49,7 +49,7 @@ impl<'n> AssertionReader<'n> {
         self.has_errors |= added.is_none();
     }
 
-    /// The keys nobody asked for, kept by check.
+    /// Collects the unused keys, by check.
     pub fn collect_unused(&self, kept: &mut UnusedKeys, diagnostics: &mut Diagnostics) -> Option<Value> {
         let mut all = BTreeMap::new();
         for (id, object) in &self.unused {
@@ -100,7 +100,7 @@ impl<'n> AssertionReader<'n> {
                 vec![(check.kind, check.target)]
             }
         };
-        // A rule speaks for itself, so what is said beside it can only be its name.
+        // A rule needs no statement, so a description beside it can only be its name.
         let title = match (made.first(), id) {
             (Some((CheckKind::Rule(_), _)), None) => object.text("description", diagnostics).or(name),
             (Some(_) | None, _) => name,
@@ -123,7 +123,7 @@ impl<'n> AssertionReader<'n> {
     }
 }
 
-/// The texts of a rule's value, for an id.
+/// Gives the texts in a rule's value, for an id.
 fn rule_texts(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -134,17 +134,17 @@ fn rule_texts(value: &Value) -> String {
 }
 
 enum ExactCheck {
-    /// Usually one; a list of texts to find is one for each.
+    /// The rules, usually one. A list of texts to find gives one rule for each.
     Rules(Vec<(Arc<dyn Rule>, CheckTarget)>),
-    /// Said, and reported as wrong.
+    /// There is such a check, but it has an error, which is reported.
     Invalid,
-    /// Not something that code decides. `notice` says why, where that is a surprise; `words` say
-    /// the same thing to a judge, where the assertion itself does not; `named` is whether its name may,
-    /// where nothing else does.
+    /// Code cannot decide this. `notice` says why, if that is a surprise. `words` are a statement for the judge,
+    /// if the assertion itself has none. `named` says whether the assertion's name may serve as the statement if
+    /// there is nothing else.
     NotExact { notice: Option<String>, words: Option<String>, named: bool },
 }
 
-/// Types that code decides, for those who misspell one.
+/// The types that code decides, for suggestions when one is misspelt.
 const EXACT_TYPES: [&str; 9] = [
     "contains",
     "not_contains",
@@ -157,11 +157,11 @@ const EXACT_TYPES: [&str; 9] = [
     "script",
 ];
 
-/// Types that name no mechanism, so that their words are what counts.
+/// The types that name no mechanism: a judge decides by their words.
 const JUDGED_TYPES: [&str; 8] =
     ["semantic", "llm", "llm_judge", "llm-judge", "judge", "manual", "qualitative", "rubric"];
 
-/// The rule that an assertion's type and keys stand for.
+/// Gives the rule for an assertion's type and keys.
 fn exact_check(
     kind: Option<&str>,
     object: &mut ObjectReader<'_>,
@@ -179,7 +179,7 @@ fn exact_check(
         "file_exists" => file_exists_rule(object, diagnostics),
         "file_contains" => file_contains_rule(object, diagnostics),
         "script" | "command" => command_rule(object, diagnostics),
-        // Any other check of the native format, said with its own key.
+        // Any other check of the native format, given by its own key.
         key => match (rule_kind(key), object.get_non_null("value")) {
             (Some(kind), Some(value)) => Ok(vec![(kind.key, value.to_value(), value.span)]),
             (Some(_), None) => Err(IncompleteAssertion::MissingKey("value")),
@@ -204,8 +204,8 @@ fn exact_check(
         Err(IncompleteAssertion::Invalid) => return ExactCheck::Invalid,
         Err(IncompleteAssertion::MissingKey(key)) => {
             let notice = Some(format!("there is no \"{key}\", which \"{kind}\" needs"));
-            // The name of a search says nothing about what is searched for; files and scripts are
-            // seen with a name alone, which then says what must be there.
+            // The name of a search does not say what is searched for. Files and scripts often have only a name,
+            // and it says what must be there.
             let named = ["file_exists", "script", "command"].contains(&normal.as_str());
             return ExactCheck::NotExact { notice, words: None, named };
         }
@@ -227,17 +227,17 @@ fn exact_check(
     ExactCheck::Rules(made)
 }
 
-/// Rules by key and value, and where they stand.
+/// Rules by key and value, each with its position, or what the assertion lacks.
 type RequestedRules = Result<Vec<(&'static str, Value, Span)>, IncompleteAssertion>;
 
 enum IncompleteAssertion {
-    /// A part is missing without which it is no check: its key.
+    /// A required key is missing: this one.
     MissingKey(&'static str),
-    /// A part makes no sense, which has been told.
+    /// A value is wrong, and that has been reported.
     Invalid,
 }
 
-/// The text under the first of these keys that is there. The first is what it is called here.
+/// Reads the text under the first of these keys that is present. The first key is our own name for it.
 fn text_under<'n>(
     object: &mut ObjectReader<'n>,
     keys: &[&'static str],
@@ -248,7 +248,7 @@ fn text_under<'n>(
     node_text(node, key, diagnostics).map(|_| node).ok_or(IncompleteAssertion::Invalid)
 }
 
-/// One rule for each text.
+/// Makes one rule for each text.
 fn text_rules(
     key: &'static str,
     object: &mut ObjectReader<'_>,
@@ -281,7 +281,7 @@ fn regex_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> R
     Ok(vec![("regex", node.to_value(), node.span)])
 }
 
-/// Whether a thing must be there. Not saying so means yes.
+/// Says whether something must be there, which is the default.
 fn is_expected(
     object: &mut ObjectReader<'_>,
     diagnostics: &mut Diagnostics,
@@ -337,12 +337,12 @@ fn command_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) ->
         }
     };
     let code = object.int("expect_exit_code", 0, 255, diagnostics).unwrap_or(0);
-    // A command passes when it succeeds; another code is compared by the shell.
+    // A command passes if it succeeds. The shell compares any other exit code.
     let command = if code == 0 { command } else { format!("({command}\n); test $? -eq {code}") };
     Ok(vec![("command", json!(command), node.span)])
 }
 
-/// A word as the shell reads it back.
+/// Quotes a word for the shell.
 fn shell_quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -351,7 +351,7 @@ fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// What an assertion says in words, the most explicit key first; its name only where that may do.
+/// Gives the assertion as a statement from the most explicit key; from its name only if `named` allows that.
 fn statement(object: &mut ObjectReader<'_>, words: Option<String>, named: bool) -> Option<String> {
     let text = |object: &mut ObjectReader<'_>, keys: &[&'static str]| {
         keys.iter()
@@ -363,7 +363,7 @@ fn statement(object: &mut ObjectReader<'_>, words: Option<String>, named: bool) 
     let said = text(object, &["text", "statement", "assertion", "criterion", "description"]);
     let how = text(object, &["check"]);
     match (said, how) {
-        // Two halves of one thing: what must be true, and how it shows.
+        // The two texts belong together: what must be true, and how one sees it.
         (Some(said), Some(how)) if said != how => Some(format!("{said} ({how})")),
         (Some(said), _) => Some(said),
         (None, Some(how)) => Some(how),
@@ -371,7 +371,7 @@ fn statement(object: &mut ObjectReader<'_>, words: Option<String>, named: bool) 
     }
 }
 
-/// A mechanism that this program has no rule for, put into words.
+/// Describes an assertion of a type that this program has no rule for.
 fn describe_unsupported(kind: &str, object: &mut ObjectReader<'_>) -> Option<String> {
     let parts: Vec<String> = ["pattern", "value", "path", "command", "expect"]
         .into_iter()

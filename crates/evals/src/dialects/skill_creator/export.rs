@@ -1,4 +1,4 @@
-//! A suite as `evals.json` with expectations or assertions, and its trigger cases as a set of queries.
+//! Writes a suite as `evals.json` with expectations or assertions, and its trigger cases as a set of queries.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub fn export_suite(suite: &Suite, folder: &Path) -> ExportedSuite {
         losses.extend(Losses::from_suite(&evals, &evals_capabilities()));
         files.extend(evals_file(&evals, folder, &mut losses));
         if !files.is_empty() {
-            // A list has no place for these, and now they stand in the file beside it.
+            // A trigger set is a list and has no place for these. The evals file beside it has them.
             triggers.meta.clear();
         }
     }
@@ -113,7 +113,7 @@ fn eval_value(case: &Case, suite: &Suite, folder: &Path, losses: &mut Losses) ->
     if let Some(should) = should_trigger {
         map.insert("should_trigger".to_owned(), json!(should));
     }
-    // Not `expectations`, which would make a file with text ids BMad's.
+    // The key is not `expectations`: with text ids, that would be a BMad file.
     map.insert("assertions".to_owned(), Value::Array(items));
     let mut meta = case.meta.clone();
     meta.remove(ASSERTIONS_META_KEY);
@@ -132,7 +132,7 @@ fn add_kept_meta(
     }
 }
 
-/// A sentence where that says everything, else an object.
+/// Writes a check as a sentence if that expresses everything, otherwise as an object.
 fn assertion_value(
     check: &Check,
     extra: Option<&Map<String, Value>>,
@@ -172,13 +172,13 @@ fn assertion_value(
     Some(Value::Object(map))
 }
 
-/// The format has no way to point a check elsewhere.
+/// Says whether a check looks at its default target. The format has no way to name another one.
 fn looks_at_default(check: &Check, key: &str) -> bool {
     rule_kind(key).is_some_and(|kind| kind.looks_at == check.target)
 }
 
-/// The object that reads back as this rule: in a seen spelling where there is one, else by the
-/// rule's own key and value.
+/// Gives the object that reads back as this rule: in a spelling that people use if there is one, otherwise with
+/// the rule's own key and value.
 fn rule_object(key: &str, value: &Value) -> Map<String, Value> {
     let fields = match (key, value) {
         ("contains" | "not_contains" | "starts_with" | "ends_with", Value::Object(needle)) => json!({

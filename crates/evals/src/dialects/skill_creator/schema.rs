@@ -1,4 +1,4 @@
-//! skill-creator's and agentskills.io's `evals/evals.json` for editors.
+//! The schema of skill-creator's and agentskills.io's `evals/evals.json` for editors.
 
 use serde_json::{Value, json};
 
@@ -67,12 +67,12 @@ fn eval() -> MappingSchema {
     )
 }
 
-/// Objects vary a good deal; these are the keys that mean something.
+/// Gives the schema of an assertion. Objects vary a lot; these are the keys that have an effect.
 fn assertion() -> Value {
     let anything = || json!({});
     let such_as = |examples: Value| json_schema::with_examples(anything(), examples);
     let flag = || such_as(json!([true, false]));
-    // Which keys matter depends on the type, so that a wrong value under another is no mistake.
+    // The type decides which keys have an effect, so a wrong value under another key is no error.
     let object = MappingSchema::open()
         .optional("id", "A name that stays.", json_schema::text())
         .optional("name", "A name for people, and the id where there is none.", json_schema::text())

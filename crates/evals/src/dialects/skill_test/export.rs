@@ -1,4 +1,4 @@
-//! A suite's activation cases as a skill-test suite.
+//! Writes a suite's activation cases as a skill-test suite.
 
 use serde_json::{Map, Value, json};
 
@@ -101,13 +101,14 @@ fn skill_value(name: &str, cases: Vec<Value>, suite: &Suite, losses: &mut Losses
     Value::Object(map)
 }
 
-/// Under which part of the file a case goes.
+/// The part of the file that a case goes to.
 enum ExportedCase {
     Skill(String, Value),
     Negative(Value),
 }
 
-/// The statements of a case that are judged as this format would have it, by ids that it would give them.
+/// Gives the statements of a case that this format can express for a judge, if their ids are the ones that it
+/// would give them.
 fn behaviour(case: &Case) -> Vec<&str> {
     let mut ids = UniqueIds::default();
     let mut statements = Vec::new();

@@ -1,4 +1,4 @@
-//! Where the skills of a suite lie, and which others lie there too.
+//! Finds the skills of a suite, and the other skills in the same place.
 
 use std::path::{Path, PathBuf};
 
@@ -10,24 +10,25 @@ use practicum_skills::skill::{Plugin, PluginError, Skill, normalise_path, plugin
 
 pub struct FoundSkills {
     pub skills: Vec<SkillRef>,
-    /// Listed skills that are not staged, because another one of their name is.
+    /// The listed skills that are not staged, because another skill of the same name is.
     pub left_out: Vec<SkillRef>,
-    /// The others, which are staged too, because which one is picked is the question.
+    /// The other skills in the same place. They are staged too, because the suite measures which skill the agent
+    /// picks.
     pub rivals: Vec<SkillRef>,
-    /// The folders of the plugins that they lie in.
+    /// The folders of the plugins that hold the skills.
     pub plugins: Vec<PathBuf>,
 }
 
-/// The skills in one place, and the plugins that hold them, if it holds plugins.
+/// The skills in one place, and the plugins that hold them, if there are any.
 #[derive(Default)]
 struct SkillCollection {
     skills: Vec<CollectedSkill>,
     plugins: Vec<PathBuf>,
-    /// Plugins that cannot be loaded, in words.
+    /// Messages about plugins that cannot be loaded.
     broken_plugins: Vec<String>,
 }
 
-/// A skill by all names that a suite may give it and its plugin.
+/// A skill with all names that a suite may use for it and for its plugin.
 struct CollectedSkill {
     skill: SkillRef,
     names: Vec<String>,
@@ -41,7 +42,7 @@ impl CollectedSkill {
     }
 }
 
-/// More folders than this in one place are not plugins.
+/// The largest number of folders in one place that are tried as plugins.
 const MOST_FOLDERS: usize = 1000;
 
 pub fn find_skills(
@@ -58,7 +59,7 @@ pub fn find_skills(
     let mut skills = Vec::new();
     for skill in wanted {
         let fits = |on_shelf: &&CollectedSkill| on_shelf.is_named_by(&skill);
-        // A skills folder has no plugins to tell apart, so the name alone decides there.
+        // A folder of skills has no plugins, so the name alone decides there.
         let by_name = |on_shelf: &&CollectedSkill| {
             on_shelf.names.contains(&skill.name) && on_shelf.skill.plugin.is_none()
         };
@@ -68,7 +69,7 @@ pub fn find_skills(
         }
         match here.iter().find(fits).or_else(|| here.iter().find(by_name)) {
             Some(on_shelf) => skills.push(SkillRef { path: on_shelf.skill.path.clone(), ..skill }),
-            // The file lies with it.
+            // The file lies in this skill's folder.
             None if skill.path.is_some() => skills.push(skill),
             None => {
                 let of = skill
@@ -101,14 +102,14 @@ pub fn find_skills(
         let taken = skills.iter().chain(&rivals).any(|skill| skill.name == other.name);
         if taken { namesakes.push(other) } else { rivals.push(other) }
     }
-    // Those that are listed were told of already.
+    // The listed ones have already been reported.
     namesakes.retain(|rival| left_out.iter().all(|skill| skill.path != rival.path));
     report_namesakes(&namesakes, &source.root, diagnostics);
     FoundSkills { skills, left_out, rivals, plugins }
 }
 
-/// A skill by its name, or by its plugin's and its own as in `plugin:skill`, where suites look for theirs:
-/// with the others there. Where not exactly one is called so, those that are, each with its plugin.
+/// Finds a skill where skill-test suites look for their skills: by its name, or by `plugin:skill`. Also gives the
+/// other skills there. If not exactly one skill has the name, gives the full names of all that have it.
 pub fn find_skill_by_name(
     name: &str,
     folder: &Path,
@@ -145,8 +146,9 @@ pub fn find_skill_by_name(
     Ok(FoundSkills { skills: vec![skill], left_out: Vec::new(), rivals: here, plugins })
 }
 
-/// Leaves out listed skills of which an earlier one has the name, because a room has place for one skill of a name,
-/// and says which one is staged. Gives those that are no copies of it: what their cases ask cannot be answered.
+/// Removes each listed skill that has the name of an earlier one, because a workspace can hold only one skill of
+/// each name, and reports which one is staged. Gives the removed skills that are no copies of the staged one:
+/// nothing can be said about their cases.
 fn leave_out_namesakes(
     skills: &mut Vec<SkillRef>,
     root: &TreeNode,
@@ -191,7 +193,7 @@ fn plugin_of(skill: &SkillRef) -> String {
     skill.plugin.clone().unwrap_or_else(|| "no plugin".to_owned())
 }
 
-/// Says which skills are not staged because of their name.
+/// Reports the skills that are not staged because another has their name.
 fn report_namesakes(namesakes: &[SkillRef], root: &TreeNode, diagnostics: &mut Diagnostics) {
     for rival in namesakes {
         let message =
@@ -200,13 +202,13 @@ fn report_namesakes(namesakes: &[SkillRef], root: &TreeNode, diagnostics: &mut D
     }
 }
 
-/// The skill that the user says the evals are of, if a suite means that one.
+/// Gives the skill that the user names, if the suite means that one.
 fn named_by_user(name: &str, place: &EvalFileLocation) -> Option<PathBuf> {
     let path = place.skill.as_deref()?;
     Skill::read(path).is_ok_and(|skill| skill.name == name).then(|| normalise_path(path))
 }
 
-/// Where a suite first names a skill, in any of its shapes.
+/// Gives the position where a suite first names a skill, in any of its forms.
 fn first_mention(root: &TreeNode, name: &str) -> Option<Span> {
     let below = |key: &str| root.get(key).and_then(TreeNode::as_list).unwrap_or_default().iter();
     let nested = below("skills").filter_map(|skill| skill.get("name"));
@@ -216,9 +218,9 @@ fn first_mention(root: &TreeNode, name: &str) -> Option<Span> {
     named.find(|node| node.as_text().is_some_and(|text| text.trim() == name)).map(|node| node.span)
 }
 
-/// All skills where the user says that the plugins are, seen from the suite's folder or the current one; else
-/// in the first place that has any: beside either of them, beside or in the project, a marketplace that the
-/// project is, a skills folder.
+/// Collects the skills in the plugin folder that the user gives, relative to the suite's folder or the current
+/// folder. If the user gives none, takes the first place that has skills: `plugins` beside either of the two
+/// folders, beside the project or in it, the project itself if it is a marketplace, or a folder of skills.
 fn collect_skills(folder: &Path, place: &EvalFileLocation) -> SkillCollection {
     let filled = |shelf: &SkillCollection| !shelf.skills.is_empty();
     if let Some(named) = &place.plugins {
@@ -279,7 +281,7 @@ fn collect_from_skills(home: &Path) -> SkillCollection {
     SkillCollection { skills: skills.map(shelved).collect(), ..SkillCollection::default() }
 }
 
-/// A rival that cannot be read is still a rival, under the name of its folder.
+/// Describes a skill. A rival that cannot be read is still a rival, under its folder's name.
 fn skill_ref(path: &Path, plugin: Option<String>) -> SkillRef {
     match Skill::read(path) {
         Ok(skill) => SkillRef { name: skill.name, path: Some(normalise_path(path)), plugin },

@@ -1,4 +1,4 @@
-//! skill-test's format for editors: the documented shape, then the two others that people write.
+//! The schema of the skill-test format for editors: the documented form, then the two others that people write.
 
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ fn flat() -> MappingSchema {
         .with_keyword("not", json!({"required": ["skill", "skill_name"]}))
 }
 
-/// What both mappings say about the suite.
+/// Gives the keys about the suite that both mappings have.
 fn shared_keys() -> MappingSchema {
     MappingSchema::open()
         .optional("description", "What the suite asks, for people.", json_schema::text())
@@ -73,7 +73,7 @@ fn case(labels: &[(&str, ActivationExpectation)]) -> MappingSchema {
     reading::activation_schema(beside_activation(case)).with_keyword("anyOf", json!(expected))
 }
 
-/// What a case of any shape may say beside its prompt and what it expects of activation.
+/// Adds the keys that a case of any form may have beside its prompt and its expected activation.
 fn beside_activation(case: MappingSchema) -> MappingSchema {
     case.optional(
         BEHAVIOUR_KEY,
@@ -101,7 +101,7 @@ fn list() -> Value {
     ]);
     let mut list =
         json_schema::list(reading::activation_schema(beside_activation(item)).with_keyword("allOf", said));
-    // At least one names a skill, else there is nothing that could fire.
+    // At least one item names a skill; otherwise there is nothing to activate.
     list["contains"] = json!({"properties": {"expected_skill": json_schema::nonempty_text()}});
     list
 }

@@ -1,4 +1,4 @@
-//! A suite as Skillet files, one a case.
+//! Writes a suite as Skillet files, one for each case.
 
 use serde_json::{Map, Value, json};
 
@@ -39,8 +39,8 @@ fn export_case(
 ) -> Option<ExportedFile> {
     let mut map = Map::new();
     let mut meta = case.meta.clone();
-    // Required by the format. A case from elsewhere has no date of its own, so it gets the epoch,
-    // which nobody takes for a real one and which does not change from run to run.
+    // The format requires a timestamp. A case from another format has none, so it gets the epoch: nobody mistakes
+    // it for a real date, and it does not change from run to run.
     let timestamp = meta.remove("timestamp").filter(|value| value.as_str().is_some_and(super::is_timestamp));
     map.insert("timestamp".to_owned(), timestamp.unwrap_or_else(|| json!("1970-01-01T00:00:00Z")));
     let name = case.group.as_ref().unwrap_or(&suite.name);
@@ -50,7 +50,7 @@ fn export_case(
         CasePrompt::Turns(_) | CasePrompt::SkillCommand { .. } => json!(writing::join_prompts(case, suite)),
     };
     map.insert("prompt".to_owned(), prompt);
-    // Assertions replace the judge, so they only do where they can say every check.
+    // In this format, assertions replace the judge. They are written only if they can express every check.
     let more = meta.remove(ASSERTIONS_META_KEY);
     let assertions: Option<Vec<Map<String, Value>>> =
         case.checks.iter().map(|check| assertion_value(&check.kind, &check.target)).collect();
@@ -97,7 +97,7 @@ fn export_case(
     for key in writing::add_meta(&mut map, &meta) {
         losses.add_for_case(&case.id, format!("the key \"{key}\", which means something else here"));
     }
-    // The file's name is the case's id, as far as an id can be one.
+    // The file's name is the case's id, if the id can be a file name.
     let wanted = RelPath::new(&case.id).filter(|path| path.as_str() == case.id);
     let name = names.make_unique(&wanted.map_or_else(|| slug(&case.id, "eval"), String::from));
     if name != case.id {
@@ -110,7 +110,7 @@ fn export_case(
     })
 }
 
-/// Skillet's assertions ignore case, except patterns, and look at the response.
+/// Writes a check as an assertion. Skillet's assertions ignore case, except patterns, and look at the response.
 fn assertion_value(kind: &CheckKind, looks_at: &CheckTarget) -> Option<Map<String, Value>> {
     let rule = match kind {
         CheckKind::Rule(rule) => rule,
@@ -135,7 +135,7 @@ fn assertion_value(kind: &CheckKind, looks_at: &CheckTarget) -> Option<Map<Strin
     Some(Map::from_iter([("type".to_owned(), json!(kind)), ("value".to_owned(), json!(text))]))
 }
 
-/// An assertion with the keys of its own that nobody reads.
+/// Adds the unused keys of an assertion to it.
 fn with_extra(mut assertion: Map<String, Value>, extra: Option<&Map<String, Value>>) -> Value {
     for (key, value) in extra.into_iter().flatten() {
         assertion.entry(key.clone()).or_insert_with(|| value.clone());

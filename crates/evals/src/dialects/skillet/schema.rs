@@ -1,4 +1,4 @@
-//! Skillet's format for editors.
+//! The schema of the Skillet format for editors.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Files that people really have, where `PRACTICUM_CORPUS` says they are: a folder for each dialect.
+//! Tests with real files of users, in the folder that `PRACTICUM_CORPUS` names: one folder for each format.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn every_file_is_recognised_and_has_no_error() {
     println!("{seen:?}");
 }
 
-/// What a schema has against a file that its reader takes.
+/// Gives what the schema refuses in a file that the reader accepts.
 fn schema_mismatch(loaded: &LoadedFile) -> Option<String> {
     let dialect = loaded.dialect.filter(|_| loaded.lowered.suite.is_some())?;
     let syntax = SourceSyntax::detect(&loaded.path, &loaded.text);

@@ -1,4 +1,4 @@
-//! Example files of every format, as the suite they become.
+//! Snapshot tests: example files of every format, and the suites they become.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ pub fn fixtures_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").canonicalize().expect("the fixtures")
 }
 
-/// Loads a file as a user's project would, and shows the suite it became and what was said.
+/// Loads a file as from a user's project, and gives the suite and the diagnostics.
 fn load_fixture(project: &str, file: &str) -> (Option<&'static str>, Value) {
     let project = fixtures_folder().join(project);
     let path = project.join(file);
@@ -64,7 +64,7 @@ fn lowered() {
     }
 }
 
-/// One suite that says everything, in every format: what the format writes, and what it cannot say.
+/// Exports one suite that uses everything in every format: the files, and the losses.
 #[test]
 fn raised() {
     let path = fixtures_folder().join("native/everything.json");

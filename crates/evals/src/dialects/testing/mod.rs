@@ -1,4 +1,4 @@
-//! What the tests of dialects share.
+//! Code that the tests of dialects share.
 
 mod corpus;
 mod fixtures;
@@ -26,7 +26,7 @@ pub fn location_in(folder: &Path) -> EvalFileLocation {
     EvalFileLocation { root: folder.to_owned(), project: folder.to_owned(), plugins: None, skill: None }
 }
 
-/// A suite read from a text that stands at `path`, and what was said about it.
+/// Reads a suite from a text as if it were at `path`, and gives the diagnostics.
 pub fn lower_source(
     dialect: &dyn Dialect,
     source: &SourceFile,
@@ -37,7 +37,7 @@ pub fn lower_source(
     (suite, diagnostics)
 }
 
-/// `error missing-key 3:5` for each thing said, those of `quieter` severity left out.
+/// Gives a line like `error missing-key 3:5` for each diagnostic of at least the severity `least`.
 pub fn describe_diagnostics(diagnostics: &Diagnostics, source: &SourceFile, least: Severity) -> Vec<String> {
     let heard = |diagnostic: &&Diagnostic| diagnostic.severity <= least;
     diagnostics.iter().filter(heard).map(|diagnostic| describe_diagnostic(diagnostic, source)).collect()
@@ -56,8 +56,8 @@ fn describe_diagnostic(diagnostic: &Diagnostic, source: &SourceFile) -> String {
     format!("{severity} {}{at}", diagnostic.code)
 }
 
-/// Reads a text as a file that stands nowhere, and compares what is said about it. That nowhere has
-/// no skill goes without saying.
+/// Reads a text as a file in a folder that does not exist, and compares the diagnostics. The diagnostic about the
+/// missing skill is left out.
 pub fn check_diagnostics(dialect: &dyn Dialect, file: &str, text: &str, expected: &[&str]) -> Option<Suite> {
     let folder = Path::new("/nowhere/evals");
     let source = parse_source(folder.join(file), text);

@@ -1,10 +1,10 @@
-//! Documents that were right before somebody's cat walked over the keyboard.
+//! Random changes to valid documents.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// What is done to one value of a document.
+/// A change to one value of a document.
 #[derive(Debug, Clone)]
 pub enum DocumentChange {
     Delete,
@@ -13,7 +13,7 @@ pub enum DocumentChange {
     Rename(String),
 }
 
-/// A few changes, each at a place counted through the document.
+/// Gives a few changes, each at a position counted through the document.
 pub fn changes() -> impl Strategy<Value = Vec<(prop::sample::Index, DocumentChange)>> {
     let change = prop_oneof![
         Just(DocumentChange::Delete),
@@ -49,7 +49,7 @@ pub fn apply(document: &mut Value, changes: &[(prop::sample::Index, DocumentChan
     }
 }
 
-/// How many values there are below this one.
+/// Counts the values below this one.
 fn count_values(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(|item| 1 + count_values(item)).sum(),
@@ -58,7 +58,7 @@ fn count_values(value: &Value) -> usize {
     }
 }
 
-/// Walks to the `left`-th value and changes it there; whether it was found.
+/// Goes to the `left`-th value and changes it. Says whether it was found.
 fn change_at(value: &mut Value, left: &mut usize, change: &DocumentChange) -> bool {
     match value {
         Value::Array(items) => {

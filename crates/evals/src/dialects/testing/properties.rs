@@ -1,4 +1,4 @@
-//! What holds for every dialect and every document.
+//! Properties that hold for every dialect and every document.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::dialects::{DIALECTS, Dialect, EvalFileLocation, ExportedSuite, Format
 use practicum_core::model::{Diagnostics, RelPath, Suite};
 use practicum_core::tree::{SourceFile, SourceSyntax};
 
-/// What a dialect wrote is its own, and it reads it without complaint.
+/// Reads what a dialect wrote, and tests that this dialect recognises and reads it without errors.
 fn read_exported(dialect: &dyn Dialect, raised: &ExportedSuite, place: &EvalFileLocation) -> Vec<Suite> {
     let mut suites = Vec::new();
     for file in &raised.files {
@@ -31,7 +31,7 @@ fn read_exported(dialect: &dyn Dialect, raised: &ExportedSuite, place: &EvalFile
     suites
 }
 
-/// A document that is right, the project it stands in, and its place there.
+/// Valid documents: the project of each, and its path there.
 pub const EXAMPLES: [(&str, &str); 15] = [
     ("bmad", "evals/invoice-writer/evals.json"),
     ("bmad", "evals/invoice-writer/triggers.json"),
@@ -66,8 +66,8 @@ pub fn source(name: &str, path: &str, document: &Value) -> (SourceFile, EvalFile
     (source, place)
 }
 
-/// Whatever stands in a file: no dialect panics over it, and what its own can read without an error
-/// says the same after a way through native, and can be written in every format.
+/// Tests a changed document: no dialect panics. If its own dialect reads it without errors, the suite is the same
+/// after a round trip through the native format, and can be exported to every format.
 fn survives(name: &str, path: &str, document: &Value) {
     let (source, place) = source(name, path, document);
     for dialect in DIALECTS {
@@ -89,7 +89,7 @@ fn survives(name: &str, path: &str, document: &Value) {
     }
 }
 
-/// The formats whose own files come back as they were, however odd they are.
+/// The formats whose own files come back unchanged, however odd they are.
 const ROUND_TRIP_FORMATS: [&str; 1] = ["clauditor"];
 
 #[test]
@@ -116,7 +116,7 @@ fn a_suite_in_its_own_format_stays_what_it_is() {
             (&suite.judge_policy, &suite.description),
             "{name} {path}"
         );
-        // Suites without plugins get them, because the format asks for them.
+        // A suite without plugins gets them, because the format requires them.
         if !raised.losses.iter().any(|loss| loss.contains("in no plugin")) {
             assert_eq!(raised.losses, Vec::<String>::new(), "{name} {path}");
             assert_eq!(again.skills, suite.skills, "{name} {path}");
@@ -124,7 +124,7 @@ fn a_suite_in_its_own_format_stays_what_it_is() {
     }
 }
 
-/// One test for each dialect, so that a failure names it.
+/// One test for each dialect, so that a failure names the dialect.
 macro_rules! unbroken {
     ($($test:ident: $name:literal),* $(,)?) => {
         proptest! {

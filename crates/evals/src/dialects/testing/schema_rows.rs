@@ -1,6 +1,6 @@
-//! Documents of every format, right and wrong, by schema and reader alike.
+//! Documents of every format, valid and invalid, for tests of both schema and reader.
 
-/// Documents that say all that a format knows, beside what the fixtures say.
+/// Documents that use everything that a format has and that the fixtures do not use.
 pub const VALID_DOCUMENTS: &[(&str, &str)] = &[
     (
         "native",
@@ -141,7 +141,7 @@ pub const VALID_DOCUMENTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Wrong by the schema, and by the reader.
+/// Documents that both the schema and the reader refuse.
 pub const INVALID_DOCUMENTS: &[(&str, &str)] = &[
     ("native", r#"{"practicum": 2, "cases": [{"id": "a", "prompt": "p", "activation": "must"}]}"#),
     ("native", r#"{"practicum": 1, "cases": []}"#),

@@ -1,4 +1,4 @@
-//! What is published about a format and what is read of it are the same.
+//! Tests that the published schemas and the readers agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -29,13 +29,13 @@ fn schema(name: &str) -> Value {
     if name == "triggers" { trigger_schema() } else { find_dialect(name).expect("a dialect").schema() }
 }
 
-/// What is wrong with a document, by the schema of this name.
+/// Gives the errors of a document by the schema of this name.
 pub fn schema_errors(name: &str, document: &Value) -> Vec<String> {
     let errors = VALIDATORS[name].iter_errors(document);
     errors.map(|error| format!("{} at {}", error, error.instance_path())).collect()
 }
 
-/// Trigger sets have a schema of their own, whoever wrote them.
+/// Gives the schema for a document. Trigger sets have their own schema, whichever format they are from.
 pub fn schema_of(dialect: &'static str, document: &Value) -> &'static str {
     let triggers =
         document.as_array().is_some_and(|items| items.iter().any(|item| item["query"].is_string()));
@@ -63,7 +63,7 @@ fn valid_documents(name: &str) -> Vec<Value> {
     rows.map(|text| serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))).collect()
 }
 
-/// Reads a document, and gives what is said about it beyond its surroundings.
+/// Reads a document and gives the diagnostics, except those about its surroundings.
 fn read_diagnostics(name: &str, document: &Value) -> Vec<Diagnostic> {
     let folder = Path::new("/nowhere/evals");
     let file = if name == "triggers" { "triggers.json" } else { "evals.json" };
@@ -93,7 +93,7 @@ fn every_key_that_is_published_is_read_and_the_other_way_round() {
         }
         let published: BTreeSet<String> =
             published_keys(name).into_iter().flat_map(|(keys, _)| keys).collect();
-        // Checks that a format builds are read as native ones.
+        // A check that a format builds is read as a native one.
         let native: BTreeSet<BTreeSet<String>> =
             self::published_keys("native").into_iter().map(|(keys, _)| keys).collect();
         let asked: BTreeSet<String> =
@@ -105,7 +105,7 @@ fn every_key_that_is_published_is_read_and_the_other_way_round() {
     }
 }
 
-/// The native format refuses what it does not know, so that each mapping can be held against its own.
+/// Tests each mapping against its own schema. This works because the native format refuses unknown keys.
 #[test]
 fn each_native_mapping_reads_the_keys_that_are_published_for_it() {
     let path = fixtures::fixtures_folder().join("native/every-key.practicum.yaml");
@@ -125,7 +125,7 @@ fn each_native_mapping_reads_the_keys_that_are_published_for_it() {
     let asked: BTreeSet<BTreeSet<String>> =
         keys_read().into_iter().filter(|keys| *keys != of_skills).collect();
 
-    // A check has one key more, for what it checks; gates are read as a whole.
+    // A check has one more key, for what it checks; gates are read as a whole.
     let kinds: BTreeSet<String> = RULES
         .iter()
         .map(|rule| rule.key)
@@ -146,13 +146,13 @@ fn each_native_mapping_reads_the_keys_that_are_published_for_it() {
     assert!(used.is_superset(&kinds), "the fixture has every check: {:?}", &kinds - &used);
 }
 
-/// The keys of each mapping read since last asked.
+/// Gives the keys of each mapping that was read since the last call.
 fn keys_read() -> BTreeSet<BTreeSet<String>> {
     let owned = |keys: BTreeSet<&str>| keys.into_iter().map(str::to_owned).collect();
     requested_keys::take().into_iter().map(owned).collect()
 }
 
-/// The keys of each mapping in a schema, and whether other keys are refused there.
+/// Gives the keys of each mapping in a schema, and whether it refuses other keys.
 fn published_keys(name: &str) -> BTreeSet<(BTreeSet<String>, bool)> {
     let mut found = BTreeSet::new();
     each_mapping(&schema(name), &mut |mapping| {
@@ -162,7 +162,7 @@ fn published_keys(name: &str) -> BTreeSet<(BTreeSet<String>, bool)> {
     found
 }
 
-/// Every mapping that a schema describes; conditions on one are none of their own.
+/// Visits every mapping that a schema describes. Conditions on a mapping do not count as mappings.
 fn each_mapping(schema: &Value, each: &mut dyn FnMut(&Value)) {
     match schema {
         Value::Object(map) => {
@@ -199,7 +199,7 @@ fn what_is_wrong_is_wrong_by_both() {
     }
 }
 
-/// Where null says something.
+/// The keys for which null has a meaning.
 const KEYS_WITH_NULL: [&str; 7] = [
     "expected_skill",
     "expect_skill",
@@ -210,7 +210,7 @@ const KEYS_WITH_NULL: [&str; 7] = [
     "json",
 ];
 
-/// Null says nothing elsewhere, and is not worth a word in most schemas.
+/// Removes nulls. Elsewhere null means "not given", and most schemas do not mention it.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
@@ -223,7 +223,7 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// What a reader takes, the schema does not forbid.
+/// Tests that the schema does not forbid what the reader accepts.
 fn no_false_alarm(name: &'static str, path: &str, document: &Value) {
     let (source, place) = source(name, path, document);
     let (_, diagnostics) = lower_source(find_dialect(name).expect("a dialect"), &source, &place);
@@ -238,7 +238,7 @@ fn not_forbidden(schema: &str, document: &Value) {
     assert!(problems.is_empty() || said_nothing.is_empty(), "{schema}: {problems:#?}\n{document:#}");
 }
 
-/// Problems that a schema can see.
+/// The problems that a schema can detect.
 const SCHEMA_VISIBLE_PROBLEMS: [&str; 12] = [
     "missing-key",
     "unknown-key",
@@ -262,7 +262,7 @@ fn no_silence(diagnostics: &Diagnostics, document: &Value) {
     }
 }
 
-/// JSON Schema takes 1.0 for a whole number, and the readers do not.
+/// Says whether a document has a number like 1.0, which is a whole number for JSON Schema but not for the readers.
 fn has_round_float(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.is_f64() && number.as_f64().is_some_and(|x| x.fract() == 0.0),
@@ -301,7 +301,7 @@ proptest! {
     fn the_schema_takes_what_readers_take((name, text) in prop::sample::select(VALID_DOCUMENTS.to_vec()), changes in changes()) {
         let mut document: Value = serde_json::from_str(text).expect("JSON");
         apply(&mut document, &changes);
-        // A list may turn into another kind of list.
+        // A change may turn one kind of list into another.
         let name = if name == "bmad" { schema_of("bmad", &document) } else { name };
         if read_diagnostics(name, &document).iter().all(|said| said.severity != Severity::Error) {
             not_forbidden(name, &document);

@@ -1,4 +1,4 @@
-//! Random suites: everything the model can say, as far as it can be said at all.
+//! Random suites that use everything in the model that can be written at all.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ pub fn suite() -> impl Strategy<Value = Suite> {
     )
 }
 
-/// Text that says something, with everything in it that might be mistaken for syntax.
+/// Gives text that is not blank and contains characters that could be mistaken for syntax.
 fn words() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-zA-Z][a-z ]{0,12}[a-z]",
@@ -164,7 +164,7 @@ fn gates() -> impl Strategy<Value = Vec<Gate>> {
     let names = subsequence(GateName::ALL.to_vec(), 0..=GateName::ALL.len());
     (names, ratio()).prop_map(|(names, ratio)| {
         let threshold = |name| match name {
-            // 1 by meaning.
+            // These gates always have the threshold 1.
             GateName::AllCasesPass | GateName::ActivationCasesPass => Ratio::new(1.0).expect("a share"),
             GateName::PassRate
             | GateName::CriteriaPassRate
@@ -241,7 +241,7 @@ fn workspace() -> impl Strategy<Value = WorkspaceSpec> {
 fn checks() -> impl Strategy<Value = Vec<Check>> {
     vec(check(), 1..5).prop_map(|mut checks| {
         for (n, check) in checks.iter_mut().enumerate() {
-            // The first may be the one that the case's own `activation` key makes.
+            // The first check may be the one that the case's own `activation` key makes.
             if n > 0 || check.id != "activation" {
                 check.id = format!("{}{n}", check.id);
             }
@@ -293,7 +293,7 @@ fn kind() -> impl Strategy<Value = CheckKind> {
             label,
             description,
             min_entries,
-            // What can never be found is refused.
+            // A range that can never be met is refused.
             max_entries: max_entries.map(|most| most.max(min_entries)),
             fields,
         },
@@ -307,7 +307,7 @@ fn kind() -> impl Strategy<Value = CheckKind> {
     ]
 }
 
-/// Values as the keys of checks take them; each kind of check understands at least one.
+/// Gives sample values for the keys of checks; each kind of check accepts at least one.
 fn sample_values() -> Vec<Value> {
     vec![
         json!("abc"),
@@ -336,7 +336,7 @@ fn sample_values() -> Vec<Value> {
     ]
 }
 
-/// Every rule that some sample makes.
+/// Gives every rule that accepts one of the samples.
 fn exact_rules() -> &'static [Arc<dyn Rule>] {
     static SAMPLE_RULES: OnceLock<Vec<Arc<dyn Rule>>> = OnceLock::new();
     SAMPLE_RULES.get_or_init(|| RULES.iter().flat_map(|kind| rules_of(kind.key)).collect())

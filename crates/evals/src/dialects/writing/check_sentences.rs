@@ -1,8 +1,9 @@
+//! Describes deterministic checks as sentences for a judge.
 use serde_json::Value;
 
 use practicum_core::model::CheckTarget;
 
-/// An exact check, as its native key and value, in a sentence that a judge can decide.
+/// Describes a deterministic check, given by its native key and value, as a sentence that a judge can decide.
 pub fn describe_check(key: &str, value: &Value, looks_at: &CheckTarget) -> String {
     let what = match looks_at {
         CheckTarget::Output => "The response".to_owned(),

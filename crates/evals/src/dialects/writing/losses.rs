@@ -1,3 +1,4 @@
+//! Finds what is lost when a suite is written in another format.
 use std::collections::HashMap;
 
 use practicum_core::model::{
@@ -5,7 +6,7 @@ use practicum_core::model::{
     StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec,
 };
 
-/// What a format can say beyond prompts and checks, which each format writes in its own way.
+/// A feature that a format may have, beyond prompts and checks, which each format writes in its own way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormatFeature {
     Description,
@@ -15,9 +16,9 @@ pub enum FormatFeature {
     AboutSkill,
     SuiteMeta,
     CaseMeta,
-    /// How often every case runs.
+    /// The number of runs of every case.
     Repeat,
-    /// How long one case may take; a limit for all is then written to each.
+    /// A time limit for each case; a limit for all is then written to each.
     CaseTimeout,
     Group,
     Note,
@@ -31,31 +32,33 @@ pub enum FormatFeature {
     Advisory,
 }
 
-/// What is lost where a format does not have the skill's text judged, or has other things judged of it.
+/// The loss of a format that does not have the skill's text judged, or judges other statements about it.
 pub const ABOUT_SKILL_LOSS: &str = "what a judge is to decide of the skill's own text";
 
-/// A format as far as losses go.
+/// The capabilities of a format, for finding losses.
 pub struct FormatCapabilities<'f> {
     pub features: &'f [FormatFeature],
-    /// Where its cases begin.
+    /// The workspace that its cases begin with.
     pub base: WorkspaceBase,
-    /// What it does when its file is silent.
+    /// The settings that apply if its file sets none.
     pub defaults: RunPolicy,
     pub gates: Vec<Gate>,
 }
 
-/// What a suite says and a format does not, a sentence each; cases that lose the same thing share one.
+/// The parts of a suite that a format cannot express, one sentence each. Cases that lose the same thing share a
+/// sentence.
 #[derive(Debug, Default)]
 pub struct Losses {
     suite_losses: Vec<String>,
     case_losses: Vec<(String, Vec<String>)>,
     /// The cases of which nothing is written.
     lost_cases: Vec<String>,
-    /// Where in `cases` a loss stands.
+    /// The position of each loss in `case_losses`.
     index: HashMap<String, usize>,
 }
 
 impl Losses {
+    /// Records a loss of the whole suite.
     pub fn add_for_suite(&mut self, what: impl Into<String>) {
         let what = what.into();
         if !self.suite_losses.contains(&what) {
@@ -63,6 +66,7 @@ impl Losses {
         }
     }
 
+    /// Records a loss of one case.
     pub fn add_for_case(&mut self, case: &str, what: impl Into<String>) {
         let what = what.into();
         let at = *self.index.entry(what.clone()).or_insert(self.case_losses.len());
@@ -74,13 +78,13 @@ impl Losses {
         }
     }
 
-    /// Notes that nothing of a case is written.
+    /// Records that nothing of a case is written.
     pub fn add_whole_case(&mut self, case: &str, why: &str) {
         self.add_for_case(case, format!("the whole case, because {why}"));
         self.lost_cases.push(case.to_owned());
     }
 
-    /// The ids of the cases of which nothing is written.
+    /// Gives the ids of the cases of which nothing is written.
     pub fn lost_cases(&self) -> Vec<String> {
         self.lost_cases.clone()
     }
@@ -97,6 +101,7 @@ impl Losses {
         }
     }
 
+    /// Gives one sentence for each loss. A sentence names at most a few cases.
     pub fn into_sentences(self) -> Vec<String> {
         const MOST_SHOWN: usize = 5;
         let cases = self.case_losses.into_iter().map(|(what, cases)| match cases.as_slice() {
@@ -113,10 +118,10 @@ impl Losses {
         self.suite_losses.into_iter().chain(cases).collect()
     }
 
-    /// Everything of a suite that the format has no word for, except prompts and checks.
+    /// Finds everything in a suite that the format cannot express, except prompts and checks.
     pub fn from_suite(suite: &Suite, format: &FormatCapabilities<'_>) -> Self {
         let mut losses = Self::default();
-        // Without `..`, a new field makes the compiler point here.
+        // Without `..`, the compiler reports a new field that is missing here.
         let Suite {
             name: _,
             origin: _,
@@ -233,7 +238,7 @@ impl Losses {
     }
 }
 
-/// The settings that are said here, and would be others when the format's own defaults take over.
+/// Gives the settings that the suite sets and that would differ under the format's own defaults.
 fn changed_settings(
     run: &RunPolicy,
     defaults: &RunPolicy,
@@ -255,16 +260,16 @@ fn changed_settings(
         sync_tasks,
         detect_questions,
         system_prompt,
-        // Each case says what its workspace begins as.
+        // Each case says what its workspace begins with.
         workspace: _,
     } = run;
     let theirs = &format.defaults;
     let says = |what| format.features.contains(&what);
-    // Silence means the arm with the skill alone, so it differs from a format that runs both.
+    // No arms means only the arm with the skill, which differs from a format that runs both.
     let arms = if arms.is_empty() { &defaults.arms } else { arms };
     let agents = if agents.is_empty() { &defaults.agents } else { agents };
     [
-        // Any installed agent is what is meant where nothing is said.
+        // `auto` means any installed agent, which is also the meaning of no agents.
         ("agents", *agents != theirs.agents && *agents != ["auto"]),
         ("model", setting_differs(model, &defaults.model, &theirs.model)),
         ("repeat", !says(FormatFeature::Repeat) && setting_differs(repeat, &defaults.repeat, &theirs.repeat)),

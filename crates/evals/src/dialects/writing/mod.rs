@@ -1,4 +1,4 @@
-//! What several formats write alike: the sentences a judge can read, and the list of what was lost.
+//! Code that several formats share for writing: statements for a judge, and the list of losses.
 
 mod check_sentences;
 mod losses;
@@ -18,7 +18,7 @@ use practicum_core::model::{
     PassRule, RelPath, ScoreScale, SkillRef, Suite,
 };
 
-/// The messages of a case as one text, for formats that know no conversation and no command.
+/// Joins the messages of a case to one text, for formats without conversations and commands.
 pub fn join_prompts(case: &Case, suite: &Suite) -> String {
     match &case.prompt {
         CasePrompt::Turns(turns) => turns.join("\n\n"),
@@ -29,7 +29,7 @@ pub fn join_prompts(case: &Case, suite: &Suite) -> String {
     }
 }
 
-/// An id as people write it in this kind of file: a whole number stays one.
+/// Writes an id as people do in such files: a whole number stays a number.
 pub fn id_value(id: &str) -> Value {
     match id.parse::<i64>() {
         Ok(number) if number.to_string() == id => json!(number),
@@ -37,7 +37,8 @@ pub fn id_value(id: &str) -> Value {
     }
 }
 
-/// What a check says to a judge: its statement, or its rule in words. `None` if no words would do.
+/// Gives a check as a statement for a judge: its own statement, or a description of its rule. Gives `None` if no
+/// statement can express it.
 pub fn judge_statement(check: &Check, losses: &mut Losses, case: &str, scale: ScoreScale) -> Option<String> {
     match &check.kind {
         CheckKind::Judged(JudgedStatement { statement, context, scale: own }) => {
@@ -66,8 +67,8 @@ pub fn judge_statement(check: &Check, losses: &mut Losses, case: &str, scale: Sc
     }
 }
 
-/// The checks of a case that a format with `should_trigger` says there, and the others. Only what reads back
-/// as the same check is said so: the first check, about the one skill under test.
+/// Splits the checks of a case into the value of `should_trigger` and the other checks. Only a check that would
+/// read back as the same check becomes `should_trigger`: the first one, about the only skill under test.
 pub fn split_activation<'c>(case: &'c Case, suite: &Suite) -> (Option<bool>, &'c [Check]) {
     let ([skill], Some((first, others))) = (suite.skills.as_slice(), case.checks.split_first()) else {
         return (None, &case.checks);
@@ -82,7 +83,8 @@ pub fn split_activation<'c>(case: &'c Case, suite: &Suite) -> (Option<bool>, &'c
     if plain { (Some(must), others) } else { (None, &case.checks) }
 }
 
-/// Whether a case is one line of a trigger set: a message, and whether the one skill should fire.
+/// Gives a case as an item of a trigger set, if it is just a message and whether the one skill should be
+/// activated.
 pub fn trigger_query(case: &Case, suite: &Suite) -> Option<Map<String, Value>> {
     let ([check], [skill], CasePrompt::Turns(turns)) =
         (case.checks.as_slice(), suite.skills.as_slice(), &case.prompt)
@@ -110,8 +112,8 @@ pub fn trigger_query(case: &Case, suite: &Suite) -> Option<Map<String, Value>> {
     })
 }
 
-/// The declared paths of a case's files. One that does not lie where the format will look for it
-/// has to be put there by hand, which is told.
+/// Gives the declared paths of a case's files. A file in a folder where the format will not look for it must be
+/// moved by hand; this is reported.
 pub fn declared_files(case: &Case, folder: &Path, losses: &mut Losses) -> Vec<Value> {
     case.workspace
         .files
@@ -126,14 +128,14 @@ pub fn declared_files(case: &Case, folder: &Path, losses: &mut Losses) -> Vec<Va
         .collect()
 }
 
-/// Whether a path that begins with the way to its evals folder leads to a file in that folder.
+/// Says whether a path that begins with the path of its evals folder leads to a file in that folder.
 fn is_found_below(to: &RelPath, from: &Path, folder: &Path) -> bool {
     let inside = from.strip_prefix(folder).is_ok_and(|inside| Path::new(to.as_str()).ends_with(inside));
     inside && to.as_str().starts_with("evals/")
 }
 
-/// Keys that some format gives a meaning. Under one of these a kept value would be read as
-/// something it is not, or make the file another format's.
+/// Keys that have a meaning in some format. A kept value under one of them would be misread, or the file would be
+/// recognised as another format.
 const MEANINGFUL_KEYS: [&str; 49] = [
     "actual",
     "assertions",
@@ -186,7 +188,7 @@ const MEANINGFUL_KEYS: [&str; 49] = [
     "trigger_tests",
 ];
 
-/// Adds what was kept from another file, and gives back the keys under which it cannot stand.
+/// Adds the keys that were kept from another file. Gives the keys that cannot be used here.
 pub fn add_meta(map: &mut Map<String, Value>, meta: &BTreeMap<String, Value>) -> Vec<String> {
     let mut refused = Vec::new();
     for (key, value) in meta {
@@ -199,7 +201,7 @@ pub fn add_meta(map: &mut Map<String, Value>, meta: &BTreeMap<String, Value>) ->
     refused
 }
 
-/// A file's name without its ending, made from a name that may be anything.
+/// Makes a file name without extension from any name.
 pub fn file_stem(name: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let stem: String = name.chars().map(plain).collect();
@@ -209,7 +211,7 @@ pub fn file_stem(name: &str) -> String {
     }
 }
 
-/// The skill's place as seen from `folder`, else its name.
+/// Gives the path of a skill relative to `folder`, otherwise its name.
 pub fn skill_path(skill: &SkillRef, folder: &Path) -> String {
     skill.path.as_deref().map_or_else(|| skill.name.clone(), |path| relative_path(path, folder))
 }

@@ -1,4 +1,4 @@
-//! A suite as `evals.json` with criteria.
+//! Writes a suite as writing-skills' `evals.json` with criteria.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub fn export_suite(suite: &Suite, folder: &Path) -> ExportedSuite {
     let cases: Vec<Value> =
         suite.cases.iter().filter_map(|case| case_value(case, suite, folder, &mut losses)).collect();
     let mut meta = suite.meta.clone();
-    // Only a version that the format itself wrote is a version of the format.
+    // Only a version that came from a file of this format is a version of the format.
     let own = suite.origin.dialect == super::NAME;
     let version = meta.remove("version").filter(|_| own).unwrap_or_else(|| json!("1.0"));
     let mut map = Map::new();

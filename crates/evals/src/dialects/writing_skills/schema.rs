@@ -1,4 +1,4 @@
-//! writing-skills' `evals.json` for editors.
+//! The schema of writing-skills' `evals.json` for editors.
 
 use serde_json::{Value, json};
 

@@ -1,3 +1,4 @@
+//! The documents of blind comparisons: one comparison, and the report of all.
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -55,7 +56,7 @@ pub enum ComparedSide {
 }
 
 impl ComparedSide {
-    /// Who bears a label where this side is labelled A.
+    /// Gives the side that has a label, if this side is labelled A.
     pub fn side_with_label(self, label: OutputLabel) -> ComparedSide {
         match (self, label) {
             (ComparedSide::First, OutputLabel::A) | (ComparedSide::Second, OutputLabel::B) => {
@@ -143,8 +144,8 @@ pub struct BlindOrder {
 }
 
 impl BlindReport {
-    /// Puts together what was judged, and writes it down in a new folder: the documented comparison of
-    /// each look, and this document with the key to their labels.
+    /// Collects the judged pairs into a report and writes it to a new folder: a comparison document for each
+    /// judgement, and the report with the key to their labels.
     pub fn write_new(
         first: &str,
         second: &str,
@@ -160,7 +161,7 @@ impl BlindReport {
             let mut case = judged.case;
             for (at, comparison) in judged.comparisons.iter().enumerate() {
                 let Some(comparison) = comparison else { continue };
-                // A case's name is anyone's, and no path.
+                // A case's name can be anything, so it is not used as a path.
                 let file = format!("case-{}/order-{}/comparison.json", number + 1, at + 1);
                 let path = folder.join(&file);
                 std::fs::create_dir_all(path.parent().unwrap_or(folder))?;

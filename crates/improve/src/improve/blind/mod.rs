@@ -1,7 +1,7 @@
-//! Two outputs of one case, judged by someone who does not know whose they are.
+//! Blind comparison: a judge compares two outputs of one case without knowing which side made which.
 //!
-//! Each pair is shown in both orders. A judge that prefers what stands first contradicts itself then,
-//! and a contradiction is a tie.
+//! The judge sees each pair in both orders. A judge that prefers whatever comes first then contradicts itself, and
+//! a contradiction counts as a tie.
 
 mod document;
 mod outputs;
@@ -28,21 +28,21 @@ use practicum_engine::judge::{StructuredQuestion, supports};
 pub struct OutputPair {
     pub suite: String,
     pub case: String,
-    /// What was asked for.
+    /// The request that both outputs answer.
     pub request: String,
     pub criteria: Vec<Criterion>,
     pub first: String,
     pub second: String,
 }
 
-/// What outputs are compared by.
+/// A criterion for comparing outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Criterion {
     pub id: String,
     pub meaning: String,
 }
 
-/// The documented dimensions, for cases that name no criteria of their own.
+/// The documented dimensions, for cases without their own criteria.
 const DOCUMENTED_DIMENSIONS: [(&str, &str); 5] = [
     ("description_quality", "what it says of itself: clear, specific, and true of what it holds"),
     ("convention_compliance", "it keeps to the conventions of its kind of document"),
@@ -58,8 +58,8 @@ pub fn documented_criteria() -> Vec<Criterion> {
         .collect()
 }
 
-/// Whose output is labelled A in the first order. Decided for each case by a coin that the seed tosses,
-/// whichever other cases there are.
+/// Says whether the first side is labelled A in the first order. The seed decides it for each case independently
+/// of the other cases.
 pub fn first_is_a(seed: u64, suite: &str, case: &str) -> bool {
     let parts = [seed.to_le_bytes().as_slice(), suite.as_bytes(), case.as_bytes()].map(<[u8]>::to_vec);
     let digest = Digest::of_parts(parts.iter().map(Vec::as_slice));
@@ -78,7 +78,7 @@ first.
 - What an output claims about itself is not evidence.
 - Quote the passage that decided: words that stand in output A or in output B, copied exactly.";
 
-/// A pair judged in both orders: the documents in the order they were asked, and what they come to.
+/// A pair judged in both orders: the documents in the order of the judgements, and the outcome.
 pub struct JudgedPair {
     pub case: BlindCase,
     pub comparisons: [Option<BlindComparison>; 2],
@@ -162,7 +162,8 @@ fn comparison_question(pairing: &OutputPair, first_is_a: bool) -> StructuredQues
     }
 }
 
-/// Reads an answer, with the quote that supports it. One that quotes neither output has not looked at them.
+/// Reads an answer, with the quote that supports it. An answer that quotes neither output is refused, because the
+/// judge did not look at them.
 fn read(answer: &Value, pairing: &OutputPair) -> Result<(BlindComparison, String), String> {
     let winner = match one_of(answer, "winner", &["A", "B"])? {
         "A" => OutputLabel::A,

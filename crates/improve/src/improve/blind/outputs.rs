@@ -1,3 +1,4 @@
+//! The outputs of each side of a blind comparison: from a stored run, files or folders.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use practicum_core::tree::read_bounded;
 use practicum_engine::judge::shorten_text;
 use practicum_skills::skill::SKILL_FILE;
 
-/// What one side has to show, by suite and case.
+/// The outputs of one side, by suite and case.
 #[derive(Debug, Clone, Default)]
 pub struct SideOutputs {
     pub name: String,
@@ -22,7 +23,7 @@ struct CaseOutput {
     text: String,
 }
 
-/// What outputs were made for, and what they are compared by.
+/// The request that outputs answer, and the criteria for comparing them.
 #[derive(Debug, Clone)]
 pub struct OutputTask {
     request: String,
@@ -30,18 +31,19 @@ pub struct OutputTask {
 }
 
 impl OutputTask {
-    /// That of a case: what it asks for, unless someone says it in other words, and what it has judged.
+    /// Gives the task of a case: its request, or `words` in its place, and its judged statements as criteria.
     pub fn from_case(suite: &Suite, case: &Case, words: Option<&str>) -> Result<Self, OutputsError> {
         let request = words.map_or_else(|| request_text(suite, case), |words| Ok(words.to_owned()))?;
         Ok(Self { request, criteria: case_criteria(suite, case) })
     }
 
-    /// Of what no case stands behind.
+    /// Gives a task without a case: the request with the documented criteria.
     pub fn with_documented_criteria(request: &str) -> Self {
         Self { request: request.to_owned(), criteria: documented_criteria() }
     }
 }
 
+/// An error: the outputs of a side cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputsError {
     #[error(transparent)]
@@ -57,15 +59,15 @@ pub enum OutputsError {
     Unreadable { path: PathBuf, why: String },
 }
 
-/// Bounds of what one side shows.
+/// The limits of the outputs of one side.
 const LONGEST_FILE: usize = 40_000;
 const LONGEST_OUTPUT: usize = 100_000;
 const MOST_FILES: usize = 2_000;
 const LARGEST_FILE: u64 = 32 * 1024 * 1024;
 
 impl SideOutputs {
-    /// The outputs of a stored run: for each case, of its first try with the skill that came to an end.
-    /// Cases that are only about whether a skill fires have no output to compare.
+    /// Gives the outputs of a stored run: for each case, of its first attempt with the skill that ended normally.
+    /// Cases that are only about activation have no output to compare.
     pub fn from_run(run: &StoredRun, only: &dyn Fn(&str, &str) -> bool) -> Result<Self, OutputsError> {
         let mut shown = BTreeMap::new();
         for record in run.trials_with_skill().filter(|record| record.ended.can_be_graded()) {
@@ -81,13 +83,14 @@ impl SideOutputs {
         Ok(Self { name: run.id.clone(), cases: shown })
     }
 
-    /// Whether all outputs of a suite could be compared, once there are some.
+    /// Gives an error if some output of a suite could not be compared, before there are any.
     pub fn require_comparable(suite: &Suite) -> Result<(), OutputsError> {
         let worked_on = suite.cases.iter().filter(|case| !is_about_activation(case));
         worked_on.map(|case| request_text(suite, case)).try_for_each(|request| request.map(|_| ()))
     }
 
-    /// A file is one output. So is a skill; of any other folder, every file is one.
+    /// Reads outputs from a path. A file is one output, and so is a skill; in any other folder, every file is an
+    /// output.
     pub fn from_path(path: &Path, brief: &OutputTask) -> Result<Self, OutputsError> {
         let name = path.display().to_string();
         let mut shown = BTreeMap::new();
@@ -113,7 +116,7 @@ impl SideOutputs {
     }
 }
 
-/// The cases that both sides have, and the names of those that only one has.
+/// Pairs the outputs of the cases that both sides have. Also gives the names of the cases that only one side has.
 pub fn pair_outputs(first: &SideOutputs, second: &SideOutputs) -> (Vec<OutputPair>, Vec<String>) {
     let mut pairings = Vec::new();
     let mut unpaired = Vec::new();
@@ -139,7 +142,7 @@ pub fn is_about_activation(case: &Case) -> bool {
     case.checks.iter().all(|check| matches!(check.kind, CheckKind::Activation(_)))
 }
 
-/// What was asked for, in a user's words.
+/// Gives the request in a user's words.
 fn request_text(suite: &Suite, case: &Case) -> Result<String, OutputsError> {
     match (&suite.judge_policy.user_prompt, &case.prompt) {
         (_, CasePrompt::Turns(turns)) => Ok(turns.join("\n\n")),
@@ -150,8 +153,8 @@ fn request_text(suite: &Suite, case: &Case) -> Result<String, OutputsError> {
     }
 }
 
-/// The case's own judged statements; the documented dimensions where the format documents them, or
-/// where the case has none.
+/// Gives the case's own judged statements as criteria. Gives the documented dimensions if the format documents
+/// them or the case has no statements.
 fn case_criteria(suite: &Suite, case: &Case) -> Vec<Criterion> {
     let own = case.checks.iter().filter_map(|check| match &check.kind {
         CheckKind::Judged(judged) => {

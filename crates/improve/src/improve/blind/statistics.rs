@@ -1,8 +1,9 @@
+//! The statistics of blind comparisons.
 use super::document::{BlindCase, ComparedSide, OutcomeConfidence, PairOutcome};
 use practicum_core::model::{ComparisonVerdict, Estimate};
 use practicum_core::stats::{ALPHA, DEFAULT_MARGIN, clopper_pearson, mcnemar, wilson};
 
-/// What the looks at one pair come to: a winner only if both orders agree.
+/// Gives the outcome of a pair: there is a winner only if both orders agree.
 pub fn pair_outcome(winners: &[Option<ComparedSide>]) -> (PairOutcome, Option<OutcomeConfidence>) {
     match winners {
         [Some(ComparedSide::First), Some(ComparedSide::First)] => {
@@ -16,7 +17,7 @@ pub fn pair_outcome(winners: &[Option<ComparedSide>]) -> (PairOutcome, Option<Ou
     }
 }
 
-/// All cases together, seen from the second side.
+/// The counts over all cases, from the second side's view.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BlindTally {
     pub wins: u64,
@@ -28,6 +29,7 @@ pub struct BlindTally {
     pub verdict: ComparisonVerdict,
 }
 
+/// Counts the outcomes of all cases and gives the verdict.
 pub fn tally_cases(cases: &[BlindCase]) -> BlindTally {
     let count = |outcome: PairOutcome| cases.iter().filter(|case| case.outcome == outcome).count() as u64;
     let (wins, losses, ties) =
@@ -35,7 +37,7 @@ pub fn tally_cases(cases: &[BlindCase]) -> BlindTally {
     let decided = wins + losses;
     let rate = (decided > 0).then(|| wins as f64 / decided as f64);
     let interval = wilson(wins, decided, ALPHA).map(|at| (at.low, at.high));
-    // The sign test, asked both ways: neither side was expected to win.
+    // A two-sided sign test, because neither side was expected to win.
     let chance = mcnemar(wins, losses);
     let verdict = match chance <= ALPHA {
         true if wins > losses => ComparisonVerdict::Better,
@@ -55,8 +57,8 @@ pub fn tally_cases(cases: &[BlindCase]) -> BlindTally {
     }
 }
 
-/// Whether, of all cases like these, so few more are won than lost that it does not matter, even if the
-/// shares of both lie at the far ends of their intervals.
+/// Says whether the sides are equivalent: the difference between the shares of won and lost cases stays within the
+/// margin even if both shares are at the far ends of their intervals.
 fn is_equivalent(wins: u64, losses: u64, cases: u64) -> bool {
     let ends = clopper_pearson(wins, cases, ALPHA).zip(clopper_pearson(losses, cases, ALPHA));
     ends.is_some_and(|(won, lost)| {

@@ -1,3 +1,4 @@
+//! Tests of blind comparisons.
 use super::document::OutcomeConfidence;
 use super::*;
 use practicum_core::model::ComparisonVerdict;
@@ -15,7 +16,7 @@ fn case(at: usize, winners: [ComparedSide; 2]) -> BlindCase {
     }
 }
 
-/// A judge's two looks: what it says by label, turned into sides by the key.
+/// Gives a judge's two choices as sides. `say` gives the labels; the key turns them into sides.
 fn looks(at: usize, seed: u64, mut say: impl FnMut() -> OutputLabel) -> [ComparedSide; 2] {
     let a = if first_is_a(seed, "s", &at.to_string()) { ComparedSide::First } else { ComparedSide::Second };
     let other = match a {
@@ -125,7 +126,7 @@ fn an_answer_outside_the_form_is_none() {
     }
 }
 
-/// Nothing but the outputs themselves may tell whose they are.
+/// Tests that nothing but the outputs themselves shows which side made them.
 #[test]
 fn the_judge_is_not_told_whose_output_it_reads() {
     let pairing = OutputPair {

@@ -1,3 +1,4 @@
+//! The report of an improvement loop.
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -36,8 +37,8 @@ pub struct ImproveReport {
 }
 
 impl ImproveReport {
-    /// The program's exit code. Rounds that could not be decided because cases have no answer are no success,
-    /// unless the target was reached without them.
+    /// Gives the program's exit code. Rounds that could not be decided because cases have no result are no
+    /// success, unless the target was reached without them.
     pub fn exit(&self) -> u8 {
         let undecided = self.stopped != LoopEnd::Target && self.rounds.iter().any(|round| round.unanswered);
         match self.stopped.exit() {
@@ -66,6 +67,7 @@ pub enum LoopEnd {
 }
 
 impl LoopEnd {
+    /// Gives the program's exit code for this end of the loop.
     pub fn exit(self) -> u8 {
         match self {
             LoopEnd::TooEasy | LoopEnd::Target | LoopEnd::Flat | LoopEnd::Rounds | LoopEnd::Time => 0,
@@ -75,7 +77,7 @@ impl LoopEnd {
         }
     }
 
-    /// Whether there is nothing to go on with.
+    /// Says whether the loop is over, so that it cannot be continued.
     pub fn is_final(self) -> bool {
         match self {
             LoopEnd::TooEasy | LoopEnd::Target | LoopEnd::Flat => true,

@@ -1,3 +1,4 @@
+//! The services that the improvement loop needs from the program, and their results.
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -6,11 +7,11 @@ use crate::improve::journal::StepResult;
 use crate::improve::{Analysis, CaseSplit, EditSuggestion, RefusedSuggestion};
 use practicum_core::model::{ComparisonVerdict, SkillJudgement, TrialId, TrialRecord};
 
-/// What the loop needs others to do. Each may take long and cost money; none of them is trusted to come
-/// back.
+/// The services that the loop needs. Each call may take long and cost money, and the program may be killed during
+/// any of them.
 pub trait LoopServices {
-    /// Runs every case with the skill in a folder, as a run of this id and for at most so much. Gives why
-    /// it was stopped, if it was, with something spent already.
+    /// Runs every case with the skill in a folder, as a run of this id and within this budget. If the run was
+    /// stopped, says why and what it had already cost.
     fn run_version(
         &mut self,
         skill: &Path,
@@ -18,18 +19,18 @@ pub trait LoopServices {
         left: RemainingBudget,
     ) -> Result<StepResult<Result<(), LoopStop>>, LoopStop>;
 
-    /// What a run took that was killed, in seconds and money, as far as its record tells.
+    /// Gives the seconds and the cost of a run that was killed, as far as its record shows them.
     fn cost_of_killed_run(&mut self, run: &str) -> StepResult<f64>;
 
     fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, LoopStop>;
 
-    /// What was said in a run of the skill's own text.
+    /// Gives the judge's statements about the skill's own text in a run.
     fn skill_judgements(&mut self, run: &str) -> Result<Vec<SkillJudgement>, LoopStop>;
 
-    /// Where a trial of a run left its files.
+    /// Gives the folder with the files of a trial.
     fn trial_folder(&self, run: &str, trial: &TrialId) -> Result<PathBuf, LoopStop>;
 
-    /// Asks for edits to a version, for what it failed on the tuning cases.
+    /// Asks for edits to a version, for the tuning cases that it failed.
     fn propose_edits(
         &mut self,
         best: &TestedVersion,
@@ -37,7 +38,7 @@ pub trait LoopServices {
         round: u32,
     ) -> Result<StepResult<EditProposal>, LoopStop>;
 
-    /// Has outputs of the tuning cases compared blindly, and keeps what was said in a folder.
+    /// Has the outputs of the tuning cases compared blindly, and stores the comparisons in a folder.
     fn compare_blindly(
         &mut self,
         best: &TestedVersion,
@@ -46,8 +47,8 @@ pub trait LoopServices {
         folder: &Path,
     ) -> Result<StepResult<BlindOpinions>, LoopStop>;
 
-    /// Asks why one did better, and for edits to it. `None` if there is no answer: that alone ends
-    /// nothing.
+    /// Asks why one version did better, and for edits to it. Gives `None` if there is no answer, which does not
+    /// end the loop.
     fn explain_winner(
         &mut self,
         winner: &TestedVersion,
@@ -57,21 +58,21 @@ pub trait LoopServices {
         round: u32,
     ) -> Result<StepResult<Option<StepAnalysis>>, LoopStop>;
 
-    /// Whether the user wants it to end.
+    /// Says whether the user has asked the loop to stop.
     fn is_stopped(&self) -> bool;
 
-    /// Tells the user what happens.
+    /// Shows the user a message.
     fn show_message(&mut self, text: &str);
 }
 
-/// What may still be spent, where there is a limit.
+/// The budget that is left, if there is a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RemainingBudget {
     pub usd: Option<f64>,
     pub seconds: Option<f64>,
 }
 
-/// Why it cannot go on.
+/// The reason why the loop cannot continue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopStop {
     Interrupted,
@@ -81,6 +82,7 @@ pub enum LoopStop {
 }
 
 impl LoopStop {
+    /// Makes a stop because of an error.
     pub fn failed(why: impl std::fmt::Display) -> Self {
         LoopStop::Failed(why.to_string())
     }
@@ -94,22 +96,23 @@ pub struct TestedVersion {
     pub run: String,
 }
 
-/// Edits that can be made, one after the other, and those that cannot.
+/// The edits that can be applied one after the other, and those that cannot.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EditProposal {
     pub edits: Vec<EditSuggestion>,
     pub refused: Vec<RefusedSuggestion>,
 }
 
-/// What blind judges said.
+/// The opinions of blind judges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlindOpinions {
-    /// Of the candidate; `None` if there was nothing to look at.
+    /// The verdict on the candidate; `None` if there was nothing to compare.
     pub verdict: Option<ComparisonVerdict>,
-    /// Their reasons, by version.
+    /// The judges' reasons, by version.
     pub reasons: String,
 }
 
+/// An analysis, and the suggestions in it that cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepAnalysis {
     pub analysis: Analysis,

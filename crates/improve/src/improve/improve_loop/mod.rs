@@ -1,7 +1,8 @@
-//! The loop: propose, try, compare, decide, until it is good enough or nothing helps.
+//! The improvement loop: propose edits, run them, compare, decide; until the skill is good enough or nothing
+//! helps.
 //!
-//! The skill itself is touched once, at the end, and only if a version was accepted. Every step is
-//! written to a journal before the next begins, so that the loop goes on from there after any kill.
+//! The skill itself is changed once, at the end, and only if a version was accepted. Every step is written to a
+//! journal before the next begins, so that the loop can continue after being killed at any point.
 
 mod document;
 mod loop_services;
@@ -29,7 +30,7 @@ use practicum_engine::judge::shorten_text;
 use practicum_engine::store::RunDir;
 use practicum_skills::skill::Skill;
 
-/// When to stop, and what to go for.
+/// The goal of a loop, and when to stop.
 #[derive(Debug, Clone)]
 pub struct LoopOptions {
     pub goal: ImproveGoal,
@@ -37,19 +38,20 @@ pub struct LoopOptions {
     pub rounds: u32,
     /// The pass rate that is good enough.
     pub target: f64,
-    /// Goes on even if the baseline passes everything.
+    /// Whether to continue even if the baseline passes everything.
     pub force: bool,
     pub max_seconds: Option<f64>,
     pub max_usd: Option<f64>,
     pub noise: Option<Noise>,
 }
 
-/// So many rounds in a row without anything better are enough.
+/// The number of rounds in a row without an improvement after which the loop stops.
 const MOST_ROUNDS_WITHOUT_GAIN: u32 = 2;
 
-/// The step in which the skill runs as it was found.
+/// The step that runs the unchanged skill.
 const BASELINE_STEP: &str = "examine 0";
 
+/// A loop over one skill, with its versions, its journal and its services.
 pub struct ImproveLoop<'l> {
     pub versions: &'l SkillVersions,
     pub journal: LoopJournal,
@@ -58,7 +60,7 @@ pub struct ImproveLoop<'l> {
     state: LoopState,
 }
 
-/// What is known so far.
+/// The measurements of the loop so far.
 #[derive(Default)]
 struct LoopState {
     baseline: Option<MeasuredVersion>,
@@ -67,7 +69,7 @@ struct LoopState {
     rounds: Vec<ImproveRound>,
 }
 
-/// A version with what its run showed.
+/// A version with the results of its run.
 #[derive(Clone)]
 struct MeasuredVersion {
     tested: TestedVersion,
@@ -92,7 +94,7 @@ impl<'l> ImproveLoop<'l> {
         Self { versions, journal, options, services: means, state: LoopState::default() }
     }
 
-    /// Goes round until something ends it, then puts the best version in the skill's place.
+    /// Runs rounds until something ends the loop, then puts the best version in the skill's place.
     pub fn run(mut self) -> std::io::Result<ImproveReport> {
         let (mut stopped, mut failed) = match self.run_rounds() {
             Ok(stopped) => (stopped, None),
@@ -133,7 +135,8 @@ impl<'l> ImproveLoop<'l> {
         Ok(improved)
     }
 
-    /// What finished in a run before it was killed is not run again, and so must not be free.
+    /// Adds the cost of a killed run to the total. Its finished trials are not run again, so their cost must be
+    /// counted here.
     fn account_for_killed_run(&mut self) -> Result<(), LoopStop> {
         let Some(run) = self.journal.unaccounted_run().map(str::to_owned) else { return Ok(()) };
         let StepResult { value: seconds, cost_usd } = self.services.cost_of_killed_run(&run);
@@ -152,7 +155,7 @@ impl<'l> ImproveLoop<'l> {
             false if self.is_good_enough(&baseline) => return Ok(LoopEnd::Target),
             true | false => {}
         }
-        // Who goes on from there by force has no target left to reach.
+        // With `force`, a baseline that already reaches the target leaves no target to reach.
         let may_reach_target = !self.is_good_enough(&baseline);
         let seed = self.options.seed;
         let records = baseline.records.clone();
@@ -206,7 +209,7 @@ impl<'l> ImproveLoop<'l> {
             };
             match (stopped, self.analyse_step(&winner, &loser, &looks, round)) {
                 (None, analysed) => next = analysed?,
-                // Why one is better is worth knowing, and takes nothing from what was reached without it.
+                // The analysis is useful, but its failure must not change a result that was reached without it.
                 (
                     Some(stopped),
                     Ok(_) | Err(LoopStop::Interrupted | LoopStop::OutOfTime | LoopStop::OutOfMoney),
@@ -229,8 +232,8 @@ impl<'l> ImproveLoop<'l> {
         Ok(tried)
     }
 
-    /// Makes the edits on a copy of the best version, and keeps that as a new one. `None` if there is
-    /// nothing to make.
+    /// Applies the edits to a copy of the best version and stores it as a new version. Gives `None` if there is
+    /// nothing to apply.
     fn make_candidate(
         &mut self,
         best: &MeasuredVersion,
@@ -246,7 +249,7 @@ impl<'l> ImproveLoop<'l> {
             let copied = files.copy_to(aside.path()).map_err(LoopStop::failed)?;
             let copy = SkillContents::scan(&copied).map_err(LoopStop::failed)?;
             let mut draft = SkillEditDraft::from_contents(&copy).map_err(LoopStop::failed)?;
-            // They were checked when they were proposed, one after the other, on the same text.
+            // The edits were checked when they were proposed, in this order and on the same text.
             let made =
                 proposal.edits.iter().filter(|edit| draft.apply_suggestion(edit, None).is_ok()).count();
             if made == 0 || !draft.is_changed() {
@@ -271,7 +274,7 @@ impl<'l> ImproveLoop<'l> {
             let StepResult { value, cost_usd } = this.services.run_version(&files, &run, left)?;
             let run = value.and_then(|()| this.require_answers(version, run, step == BASELINE_STEP));
             if run.is_err() {
-                // What finished is not run again, and so must not be free the next time.
+                // Finished trials are not run again, so their cost is recorded now and counts next time.
                 this.journal
                     .record_lost_cost(cost_usd, began.elapsed().as_secs_f64())
                     .map_err(LoopStop::failed)?;
@@ -289,9 +292,9 @@ impl<'l> ImproveLoop<'l> {
         })
     }
 
-    /// A run, if it says anything at all. One that does not says nothing against the version either: the
-    /// model or the machine failed, and the next start tries again. The baseline needs an answer for every
-    /// case: nothing could be shown to be better than what was not measured.
+    /// Gives a run back if it has any results. A run without results says nothing against the version: the model
+    /// or the machine failed, and the next start tries again. The baseline needs a result for every case, because
+    /// nothing can be shown to be better than something unmeasured.
     fn require_answers(
         &mut self,
         version: u32,
@@ -347,7 +350,7 @@ impl<'l> ImproveLoop<'l> {
         Ok(decision)
     }
 
-    /// Why one did better, kept where it is documented, and what to try next.
+    /// Asks why one version did better, writes the documented analysis files, and gives what to try next.
     fn analyse_step(
         &mut self,
         winner: &MeasuredVersion,
@@ -446,7 +449,7 @@ impl<'l> ImproveLoop<'l> {
         }
     }
 
-    /// What may still be spent. What is not known to have been spent cannot be held against it.
+    /// Gives the money that is left. A cost that is not known is not subtracted.
     fn usd_left(&self) -> Option<f64> {
         self.options.max_usd.map(|most| most - self.journal.cost_usd.unwrap_or(0.0))
     }
@@ -455,7 +458,8 @@ impl<'l> ImproveLoop<'l> {
         self.options.max_seconds.map(|most| most - self.journal.seconds)
     }
 
-    /// Whether a version reaches the target. One of which some runs have no answer does not: they may fail.
+    /// Says whether a version reaches the target. A version with trials that have no result does not: they may
+    /// fail.
     fn is_good_enough(&self, tried: &MeasuredVersion) -> bool {
         let is_whole = tried.records.iter().all(TrialRecord::is_conclusive);
         is_whole && tried.pass_rate.is_some_and(|rate| rate >= self.options.target)
@@ -465,7 +469,7 @@ impl<'l> ImproveLoop<'l> {
         self.versions.folder().join(format!("rounds/{round}"))
     }
 
-    /// Puts the best version in the skill's place, unless the user has changed the skill meanwhile.
+    /// Puts the best version in the skill's place, unless the user has changed the skill in the meantime.
     fn apply_best(&self) -> Result<bool, VersionsError> {
         match (&self.state.best, self.versions.current_version()?) {
             (Some(best), Some(_)) => self.versions.restore(best.tested.version).map(|_| true),
@@ -473,7 +477,7 @@ impl<'l> ImproveLoop<'l> {
         }
     }
 
-    /// What the best version changes, to be read by the user.
+    /// Gives the changes of the best version as a diff for the user.
     fn diff(&self) -> String {
         let files = |tried: &Option<MeasuredVersion>| tried.as_ref().map(|tried| tried.tested.files.clone());
         let ends = files(&self.state.baseline).zip(files(&self.state.best));
@@ -481,7 +485,7 @@ impl<'l> ImproveLoop<'l> {
     }
 }
 
-/// The decision about a round in which nothing could be tried.
+/// Gives the decision about a round in which nothing could be tried.
 fn nothing_tried_decision(proposal: &EditProposal) -> VersionDecision {
     let why = match (proposal.edits.is_empty(), proposal.refused.is_empty()) {
         (true, true) => "nothing was proposed",

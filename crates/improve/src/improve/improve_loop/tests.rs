@@ -1,3 +1,4 @@
+//! Tests of the improvement loop.
 use std::collections::BTreeMap;
 
 use super::*;
@@ -8,21 +9,22 @@ use practicum_core::model::{Digest, NotScoredReason, SkillJudgement, TrialId, Ve
 
 const SKILL: &str = "---\nname: gull\ndescription: Speaks.\n---\n\nFirst wrong. Second wrong.\n";
 
-/// A world in which a skill's words decide how its cases end, and someone proposes edits.
+/// A simulation in which a skill's words decide how its cases end, and a function proposes edits.
 struct World {
     runs: BTreeMap<String, Vec<TrialRecord>>,
-    /// By what the skill must contain for a case to pass.
+    /// The cases, each with the word that the skill must contain to pass it.
     cases: Vec<(&'static str, &'static str)>,
     propose: fn(&str) -> Vec<EditSuggestion>,
-    /// Steps that were begun; the step with this number is where the program is killed.
+    /// The number of steps begun.
     begun: usize,
+    /// The number of the step at which the program is killed.
     killed_at: Option<usize>,
-    /// And with this, where the user ends it.
+    /// The number of the step at which the user stops the loop.
     stopped_at: Option<usize>,
     usd_each: f64,
-    /// What was spent in a run before the kill.
+    /// The money that was spent in a run before the kill.
     usd_lost: f64,
-    /// Whether the model is out of reach, so that no trial has a verdict.
+    /// Whether the model cannot be reached, so that no trial has a verdict.
     mute: bool,
     told: Vec<String>,
 }
@@ -216,7 +218,7 @@ const CASES: [(&str, &str); 6] = [
     ("f", "gull"),
 ];
 
-/// Mends one thing after the other.
+/// Proposes edits that fix one thing after the other.
 fn diligent(text: &str) -> Vec<EditSuggestion> {
     match text {
         _ if text.contains("First wrong.") => vec![edit("First wrong.", "First right.")],
@@ -241,7 +243,7 @@ fn two_defects_are_mended_in_two_rounds() {
     assert_eq!((listed.best, listed.current_version, listed.changed), (Some(2), Some(2), false));
 }
 
-/// What is left then is only to say why, which nobody has to wait for.
+/// Tests a stop after the target was reached. Only the analysis is left at that point, and it does not matter.
 #[test]
 fn who_stops_it_after_the_target_is_reached_has_reached_it() {
     let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
@@ -281,7 +283,7 @@ fn what_does_not_help_ends_after_two_flat_rounds_and_leaves_the_skill() {
 #[test]
 fn who_learns_the_answers_by_heart_is_not_accepted() {
     let (bench, mut world) = (Bench::new(), World::new(&[], |_| vec![edit("First wrong.", "First right.")]));
-    // Held out is what breaks: the deal is known, because it is seeded.
+    // The held-out cases get worse. Which cases these are is known, because the split is seeded.
     let all: Vec<TrialRecord> =
         CASES.iter().map(|(case, wanted)| record(case, 1, SKILL.contains(wanted))).collect();
     let split = CaseSplit::from_records(&all, 1);
@@ -300,7 +302,7 @@ fn who_learns_the_answers_by_heart_is_not_accepted() {
     assert_eq!(bench.versions.list().expect("listed").best, Some(0));
 }
 
-/// Each step is killed once, before its result is written; the next start goes on and ends the same.
+/// Kills each step once, before its result is written. The next start continues and ends the same.
 #[test]
 fn a_kill_in_any_step_changes_nothing_in_the_end() {
     let whole = {
@@ -326,7 +328,7 @@ fn a_kill_in_any_step_changes_nothing_in_the_end() {
     }
 }
 
-/// Steps that ask nobody, killed between their work and its line in the journal.
+/// Tests steps that ask no model, killed between their work and their line in the journal.
 #[test]
 fn a_step_that_was_done_and_not_written_down_is_done_again_to_the_same_end() {
     let whole = {
@@ -342,7 +344,7 @@ fn a_step_that_was_done_and_not_written_down_is_done_again_to_the_same_end() {
         world.killed_at = None;
         let path = bench.versions.folder().join("improve.jsonl");
         let journal = std::fs::read_to_string(&path).expect("a journal");
-        // That a run began is said before it is killed.
+        // The journal says that a run began before the run is killed.
         let mut lines: Vec<&str> = journal.lines().filter(|line| !line.contains("running")).collect();
         let asks_nobody = |line: &&str| {
             ["baseline", "split", "snapshot", "decide", "finished"].iter().any(|free| line.contains(free))
@@ -455,7 +457,7 @@ fn a_target_ends_the_loop_wherever_it_is_reached() {
         (0.3, false, (LoopEnd::Target, Some(0), 0)),
         (0.6, false, (LoopEnd::Target, Some(1), 1)),
         (0.6, true, (LoopEnd::Target, Some(1), 1)),
-        // It was reached before, and going on was wanted.
+        // The target was reached before, and the user wanted to continue.
         (0.3, true, (LoopEnd::Flat, Some(2), 4)),
     ] {
         let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
@@ -476,7 +478,7 @@ fn the_skill_is_what_it_was_until_the_end() {
 
 #[test]
 fn a_version_that_could_not_be_examined_is_examined_again() {
-    // The first that is run is the baseline, the third step runs the first candidate.
+    // The first step runs the baseline, the third step runs the first candidate.
     for step in [1, 3] {
         let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
         if step > 1 {
@@ -494,7 +496,8 @@ fn a_version_that_could_not_be_examined_is_examined_again() {
     }
 }
 
-/// An analysis of which nothing can be followed leaves the next round to a proposer, and is told all the same.
+/// Tests that refused suggestions of an analysis are reported. If none can be applied, the next round asks for
+/// proposals.
 #[test]
 fn what_an_analysis_suggests_in_vain_is_reported() {
     fn first_then_vain(text: &str) -> Vec<EditSuggestion> {

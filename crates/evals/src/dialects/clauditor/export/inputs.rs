@@ -1,3 +1,4 @@
+//! Writes the input files of a case into a clauditor spec.
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -6,7 +7,8 @@ use super::super::super::writing::Losses;
 use super::super::files::is_named_like;
 use practicum_core::model::{Case, CheckTarget, Fixture, FixtureAccess, RelPath};
 
-/// The files of a case that a spec in `folder` can have: regular ones below it, laid flat.
+/// Gives the files of a case that a spec in `folder` can list: regular files below it. All of them land directly
+/// in the workspace's root.
 pub fn write_inputs(case: &Case, looks_at: &CheckTarget, folder: &Path, losses: &mut Losses) -> Vec<String> {
     let mut inputs = Vec::new();
     let mut taken = HashSet::new();
@@ -40,7 +42,7 @@ pub fn write_inputs(case: &Case, looks_at: &CheckTarget, folder: &Path, losses: 
     inputs
 }
 
-/// The way from the folder to a regular file in it, and the name it would have when laid flat.
+/// Gives the path from the folder to a regular file in it, and the file's name in the workspace's root.
 fn path_below(folder: &Path, file: &Path) -> Option<(String, String)> {
     let file: PathBuf = file.canonicalize().ok().filter(|file| file.is_file())?;
     let path = file.strip_prefix(folder.canonicalize().ok()?).ok()?.to_str()?.to_owned();

@@ -1,3 +1,4 @@
+//! Writes the checks of a case as assertions, sections and criteria of a clauditor spec.
 use serde_json::{Map, Value, json};
 
 use super::super::super::reading::UniqueIds;
@@ -10,18 +11,18 @@ use practicum_core::model::{
     Case, Check, CheckKind, CheckNeed, CheckTarget, OutputSection, PassRule, ScoreScale,
 };
 
-/// The part of a spec that says what an invocation must give.
+/// The part of a spec that says what an invocation must produce.
 pub struct ExportedInvocation {
-    /// The one thing that all its checks look at.
+    /// The one text that all checks look at.
     pub looks_at: CheckTarget,
     assertions: Vec<Value>,
     sections: Vec<Value>,
     criteria: Vec<Value>,
-    /// Only where there are criteria.
+    /// The thresholds, if there are criteria.
     pub thresholds: Option<ClauditorThresholds>,
 }
 
-/// A check in the words of the format.
+/// A check as an entry of the format.
 enum ExportedEntry<'c> {
     Assertion(Map<String, Value>),
     Criterion(String),
@@ -29,7 +30,7 @@ enum ExportedEntry<'c> {
 }
 
 impl ExportedInvocation {
-    /// `None` if there are checks and the format can say none of them.
+    /// Exports the checks of a case. Gives `None` if there are checks but the format can express none of them.
     pub fn from_case(case: &Case, losses: &mut Losses) -> Option<Self> {
         let mut entries: Vec<(&Check, CheckTarget, ExportedEntry<'_>)> = Vec::new();
         for check in &case.checks {
@@ -113,14 +114,14 @@ fn export_check<'c>(check: &'c Check, case: &str, losses: &mut Losses) -> Option
             None
         }
         CheckKind::Sections(sections) => Some(ExportedEntry::Sections(sections)),
-        // There is no place for an activation, which is told here too.
+        // A spec's invocation cannot check activation; this is reported here too.
         CheckKind::Judged(_) | CheckKind::Activation(_) => {
             writing::judge_statement(check, losses, case, ScoreScale::Unit).map(ExportedEntry::Criterion)
         }
     }
 }
 
-/// The assertion that is this rule. What ignores case or looks at an end is a pattern here.
+/// Gives the assertion for a rule. A rule that ignores case or looks at the start or end becomes a pattern.
 fn assertion_for_rule(key: &str, value: &Value) -> Option<Map<String, Value>> {
     let needle = value.as_str().or_else(|| value.get("text")?.as_str());
     let ignore_case = value.get("ignore_case") == Some(&Value::Bool(true));
@@ -141,7 +142,7 @@ fn assertion_for_rule(key: &str, value: &Value) -> Option<Map<String, Value>> {
     Some(entry)
 }
 
-/// A needle as a pattern. Blanks at an end of the text count only if the needle has one there.
+/// Gives a pattern that finds a text. Blanks at the start or end count only if the text to find has them there.
 fn needle_pattern(key: &str, needle: &str, ignore_case: bool) -> String {
     let mut escaped = String::new();
     for c in needle.chars() {
@@ -160,7 +161,7 @@ fn needle_pattern(key: &str, needle: &str, ignore_case: bool) -> String {
     }
 }
 
-/// The text that a spec could have its checks look at: what the agent said, or files.
+/// Gives the text that all checks of a spec could look at: the agent's output, or files.
 fn single_text(looks_at: &CheckTarget) -> Option<CheckTarget> {
     match looks_at {
         CheckTarget::Output | CheckTarget::AllText | CheckTarget::WholeRun => Some(CheckTarget::Output),
@@ -172,7 +173,7 @@ fn single_text(looks_at: &CheckTarget) -> Option<CheckTarget> {
     }
 }
 
-/// What most look at; the first of those that are equally many.
+/// Gives the text that most checks look at; the first of several with the same count.
 fn most_common_text<'t>(texts: impl Iterator<Item = &'t CheckTarget>) -> CheckTarget {
     let mut counts: Vec<(&CheckTarget, usize)> = Vec::new();
     for text in texts {
@@ -194,7 +195,8 @@ fn describe_text(text: &CheckTarget) -> String {
     }
 }
 
-/// Tells where a check saw more than the response. (An exact one sees no more of a whole run.)
+/// Reports a check that looked at more than the response and no longer does. (A deterministic check of the whole
+/// run reads only the response anyway.)
 fn report_narrowing(check: &Check, entry: &ExportedEntry<'_>, case: &str, losses: &mut Losses) {
     match (&check.target, entry) {
         (CheckTarget::AllText, _) => {
@@ -207,7 +209,7 @@ fn report_narrowing(check: &Check, entry: &ExportedEntry<'_>, case: &str, losses
     }
 }
 
-/// Which share of the criteria must hold, so that the case passes when it did before.
+/// Gives the share of the criteria that must hold so that the case passes in the same situations as before.
 fn thresholds_of_case(
     case: &Case,
     kept: &[(&Check, ExportedEntry<'_>)],
@@ -242,7 +244,7 @@ fn thresholds_of_case(
                     all
                 }
                 (false, _, true) => none,
-                // Nothing would be required at all, and then everything would pass.
+                // With thresholds of zero, nothing would be required and everything would pass.
                 (false, advice, false) => {
                     only_advice |= advice;
                     ClauditorThresholds::default()
@@ -264,7 +266,7 @@ fn build_invocation(
     losses: &mut Losses,
 ) -> ExportedInvocation {
     let mut ids = UniqueIds::default();
-    // Reports compare by the ids of checks, so these come before those of fields.
+    // Reports compare checks by their ids, so the checks get their ids before the fields do.
     let own_ids: Vec<Option<String>> = kept
         .iter()
         .map(|(check, entry)| {

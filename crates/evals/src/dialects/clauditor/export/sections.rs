@@ -1,3 +1,4 @@
+//! Writes output sections into a clauditor spec.
 use serde_json::{Map, Value, json};
 
 use super::super::super::reading::UniqueIds;
@@ -5,7 +6,7 @@ use super::super::super::writing::Losses;
 use crate::checks::{NamedFormat, PythonPattern};
 use practicum_core::model::{OutputSection, SectionField, SectionTier};
 
-/// Sections as the format has them. What has no name cannot be asked for.
+/// Gives sections in the form of the format. A section without a name cannot be written.
 pub fn write_sections(
     sections: &[OutputSection],
     ids: &mut UniqueIds,

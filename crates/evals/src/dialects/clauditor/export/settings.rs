@@ -1,3 +1,4 @@
+//! Writes the settings and gates of a suite into a clauditor spec.
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -11,7 +12,7 @@ use practicum_core::model::{
     Case, Check, CheckNeed, Gate, GateName, JudgeTransportChoice, Provider, Ratio, Suite,
 };
 
-/// Writes how a spec is run and judged, and gives back the suite without what is now said.
+/// Writes the settings for running and judging a spec. Gives the suite without what was written.
 pub fn write_settings(
     spec: &ExportedSpec<'_>,
     mut suite: Suite,
@@ -31,7 +32,7 @@ pub fn write_settings(
             put(key, json!(text));
         }
     }
-    // To say `auto` is to say nothing, and the format leaves it out.
+    // `auto` is the default, and the format leaves it out.
     if let Some(provider) = judge.provider.take().filter(|provider| *provider != Provider::Auto) {
         put("grading_provider", json!(provider.name()));
     }
@@ -56,7 +57,8 @@ pub fn write_settings(
     if let (Some(sync), _) | (None, Some(sync @ true)) = sync {
         put("sync_tasks", json!(sync));
     }
-    // Where nothing is said about questions they are ordinary endings, and here they are not.
+    // A suite that does not mention questions treats them as ordinary endings. This format does not, so the file
+    // must say it.
     let detect = (run.detect_questions.take(), format.detect_questions.take());
     match detect {
         (Some(detect), _) => put("allow_hang_heuristic", json!(detect)),
@@ -66,12 +68,12 @@ pub fn write_settings(
     suite
 }
 
-/// The text if it says something. Blank text has no place in a spec and stays, to be told.
+/// Takes a text that is not blank. A blank text cannot be written and stays, so that it is reported.
 fn take_nonblank(text: &mut Option<String>) -> Option<String> {
     text.take_if(|text| !text.trim().is_empty())
 }
 
-/// The one agent, if the format has a name for it.
+/// Takes the only agent, if the format has a name for it.
 fn take_harness(suite: &mut Suite) -> Option<&'static str> {
     let agents = if suite.run_policy.agents.is_empty() {
         &suite.format_defaults.agents
@@ -87,18 +89,18 @@ fn take_harness(suite: &mut Suite) -> Option<&'static str> {
     known
 }
 
-/// The invocation stands first among a spec's cases.
+/// Gives the cases of queries. The invocation, if any, is the first case of a spec.
 fn query_cases<'s>(spec: &ExportedSpec<'_>, suite: &'s mut Suite) -> impl Iterator<Item = &'s mut Case> {
     suite.cases.iter_mut().skip(usize::from(spec.invocation.is_some()))
 }
 
-/// Whole seconds, where the format's own limit would not do.
+/// Takes the time limit in whole seconds, if it differs from the format's default.
 fn take_timeout(spec: &ExportedSpec<'_>, suite: &mut Suite, losses: &mut Losses) -> Option<u64> {
     let (run, default) = (suite.run_policy.timeout.take(), suite.format_defaults.timeout.take());
     let own = spec.invocation.as_ref().and_then(|(case, _)| case.timeout).or(run);
     let limit = own.or(default.filter(|limit| *limit != DEFAULT_TIMEOUT));
     for query in query_cases(spec, suite) {
-        // A spec has one limit, and it is the invocation's.
+        // A spec has one time limit: the invocation's.
         let wanted = query.timeout.or(run).or(default);
         query.timeout = wanted.filter(|wanted| *wanted != limit.unwrap_or(DEFAULT_TIMEOUT));
     }
@@ -110,7 +112,7 @@ fn take_timeout(spec: &ExportedSpec<'_>, suite: &mut Suite, losses: &mut Losses)
     Some(seconds)
 }
 
-/// How often the skill is invoked and how steady it must be.
+/// Takes the number of runs and the required stability.
 fn take_variance(
     spec: &ExportedSpec<'_>,
     suite: &mut Suite,
@@ -121,7 +123,7 @@ fn take_variance(
     let invoked = spec.invocation.as_ref();
     let runs = invoked.and_then(|(case, _)| case.repeat).or(repeat);
     for query in query_cases(spec, suite) {
-        // A query is asked once, whatever is said about the rest.
+        // The format runs a query once, whatever the other settings are.
         query.repeat = query.repeat.or(repeat).filter(|runs| *runs != 1);
     }
     let graded = invoked.and_then(|(_, invocation)| invocation.thresholds);
@@ -141,7 +143,7 @@ fn take_variance(
     });
     let written =
         GateDemands::from_gates(&gates_of_spec(graded.as_ref(), variance.as_ref(), parts), graded, parts);
-    // Shares over all cases are something else than the same shares in every spec.
+    // A share over all cases is not the same as that share in every spec.
     if wanted != written || !alone && !wanted.others.is_empty() {
         losses.add_for_suite("the gates");
     }
@@ -149,12 +151,12 @@ fn take_variance(
     variance.map(|variance| json!({"n_runs": variance.runs, "min_stability": variance.stability.get()}))
 }
 
-/// Gates by what they demand, so that two lists can be compared that say the same in other words.
+/// The requirements of a list of gates, for comparing lists that express the same requirements differently.
 #[derive(PartialEq)]
 struct GateDemands {
-    /// That every case passes is that every run of every case does.
+    /// The required stability. "Every case passes" means that every run of every case passes: 1.
     stability: Ratio,
-    /// That every query passes, whatever the stability.
+    /// Whether every query must pass, whatever the stability.
     queries_pass: bool,
     others: Vec<Gate>,
 }
@@ -188,7 +190,7 @@ impl GateDemands {
                 (GateName::MeanScore, Some(graded)) => graded.mean_score,
                 _ => return true,
             };
-            // Where every run reaches as much, all of them together do.
+            // If every run must reach this threshold, all runs together reach it too.
             gate.threshold > to_ratio(0.0) && (stability < to_ratio(1.0) || gate.threshold > reached)
         });
         others.sort_by_key(|gate| gate.name);

@@ -1,3 +1,4 @@
+//! Tests of the export to clauditor specs.
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ fn native(document: &Value, folder: &Path) -> Suite {
     suite.expect("a suite")
 }
 
-/// A suite of one skill `s` with these cases and whatever else is said.
+/// Exports a suite of one skill `s` with these cases and other keys.
 fn raised(cases: &Value, more: &Value, folder: &Path) -> ExportedSuite {
     let mut document = json!({"practicum": 1, "name": "n", "skill": {"name": "s"}, "cases": cases});
     for (key, value) in more.as_object().into_iter().flatten() {
@@ -28,7 +29,7 @@ fn raised(cases: &Value, more: &Value, folder: &Path) -> ExportedSuite {
     export_suite(&native(&document, folder), folder)
 }
 
-/// The only spec of a case with these keys, and what was lost.
+/// Gives the only spec of a case with these keys, and the losses.
 fn only(case: &Value) -> (Value, Vec<String>) {
     with(case, &json!({}))
 }
@@ -199,7 +200,7 @@ fn checks_look_at_one_thing() {
     assert!(export_suite(&suite, Path::new("/nowhere")).files.is_empty());
 }
 
-/// What stands behind the criteria so that the case passes when it did before.
+/// Tests that the thresholds in the spec make the case pass in the same situations as before.
 #[test]
 fn thresholds() {
     let judge = |required: bool| json!({"judge": {"statement": "x", "scale": "0-1"}, "on": "output", "required": required});
@@ -249,10 +250,11 @@ fn repeats_and_gates() {
         (&exact, json!({"run": {"repeat": 1}}), Value::Null, false),
         (&exact, json!({"run": {"repeat": 4}}), json!({"n_runs": 4, "min_stability": 1.0}), false),
         (&exact, json!({"gates": {"stability": 0.5}}), json!({"n_runs": 1, "min_stability": 0.5}), false),
-        // What must hold decides in clauditor whatever the stability, so that no gate at all cannot be said.
+        // In clauditor, required checks decide whatever the stability, so a suite without gates cannot be
+        // expressed.
         (&exact, json!({"gates": {}}), json!({"n_runs": 1, "min_stability": 0.0}), true),
         (&exact, json!({"gates": {"f1": 0.5}}), json!({"n_runs": 1, "min_stability": 0.0}), true),
-        // That all pass says already that all criteria do.
+        // "All cases pass" already says that all criteria must pass.
         (&judged, json!({}), Value::Null, false),
         (&judged, json!({"gates": {}}), json!({"n_runs": 1, "min_stability": 0.0}), true),
         (
