@@ -1,3 +1,4 @@
+//! Asserts that two numbers are equal to four decimals.
 /// Equal to four digits after the point.
 #[track_caller]
 pub fn assert_near(actual: f64, expected: f64) {
