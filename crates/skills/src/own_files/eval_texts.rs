@@ -1,4 +1,4 @@
-//! The texts of the evals that are run, by which a copy of them is known in any format.
+//! Recognises copies of the evals that are run, in any format, by their texts.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -8,18 +8,18 @@ use super::activation_keys;
 use super::unpacked::Unpacked;
 use practicum_core::model::{CasePrompt, CheckKind, Suite};
 
-/// What users say in some evals, and what is expected of the answers. A file that holds a text of both kinds shows
-/// an agent what it is graded by.
+/// The questions of some evals, and what is expected of the answers. A file that contains a text of both kinds
+/// would show an agent what it is graded by.
 #[derive(Debug, Default)]
 pub struct EvalTexts {
     questions: Option<AhoCorasick>,
     answers: Option<AhoCorasick>,
 }
 
-/// An expectation with fewer letters may stand in any text.
+/// The shortest expectation that is looked for. A shorter one may be in any text.
 const SHORTEST_ANSWER: usize = 10;
 
-/// Of a longer text only the beginning is looked for.
+/// The greatest length of a text that is looked for. Only the beginning of a longer text is used.
 const LONGEST_TEXT: usize = 160;
 
 impl EvalTexts {
@@ -38,23 +38,23 @@ impl EvalTexts {
         questions.retain(|words| words.len() > 2);
         answers.retain(|words| words.len() > SHORTEST_ANSWER);
         answers.extend(activation_keys().map(searched_words));
-        // Only more texts than memory can hold cannot be searched for.
+        // Building the search fails only if there are more texts than fit into memory.
         let search = |texts: Vec<Vec<u8>>| AhoCorasick::new(texts).ok();
         let questions = (!questions.is_empty()).then(|| search(questions)).flatten();
         Self { answers: questions.as_ref().and_then(|_| search(answers)), questions }
     }
 
-    /// Whether a file says what a case asks.
+    /// Says whether a file contains the question of a case.
     pub fn has_question(&self, file: &Unpacked<'_>) -> bool {
         has_any(self.questions.as_ref(), file)
     }
 
-    /// Whether a file says what is expected of an answer.
+    /// Says whether a file contains what is expected of an answer.
     pub fn has_answer(&self, file: &Unpacked<'_>) -> bool {
         has_any(self.answers.as_ref(), file)
     }
 
-    /// Whether a file says both.
+    /// Says whether a file contains both a question and what is expected of an answer.
     pub fn are_in(&self, file: &Unpacked<'_>) -> bool {
         self.has_question(file) && self.has_answer(file)
     }
@@ -65,7 +65,7 @@ fn has_any(texts: Option<&AhoCorasick>, file: &Unpacked<'_>) -> bool {
     texts.stream_find_iter(Words::of(reader)).next().is_some_and(|found| found.is_ok())
 }
 
-/// The words of a text that is looked for.
+/// Gives the words of a text that is looked for.
 fn searched_words(text: &str) -> Vec<u8> {
     let mut words = Vec::new();
     // Reading from memory cannot fail.
@@ -74,28 +74,28 @@ fn searched_words(text: &str) -> Vec<u8> {
     words
 }
 
-/// Reads the words of a text in small letters, with one space before each. So a text is found again whatever is
+/// A reader of the words of a text, in lowercase, with one space before each. So a text is found whatever is
 /// around its words: quotes and escapes of JSON, line breaks of YAML, emphasis of Markdown.
 struct Words<R> {
     text: BufReader<R>,
-    /// What was made of the text and not yet read.
+    /// Output that was produced and not yet read.
     ready: Vec<u8>,
     read: usize,
     is_between: bool,
     escape: Escape,
 }
 
-/// What a backslash has begun.
+/// The state of reading an escape sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Escape {
     None,
     Begun,
-    /// A character by its number, of which so many digits are missing.
+    /// A character by its number, with this many digits still to come.
     Number {
         digits: u8,
         value: u32,
     },
-    /// So many bytes of a character that JSON writes as two numbers.
+    /// The remaining bytes of a character that JSON writes as two numbers. They are skipped.
     Pair(u8),
 }
 
@@ -126,7 +126,7 @@ impl<R: Read> Words<R> {
     fn add_plain(&mut self, byte: u8) {
         match byte {
             b'\\' => self.escape = Escape::Begun,
-            // Such characters are passed over here as there.
+            // Characters that JSON writes as two numbers are skipped in both spellings.
             0xf0.. => self.escape = Escape::Pair(3),
             _ if byte.is_ascii_alphanumeric() || byte >= 0x80 => {
                 if std::mem::take(&mut self.is_between) {
