@@ -55,7 +55,7 @@ impl ViewedTrial {
     }
 }
 
-/// Finds the one trial whose id contains this part, as `practicum show` does.
+/// Finds the one trial that this part of an id names, as `practicum show` does.
 fn resolve_trial_id(run: &RunDir, part: &str) -> Result<TrialId, ViewerError> {
     let records = read_records(run.path()).map_err(|error| ViewerError::Internal(error.to_string()))?;
     let found = find_trials(&records, part).map_err(ViewerError::Unknown)?;

@@ -222,8 +222,8 @@ impl SkillVersions {
         self.write_for_skill_creator()
     }
 
-    /// Writes the history a second time, in skill-creator's format, under another name because `history.json` is
-    /// taken.
+    /// Writes the history a second time, in skill-creator's format. It goes into a folder of its own, because the
+    /// name `history.json` is taken.
     fn write_for_skill_creator(&self) -> Result<(), VersionsError> {
         let folder = self.folder().join("skill-creator");
         let document = skill_creator::history_document(&self.list()?);
