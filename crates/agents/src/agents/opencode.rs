@@ -19,7 +19,7 @@ pub static DECODER: DecoderKind = DecoderKind {
 /// The variable with the gateway's address. opencode reads the address of a provider from a file and not from a
 /// variable, so `home_files` writes it there.
 const GATEWAY_VARIABLE: &str = "PRACTICUM_GATEWAY";
-/// The model that is requested from a gateway if nobody names one.
+/// The model that is requested from a gateway if the user names none.
 const DEFAULT_MODEL: &str = "anthropic/claude-sonnet-4-5";
 /// A skill that opencode brings along. It is switched off, because it would compete with the skill under test.
 const OWN_SKILL: &str = "customize-opencode";

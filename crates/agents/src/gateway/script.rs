@@ -15,12 +15,12 @@
 //!       - Done.
 //! ```
 //!
-//! **Choosing the scenario.** `when` is a text that a user message contains, in upper or lower case; or `{ regex:
-//! … }`; or `{ marker: name }` for the literal `[[name]]`; without `when`, every message matches. The latest user
-//! message that matches any scenario decides, and of the scenarios that match it, the first in the file. Only text
-//! of a person counts: messages with tool results and reminders that an agent program adds are ignored. With `to:
-//! judge`, a scenario answers judges instead of agents. With `to: probe`, it answers the probes that come before
-//! activation is measured; without such a scenario, there are no probes.
+//! **Choosing the scenario.** `when` is a text that a user message contains, in upper or lower case; or
+//! `{ regex: … }`; or `{ marker: name }` for the literal `[[name]]`; without `when`, every message matches. The
+//! latest user message that matches any scenario decides, and of the scenarios that match it, the first in the
+//! file. Only text of a person counts: messages with tool results and reminders that an agent program adds are
+//! ignored. With `to: judge`, a scenario answers judges instead of agents. With `to: probe`, it answers the probes
+//! that come before activation is measured; without such a scenario, there are no probes.
 //!
 //! **Choosing the step.** The step's number is the number of the model's answers since that message. So the same
 //! request always gets the same step, however often it is sent. After the last step the answer is "(end of

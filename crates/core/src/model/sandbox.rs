@@ -1,5 +1,5 @@
-//! The strength of the sandbox around an agent.
-/// How an agent is walled in.
+//! The sandbox modes: off, automatic, strict.
+/// The strength of the sandbox around an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SandboxMode {
     /// The strongest sandbox that this machine has. The run reports how strong it is.

@@ -1,7 +1,6 @@
-//! Corrects p-values for several tests at once with Holm's method, which allows any dependence between them. The
-//! results are compared with the same alpha as a single p-value, and keep their order.
-/// Chances corrected for having been looked at together (Holm's way, which allows any dependence):
-/// compare them with the same bound as one alone. In the order they came.
+//! Corrections for several tests at once.
+/// Corrects p-values for several tests at once with Holm's method, which allows any dependence between them. The
+/// results are compared with the same alpha as a single p-value, and keep their order.
 pub fn holm(chances: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..chances.len()).collect();
     order.sort_by(|a, b| chances[*a].total_cmp(&chances[*b]));

@@ -1,7 +1,6 @@
-//! Gives the chance that at least one of `k` runs passes, if `passed` of `runs` did. `None` with fewer than `k`
-//! runs, because they do not show it.
-/// The chance that at least one of `k` runs passes, seen in `passed` of `runs`. `None` where there
-/// were fewer than `k` runs: nothing was seen then that could say it.
+//! pass@k and pass^k.
+/// Gives the chance that at least one of `k` runs passes, if `passed` of `runs` did. `None` with fewer than `k`
+/// runs, because they do not show it.
 pub fn pass_at_k(passed: u64, runs: u64, k: u64) -> Option<f64> {
     let failed = runs.checked_sub(passed)?;
     chance_all_drawn(failed, runs, k).map(|none| 1.0 - none)

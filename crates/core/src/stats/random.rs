@@ -1,5 +1,5 @@
-//! A generator of pseudo-random numbers, which are the same for the same seed on every machine (SplitMix64).
-/// Numbers that look random and are the same for the same seed on every machine (SplitMix64).
+//! Reproducible pseudo-random numbers.
+/// A generator of pseudo-random numbers, which are the same for the same seed on every machine (SplitMix64).
 #[derive(Debug, Clone)]
 pub struct SeededRandom {
     state: u64,

@@ -1,5 +1,5 @@
-//! A test whose result may be looked at after every run (Wald's SPRT): is the pass rate of a case low or high?
-/// A test that may be looked at after every run (Wald's): is a case's pass rate low or high?
+//! Wald's sequential test.
+/// A test whose result may be looked at after every run (Wald's SPRT): is the pass rate of a case low or high?
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sprt {
     accept: f64,

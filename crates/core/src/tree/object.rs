@@ -2,7 +2,7 @@
 use super::{MapEntry, NodeData, TreeNode};
 use crate::model::{Diagnostics, Span};
 
-/// A mapping that is read key by key. Afterwards it can list the keys that nobody asked for.
+/// A mapping that is read key by key. Afterwards it can list the keys that were not read.
 #[derive(Clone)]
 pub struct ObjectReader<'n> {
     pub span: Span,
@@ -158,14 +158,14 @@ impl<'n> ObjectReader<'n> {
         }
     }
 
-    /// Gives the entries that nobody asked for.
+    /// Gives the entries that were not read.
     pub fn unread_entries(&self) -> impl Iterator<Item = &'n MapEntry> + '_ {
         #[cfg(any(test, feature = "test-helpers"))]
         requested_keys::record(&self.requested_keys);
         self.entries.iter().filter(|entry| !self.requested_keys.iter().any(|asked| *asked == entry.key))
     }
 
-    /// Gives the value of a key without marking the key as asked for.
+    /// Gives the value of a key without counting the key as read.
     pub fn peek(&self, key: &str) -> Option<&'n TreeNode> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }

@@ -235,7 +235,7 @@ pub fn describe_predicted_activation(of: &PredictedActivation) -> Vec<String> {
     lines
 }
 
-/// Gives a line that counts what is not listed. Reports with more room list everything.
+/// Gives a line that counts what is not listed. Longer reports list everything.
 fn describe_unlisted(told: usize, all: usize, of: &str) -> Option<String> {
     (told > 0 && told < all).then(|| format!("  and {}", count_with_noun(all - told, &format!("more {of}"))))
 }

@@ -1,7 +1,6 @@
-//! Makes text from an agent or a file safe for a terminal: only printable text, and no commands to a workflow
-//! runner.
-/// Text from an agent or a file, made safe for a terminal: what can be printed, and no commands to the runner of
-/// a workflow.
+//! Text that is safe for a terminal.
+/// Makes text from an agent or a file safe for a terminal: only printable text, and no commands to a workflow
+/// runner.
 pub fn terminal_safe(text: &str) -> String {
     defuse_runner_commands(printable_text(text))
 }
