@@ -188,7 +188,7 @@ pub enum LaunchError {
     NoRouteFor { agent: String, model: String, ways: String },
 }
 
-/// Variables that are inherited if they are set: the path of programs, the language and the time zone.
+/// Variables that are inherited if they are set: the path of programs, language, time zone, certificates.
 const INHERITED_VARIABLES: [&str; 8] =
     ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "TERM"];
 

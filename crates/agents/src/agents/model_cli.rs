@@ -30,7 +30,7 @@ pub struct ModelCliRequest<'i> {
     /// The JSON Schema of the answer.
     pub schema: &'i Value,
     pub model: &'i str,
-    /// An empty folder for this question. So is `home`.
+    /// An empty folder, used for this question alone. So are `home` and `tmp`.
     pub folder: &'i Path,
     pub home: &'i Path,
     pub tmp: &'i Path,

@@ -261,7 +261,7 @@ impl GatewayScope {
         self.account.lock_tally().notes.clone()
     }
 
-    /// Ends the requests of this scope, and gives the notes.
+    /// Adds the closing note, and gives all notes. Called after the last request.
     pub fn finish(&self) -> Vec<String> {
         if let Some(left) = self.responder.closing_note(&self.account) {
             self.account.add_note(left);

@@ -169,7 +169,7 @@ impl ModelClient {
     }
 }
 
-/// Describes an error by its last cause, on which a person can act.
+/// Describes an error with all its causes. The last cause is the one on which a person can act.
 pub fn describe_error(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
@@ -217,7 +217,7 @@ mod tests {
     const FINE: &str =
         r#"{"id":"m","model":"x","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}"#;
 
-    /// Starts a server that gives each connection the next of these answers, and counts them.
+    /// Starts a server that gives each connection the next of these answers, and returns the requests.
     async fn serve(answers: Vec<String>) -> (String, tokio::task::JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
