@@ -162,7 +162,8 @@ pub fn detectable_effect(design: ComparisonDesign) -> Option<f64> {
     hopeful.into_iter().find(|design| design.actual_power() >= design.power).map(|design| design.effect)
 }
 
-/// A question about a planned comparison. The first of effect, cases and repeat that is `None` is searched for, else the power.
+/// A question about a planned comparison. The first of effect, cases and repeat that is `None`
+/// is searched for, else the power.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PowerQuestion {
     pub baseline: f64,
