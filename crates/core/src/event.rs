@@ -1,6 +1,6 @@
-//! What happens during a run, as it happens.
+//! The events of a run, sent as they happen.
 //!
-//! In: nothing. Out: `RunEvent`, and `EventSink` for those who listen. Never: does anything itself.
+//! In: nothing. Out: `RunEvent`, and `EventSink` for receivers. Never: does anything itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub enum RunEvent {
         condition: Condition,
         attempt: u32,
     },
-    // Boxed because it is far larger than the others.
+    // Boxed because it is far larger than the other variants.
     TrialFinished {
         record: Box<TrialRecord>,
     },
@@ -48,8 +48,8 @@ pub enum RunEvent {
     },
 }
 
-/// Someone who listens. A sink that fails is told of and left out. It never stops the run, unless it
-/// keeps the record: what nobody keeps is not worth paying for.
+/// A receiver of events. A sink that fails is reported and gets no more events. It does not stop the run, unless
+/// it is the sink that stores the results: trials whose results are lost are not worth their cost.
 pub trait EventSink: Send {
     fn name(&self) -> &'static str;
 
@@ -60,7 +60,7 @@ pub trait EventSink: Send {
     fn receive(&mut self, event: &RunEvent) -> std::io::Result<()>;
 }
 
-/// The listeners, in order: the store comes first.
+/// The receivers of events, in order. The store comes first.
 pub struct EventSinks {
     sinks: Vec<Box<dyn EventSink>>,
     lost_record: Option<String>,
@@ -71,12 +71,12 @@ impl EventSinks {
         Self { sinks, lost_record: None }
     }
 
-    /// Why nobody keeps what is told, if nobody does any more.
+    /// Gives the error of the sink that stores the results, if it failed.
     pub fn lost_record(&self) -> Option<&str> {
         self.lost_record.as_deref()
     }
 
-    /// Tells everyone. Gives the names of those who failed; they hear nothing more.
+    /// Sends an event to every sink. Gives the names of those that failed; they get no more events.
     pub fn send(&mut self, event: &RunEvent) -> Vec<(&'static str, std::io::Error)> {
         let mut failed = Vec::new();
         self.sinks.retain_mut(|sink| match sink.receive(event) {

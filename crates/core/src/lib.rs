@@ -3,7 +3,7 @@
 //!
 //! Uses no other crate of the workspace.
 
-// Printing panics when nobody reads any more, and a run must not end with its reader.
+// The print macros panic when the reader of the output has gone, and that must not end a run.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod aggregate;

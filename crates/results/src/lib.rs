@@ -1,6 +1,6 @@
 //! Results of stored runs for people and machines: reports in many formats, and the viewer in a browser.
 
-// Printing panics when nobody reads any more, and a run must not end with its reader.
+// The print macros panic when the reader of the output has gone, and that must not end a run.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod report;

@@ -1,7 +1,7 @@
-//! A skill as it was.
+//! Reads an earlier state of a skill from git.
 //!
-//! In: a skill on disk and a git ref. Out: a copy of the skill at that ref. Never: touches the working
-//! tree, the index or the history.
+//! In: a skill on disk and a git ref. Out: a copy of the skill at that ref. Never: touches the working tree, the
+//! index or the history.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,15 +22,15 @@ pub enum GitError {
     Failed(String),
 }
 
-/// Writes the skill as of `reference` below the folder `into`, without the files in `left_out`, and
-/// gives where it is.
+/// Writes the skill as of `reference` below the folder `into`, without the files in `left_out`. Gives the path of
+/// the copy.
 pub fn write_skill_at_ref(
     skill: &Path,
     reference: &str,
     into: &Path,
     left_out: &[PathBuf],
 ) -> Result<PathBuf, GitError> {
-    // A command file stands in a folder with others; a skill is its folder.
+    // A command file shares its folder with others; a skill has a folder of its own.
     let is_command = skill.is_file() && !skill.ends_with(SKILL_FILE);
     let folder = match skill.is_file() {
         true => skill.parent().unwrap_or(skill),
@@ -48,7 +48,7 @@ pub fn write_skill_at_ref(
     let tree = format!("{commit}:{}", prefix.trim_end_matches('/'));
     let tree = git.query(&["rev-parse", "--verify", "--quiet", &tree])?.ok_or_else(not_there)?;
     let copy = match is_command {
-        // Under its own name, which a command has from the folders above it.
+        // The copy keeps the file's own name: a command gets its name from the folders above it.
         true => {
             let name = command_path(&name_from_path(skill, SkillForm::Command));
             let file = name.map(|path| path.join_to(&into.join(".claude/commands")));
@@ -57,13 +57,13 @@ pub fn write_skill_at_ref(
         false => into.join(folder.file_name().unwrap_or("skill".as_ref())),
     };
     let top = git.query(&["rev-parse", "--show-toplevel"])?.ok_or_else(not_there)?;
-    // From a folder below the top, git would write only what lies there.
+    // From a folder below the top, git would write only the files of that folder.
     let git = GitRepository { folder: Path::new(&top), index: git.index };
     git.execute(&["read-tree", &tree])?;
     git.execute(&["checkout-index", "--all", &format!("--prefix={}/", copy.display())])?;
     for path in left_out {
         if let Ok(relative) = path.strip_prefix(&folder) {
-            // What was not there at that ref need not be removed.
+            // A file that did not exist at that ref need not be removed.
             let _ = std::fs::remove_file(copy.join(relative));
         }
     }
@@ -74,8 +74,8 @@ pub fn write_skill_at_ref(
     if found.exists() { Ok(found) } else { Err(not_there()) }
 }
 
-/// The commit that a skill's folder or command file is just as it stands in. `None` if it differs from it,
-/// or there is no repository.
+/// Finds the commit that contains a skill's folder or command file in its present state. `None` if there are
+/// changes since the last commit, or no repository.
 pub fn find_matching_commit(skill: &Path) -> Option<String> {
     let (folder, what) = match (skill.parent(), skill.file_name()) {
         (Some(folder), Some(name)) if skill.is_file() => (folder, name.to_str()?),
@@ -91,14 +91,14 @@ pub fn find_matching_commit(skill: &Path) -> Option<String> {
     if !changes.trim().is_empty() {
         return None;
     }
-    // A folder that git ignores has no changes either, and is in no commit.
+    // A folder that git ignores has no changes either, but is in no commit.
     let tracked = says(&["ls-files", "--", what]).filter(|files| !files.trim().is_empty());
     tracked
         .and_then(|_| says(&["rev-parse", "--verify", "--quiet", "HEAD"]))
         .map(|hash| hash.trim().to_owned())
 }
 
-/// Git, with an index of our own.
+/// A git repository, used with an index of the program's own.
 struct GitRepository<'g> {
     folder: &'g Path,
     index: PathBuf,
@@ -111,7 +111,7 @@ impl GitRepository<'_> {
         command.output().map_err(GitError::NoGit)
     }
 
-    /// What it answers; `None` if it refuses.
+    /// Runs a git command and gives its output; `None` if git refuses.
     fn query(&self, args: &[&str]) -> Result<Option<String>, GitError> {
         let output = self.run(args)?;
         let text = String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned();

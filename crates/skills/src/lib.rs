@@ -1,7 +1,7 @@
 //! Skills on disk: reading and linting them, keeping their versions, and deciding which files of a project an agent may
 //! see.
 
-// Printing panics when nobody reads any more, and a run must not end with its reader.
+// The print macros panic when the reader of the output has gone, and that must not end a run.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod git_ref;

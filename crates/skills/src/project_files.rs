@@ -1,7 +1,7 @@
-//! Which files of a project an agent gets a copy of.
+//! Selects the files of a project that an agent gets a copy of.
 //!
-//! In: a project's folder. Out: the files and folders to copy, and what is left out, with the reason.
-//! Never: copies anything; asks git, because a skill may need what git ignores.
+//! In: a project's folder. Out: the files and folders to copy, and what is left out, with the reason. Never:
+//! copies anything; asks git, because a skill may need what git ignores.
 
 mod build_folders;
 mod credentials;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::skill::{is_eval_file, is_versions_folder, link_leads_out};
 
-/// Why something of a project is not copied for an agent.
+/// The reason why a file or folder of a project is not copied for an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExclusionReason {
     VersionControl,
@@ -24,7 +24,7 @@ pub enum ExclusionReason {
 }
 
 impl ExclusionReason {
-    /// One thing that is left out for this reason, and several.
+    /// Gives the name for one thing and for several things that are left out for this reason.
     fn singular_and_plural(self) -> (&'static str, &'static str) {
         match self {
             ExclusionReason::VersionControl => ("entry of version control", "entries of version control"),
@@ -40,7 +40,7 @@ impl ExclusionReason {
     }
 }
 
-/// The content of a project, all paths relative to it and in order. A folder comes before what is in it.
+/// The contents of a project, with relative paths in order. A folder comes before its contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectFiles {
     pub folders: Vec<PathBuf>,
@@ -49,12 +49,12 @@ pub struct ProjectFiles {
     pub left_out: BTreeMap<ExclusionReason, Vec<PathBuf>>,
 }
 
-/// Of one reason so many paths are named.
+/// The greatest number of paths that are named for one reason.
 const MAX_NAMED_PATHS: usize = 5;
 
 impl ProjectFiles {
-    /// Lists a project. What `skip` says of a path, given with whether it is a folder, is neither listed nor
-    /// counted: it is no part of the project.
+    /// Lists a project. `skip` gets a path and whether it is a folder. Paths that it selects are neither listed
+    /// nor counted, because they are no part of the project.
     pub fn list(project: &Path, skip: &dyn Fn(&Path, bool) -> bool) -> Self {
         let mut files = Self::default();
         let mut open = vec![project.to_owned()];
@@ -74,7 +74,7 @@ impl ProjectFiles {
                 } else if let Ok(relative) = path.strip_prefix(project) {
                     match kind.is_dir() {
                         true => files.folders.push(relative.to_owned()),
-                        // Devices, pipes and sockets are nothing that a copy could be made of.
+                        // Devices, pipes and sockets cannot be copied.
                         false if kind.is_file() || kind.is_symlink() => files.files.push(relative.to_owned()),
                         false => continue,
                     }
@@ -95,7 +95,7 @@ impl ProjectFiles {
         self.left_out.entry(reason).or_default().push(relative.to_owned());
     }
 
-    /// What is left out, in one sentence with the numbers and the first names. `None` if nothing is.
+    /// Describes what is left out, in one sentence with the numbers and the first names. `None` if nothing is.
     pub fn describe_left_out(&self) -> Option<String> {
         let parts: Vec<String> =
             self.left_out.iter().map(|(reason, paths)| describe_paths(*reason, paths)).collect();
@@ -114,28 +114,28 @@ fn describe_paths(reason: ExclusionReason, paths: &[PathBuf]) -> String {
     format!("{count} {} ({})", if count == 1 { one } else { several }, names.join(", "))
 }
 
-/// Whether a file, folder or link holds keys or passwords, wherever it lies. A folder that is a skill is none of
-/// credentials, whatever its name is.
+/// Says whether a file, folder or link contains keys or passwords, wherever it is. A folder that is a skill never
+/// does, whatever its name.
 pub fn is_credential(path: &Path) -> bool {
     let Ok(metadata) = path.symlink_metadata() else { return false };
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
     name.is_some_and(|name| credentials::is_credential(path, &name, metadata.file_type()))
 }
 
-/// Whether a file or folder of this name belongs to version control, whose history holds evals. A worktree or
-/// submodule has a file of such a name.
+/// Says whether a file or folder of this name belongs to version control, whose history contains evals. A worktree
+/// or submodule has a file of such a name.
 pub fn is_version_control(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
     name.is_some_and(|name| [".git", ".hg", ".svn", ".jj", ".bzr", "cvs"].contains(&name.as_str()))
 }
 
-/// Whether a path holds this program's own records, which are no part of any project.
+/// Says whether a path contains this program's own records, which are no part of any project.
 fn is_own_record(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == ".practicum")
 }
 
-/// The reason why a file, folder or link of a project is never copied, by its name, its place and, where the
-/// name is not enough, by what it says.
+/// Gives the reason why a file, folder or link of a project is never copied: by its name, its place and, if the
+/// name is not enough, its content.
 fn reason_to_leave_out(path: &Path, kind: std::fs::FileType, project: &Path) -> Option<ExclusionReason> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     if is_version_control(path) {
@@ -162,8 +162,8 @@ fn reason_to_leave_out(path: &Path, kind: std::fs::FileType, project: &Path) -> 
     (kind.is_file() && !readable).then_some(ExclusionReason::Unreadable)
 }
 
-/// Whether a folder holds the records of an eval tool: clauditor's, Skillet's, BMad's, or a workspace with the
-/// gradings of a skill's versions. `name` is its name in small letters.
+/// Says whether a folder contains the records of an eval tool: clauditor, Skillet, BMad, or a workspace with the
+/// gradings of a skill's versions. `name` is its name in lowercase.
 fn is_record_of_tool(folder: &Path, name: &str) -> bool {
     let is_record = |name: &str| {
         ["history.json", "benchmark.json", "grading", "grading.json"].contains(&name)
@@ -182,7 +182,7 @@ fn is_record_of_tool(folder: &Path, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A project with these files, each with its content.
+    /// Makes a project with these files and their contents.
     fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a folder");
         for (path, text) in files {

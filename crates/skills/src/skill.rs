@@ -1,6 +1,6 @@
 //! A skill on disk: a folder with a SKILL.md, or a single command file.
 //!
-//! In: a path. Out: its name, description and body, with where they stand. Never: judges it.
+//! In: a path. Out: its name, description and body, with their positions. Never: judges it.
 
 mod frontmatter;
 mod plugin;
@@ -22,12 +22,13 @@ pub struct Skill {
     /// The SKILL.md or command file.
     pub file: PathBuf,
     pub form: SkillForm,
-    /// What its frontmatter says, else what its place says. A command file is called by its place alone.
+    /// The name in the frontmatter, else the one that follows from the path. The name of a command file always
+    /// follows from its path.
     pub name: String,
     pub description: Option<String>,
     pub frontmatter: Option<TreeNode>,
     pub body: String,
-    /// What is wrong with its text although agents read it, each with file, line and what to do.
+    /// Problems in the text although agents read it, each with file, line and what to do.
     pub warnings: Vec<String>,
 }
 
@@ -43,7 +44,7 @@ pub enum SkillForm {
 pub enum SkillError {
     #[error("no skill at {0}: a skill is a folder with a SKILL.md, or a command file")]
     Missing(PathBuf),
-    /// The problem has line and hint.
+    /// The frontmatter cannot be read. The message has the line and a hint.
     #[error("the frontmatter of {0} cannot be read: {1}")]
     Frontmatter(PathBuf, String),
     #[error("cannot read {0}: {1}")]
@@ -66,7 +67,7 @@ impl Skill {
         let (front_text, body) = split_frontmatter(text);
         let front = match front_text {
             Some(front_text) if !front_text.trim().is_empty() => {
-                // With its fence, so that lines are counted from the top of the file.
+                // The fence is included, so that lines are counted from the top of the file.
                 let until = end_of_opening_fence(text).unwrap_or_default() + front_text.len();
                 let mut diagnostics = Diagnostics::default();
                 let front = read_frontmatter(&file, &text[..until], &mut diagnostics);
@@ -107,7 +108,7 @@ impl Skill {
         Ok(Self { name, description, form, body: body.to_owned(), frontmatter: front, file, warnings })
     }
 
-    /// Why this skill cannot be staged under its name, which is that of a folder there; `None` if it can.
+    /// Says why this skill cannot be staged under its name, which becomes the name of a folder; `None` if it can.
     pub fn describe_unusable_name(&self) -> Option<String> {
         let is_folder_name = self.name.len() <= MAX_FOLDER_NAME_LENGTH
             && RelPath::new(&self.name).is_some_and(|path| path.as_str() == self.name)
@@ -124,31 +125,31 @@ impl Skill {
         ))
     }
 
-    /// Whether an agent is given the same by both skills.
+    /// Says whether an agent gets the same from both skills.
     pub fn is_copy_of(&self, other: &Self) -> bool {
         let held = |skill: &Self| skill_digest(skill, |_| false).ok();
         self.file == other.file || held(self).is_some_and(|known| Some(known) == held(other))
     }
 
-    /// Whether the model may take it up by itself, and not only a user by its command.
+    /// Says whether the model may activate the skill by itself, and not only a user by its command.
     pub fn is_model_invocable(&self) -> bool {
         let said = self.frontmatter.as_ref().and_then(|front| front.get("disable-model-invocation"));
         !said.is_some_and(|node| node.data == NodeData::Bool(true))
     }
 
-    /// The folder that belongs to the skill; for a command file, the folder it lies in.
+    /// Gives the folder that belongs to the skill; for a command file, the folder it lies in.
     pub fn folder(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new("."))
     }
 }
 
-/// As long as most file systems let a folder's name be, in bytes.
+/// The longest folder name that most file systems allow, in bytes.
 const MAX_FOLDER_NAME_LENGTH: usize = 255;
 
-/// A larger SKILL.md is none that an agent could read.
+/// The largest SKILL.md that is read. No agent could use a larger one.
 const MAX_SKILL_FILE_SIZE: u64 = 16 * 1024 * 1024;
 
-/// Each problem with its line and what to do about it.
+/// Describes each problem with its line and what to do about it.
 fn describe_problems(diagnostics: &Diagnostics, text: &str) -> Vec<String> {
     let words = diagnostics.iter().filter(|problem| problem.severity != Severity::Notice).map(|problem| {
         let line = problem.span.map_or(1, |span| span.position(text).line);
@@ -174,8 +175,8 @@ fn locate_skill_file(path: &Path) -> Option<(PathBuf, SkillForm)> {
     path.extension().is_some_and(|extension| extension == "md").then(|| (path.to_owned(), form))
 }
 
-/// The name a skill has by its place: its folder's, or for a command file its path below the `commands`
-/// folder without the ending, with colons: `commands/git/add.md` is `git:add`.
+/// Gives the name that follows from a skill's path: that of its folder, or for a command file its path below the
+/// `commands` folder without the extension, with colons: `commands/git/add.md` is `git:add`.
 pub fn name_from_path(file: &Path, form: SkillForm) -> String {
     let file = normalise_path(&std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
     let name = match form {
@@ -194,9 +195,9 @@ pub fn name_from_path(file: &Path, form: SkillForm) -> String {
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "skill".to_owned())
 }
 
-/// The folder below which a command file has its name. An agent's own folder or a plugin says so for sure;
-/// any other folder called `commands` counts only inside the repository, because a repository may lie in a
-/// folder of that name.
+/// Finds the folder of commands that a command file belongs to. A folder `commands` of an agent or a plugin
+/// certainly is one. Any other folder of that name counts only inside the repository, because a repository may lie
+/// in a folder called `commands`.
 fn commands_folder(file: &Path) -> Option<&Path> {
     let is_commands = |folder: &&Path| folder.file_name().is_some_and(|name| name == "commands");
     let is_agents = |folder: &&Path| {
@@ -210,7 +211,7 @@ fn commands_folder(file: &Path) -> Option<&Path> {
     folders().find(is_agents).or_else(|| inside.find(is_commands))
 }
 
-/// Whether a file is a command by its place and ending: Markdown in a folder of commands.
+/// Says whether a file is a command by its place and extension: Markdown in a folder of commands.
 pub fn is_command_file(file: &Path) -> bool {
     let file = normalise_path(&std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
     let name = file.file_name().unwrap_or_default();
@@ -218,8 +219,8 @@ pub fn is_command_file(file: &Path) -> bool {
     is_text && !name.eq_ignore_ascii_case(SKILL_FILE) && commands_folder(&file).is_some()
 }
 
-/// Where the command of this name lies below a folder of commands. `None` if no part of the name could be a
-/// file's name: a name from a hostile file must not become a path.
+/// Gives the path of the command of this name below a folder of commands. `None` if a part of the name could not
+/// be a file name: a name from a hostile file must not become a path.
 pub fn command_path(name: &str) -> Option<RelPath> {
     let parts: Vec<&str> = name.split(':').collect();
     let plain =
@@ -227,8 +228,9 @@ pub fn command_path(name: &str) -> Option<RelPath> {
     parts.iter().all(plain).then(|| RelPath::new(&format!("{}.md", parts.join("/")))).flatten()
 }
 
-/// Where the versions of a skill are kept, with what judges said of them: beside it. Those of a command file
-/// lie beside the folder of commands, because an agent takes every Markdown file in there for a command.
+/// Gives the folder in which the versions of a skill and their judgements are kept: beside the skill. For a
+/// command file it is beside the folder of commands, because an agent treats every Markdown file in there as a
+/// command.
 pub fn versions_folder_of(skill: &Path) -> PathBuf {
     let at = normalise_path(&std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned()));
     let is_command = at.extension().is_some_and(|ending| ending == "md") && at.is_file();
@@ -255,7 +257,7 @@ fn with_versions_suffix(folder: &Path) -> PathBuf {
 
 const VERSIONS_FOLDER_SUFFIX: &str = "-workspace";
 
-/// Whether a folder is such a place: no part of any project, whichever skill is under test.
+/// Says whether a folder is a versions folder: it is no part of any project, whichever skill is under test.
 pub fn is_versions_folder(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str());
     let Some(skill) =
@@ -269,19 +271,20 @@ pub fn is_versions_folder(folder: &Path) -> bool {
         || folder.with_file_name(format!("{skill}.md")).is_file()
 }
 
-/// Where the first evals of a skill are written: in its folder, or beside a command file.
+/// Gives the folder in which the first evals of a skill are written: in the skill's folder, or beside a command
+/// file.
 pub fn evals_folder(skill: &Path) -> PathBuf {
     let folder = if skill.is_file() { skill.parent().unwrap_or(skill) } else { skill };
     folder.join("evals")
 }
 
-/// A path without `.` and `..`, by its letters alone.
+/// Removes `.` and `..` from a path without looking at the disk.
 pub fn normalise_path(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
         match component {
             Component::CurDir => {}
-            // A `..` undoes a name; it does not undo another `..`, and above the root is the root.
+            // A `..` removes a name, but not another `..`; above the root is the root.
             Component::ParentDir => match out.components().next_back() {
                 Some(Component::Normal(_)) => {
                     out.pop();
@@ -295,18 +298,18 @@ pub fn normalise_path(path: &Path) -> PathBuf {
     out
 }
 
-/// Whether a link in a tree leads out of it, by its letters: such a one is not staged.
+/// Says whether a link in a tree leads out of it, by its text alone. Such a link is not staged.
 pub fn link_leads_out(link: &Path, target: &Path, root: &Path) -> bool {
     let leads_to =
         link.parent().map_or_else(|| target.to_owned(), |folder| normalise_path(&folder.join(target)));
     target.is_absolute() || !leads_to.starts_with(root)
 }
 
-/// Whether a path is an eval file or a folder of them, by its name.
+/// Says whether a path is an eval file or a folder of them, by its name.
 pub fn is_eval_file(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     name == "evals"
-        // Records say what was expected, also where the skill's folder is the project.
+        // Records contain what was expected, also if the skill's folder is the project.
         || name == ".practicum"
         || name == ".clauditor"
         || name == ".skillet"
@@ -316,7 +319,7 @@ pub fn is_eval_file(path: &Path) -> bool {
         || name.ends_with(".eval.json")
         || name.ends_with(".practicum.yaml")
         || name.ends_with(".practicum.yml")
-        // What a judge was asked stands on a cassette, too.
+        // A cassette also contains what a judge was asked.
         || name.ends_with(".cassette.jsonl")
 }
 
@@ -340,8 +343,8 @@ fn visible_entries_in(
     walk.flatten()
 }
 
-/// The links in a skill's folder that lead out of it, so that an agent gets nothing of what they lead
-/// to: each seen from the skill, and what it says.
+/// Finds the links in a skill's folder that lead out of it, so that an agent does not get their targets. Gives
+/// each link's path relative to the skill, and its target.
 pub fn links_leading_out(skill: &Skill) -> Vec<(PathBuf, PathBuf)> {
     if skill.form == SkillForm::Command {
         return Vec::new();
@@ -359,7 +362,7 @@ pub fn links_leading_out(skill: &Skill) -> Vec<(PathBuf, PathBuf)> {
     found
 }
 
-/// The digest of everything that an agent is given of a skill, by relative path and content.
+/// Computes the digest of everything that an agent gets of a skill, by relative path and content.
 pub fn skill_digest(
     skill: &Skill,
     is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static,
@@ -370,7 +373,7 @@ pub fn skill_digest(
     }
 }
 
-/// The digest of everything in a folder but what is hidden, by relative path and content.
+/// Computes the digest of everything in a folder except what is hidden, by relative path and content.
 pub fn folder_digest(
     folder: &Path,
     is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static,
@@ -379,7 +382,7 @@ pub fn folder_digest(
     for entry in visible_entries_in(folder, is_hidden) {
         let path = entry.path();
         let content = match entry.file_type() {
-            // Whether a script may be run decides what an agent can do with it.
+            // The executable bit counts, because it decides whether an agent can run a script.
             Some(kind) if kind.is_file() => {
                 let mode = format!("{:o}\n", path.metadata()?.mode() & 0o777);
                 [mode.into_bytes(), std::fs::read(path)?].concat()

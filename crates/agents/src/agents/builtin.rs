@@ -1,4 +1,4 @@
-//! The agent of our own, and the stream that agents of one's own may speak too.
+//! The program's own agent, and the decoder of practicum-jsonl, which agents of users may also write.
 
 use std::collections::HashMap;
 
@@ -74,13 +74,13 @@ struct JsonlDecoder {
     transcript: StreamTranscript,
     pending: HashMap<String, usize>,
     api_calls: u64,
-    /// Whether it began as this stream must.
+    /// Whether the stream began with the event that must be first.
     started: bool,
 }
 
 impl Decoder for JsonlDecoder {
     fn read_event(&mut self, event: Value) {
-        // Readers of this stream skip what they do not know.
+        // A reader of this stream skips events that it does not know.
         let is_call = ["skill", "tool", "tool_result"].iter().any(|known| event["type"] == *known);
         let Ok(event) = serde_json::from_value::<JsonlEvent>(event) else {
             self.transcript.hides_tools |= is_call;
@@ -134,14 +134,14 @@ impl Decoder for JsonlDecoder {
 
     fn finish(mut self: Box<Self>) -> StreamTranscript {
         self.transcript.api_calls = (self.api_calls > 0).then_some(self.api_calls);
-        // What does not begin as it must may be another stream, in which calls show in another way.
+        // A stream that begins otherwise may be another format, which shows calls in another way.
         self.transcript.hides_tools |= !self.started;
         self.transcript
     }
 }
 
 impl JsonlDecoder {
-    /// Whether the agent did nothing but put a question to the user.
+    /// Says whether the agent did nothing but ask the user a question.
     fn only_asked_user(&self) -> bool {
         let calls = |step: &Step| matches!(step, Step::Tool(call) if call.name == ASK_USER_TOOL);
         match self.transcript.steps.as_slice() {

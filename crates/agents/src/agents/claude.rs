@@ -1,4 +1,4 @@
-//! Claude Code, driven by `claude -p` and its stream of JSON lines.
+//! Claude Code, run with `claude -p`, and the decoder of its stream of JSON lines.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,7 +18,8 @@ pub static DECODER: DecoderKind = DecoderKind {
     new_decoder: || Box::new(ClaudeDecoder::default()),
 };
 
-/// What it lists of its own. Most are bundled, and gone where it heeds the variable that is set below.
+/// The skills that Claude Code lists as its own. Most are bundled, and disappear if it obeys the variable set
+/// below.
 const OWN_SKILLS: &[&str] = &[
     "batch",
     "claude-api",
@@ -51,7 +52,7 @@ pub fn agent() -> AgentCli {
     ]);
     let model = words(&["--model", "{model}"]);
     let append = words(&["--append-system-prompt", "{append_system}"]);
-    // Only what it is given here is started: none of the project's servers, and those of plugins where they may.
+    // Only the servers given here are started: none of the project's, and those of plugins if they are allowed.
     let servers = words(&["--mcp-config", "{plugin_servers}"]);
     let plugin = words(&["--plugin-dir", "{plugin}"]);
     let tools = words(&["--tools", "{tools}"]);
@@ -86,7 +87,7 @@ pub fn agent() -> AgentCli {
         decoder: &DECODER,
         skills_dir: RelPath::new(".claude/skills").expect("a relative path"),
         env: [
-            // The CLI refuses to skip permissions as root unless told that it is confined.
+            // The CLI refuses to skip permissions as root unless it is told that it is sandboxed.
             ("IS_SANDBOX", "1"),
             ("CLAUDE_CODE_TMPDIR", "{tmp}"),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
@@ -94,7 +95,7 @@ pub fn agent() -> AgentCli {
             ("DISABLE_AUTOUPDATER", "1"),
             // Its sixteen bundled skills would compete with the one under test.
             ("CLAUDE_CODE_DISABLE_BUNDLED_SKILLS", "1"),
-            // Ten retries would take minutes to admit that the model is gone.
+            // With ten retries, it would take minutes until the CLI reports that the model does not answer.
             ("CLAUDE_CODE_MAX_RETRIES", "2"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -125,16 +126,16 @@ pub fn agent() -> AgentCli {
 #[derive(Default)]
 struct ClaudeDecoder {
     transcript: StreamTranscript,
-    /// Tool calls whose result has not come yet, by the id the stream gives them.
+    /// Tool calls without a result so far, by their id in the stream.
     pending_calls: HashMap<String, usize>,
     last_text: String,
-    /// Whether the stream told of the session's beginning, so that it tells of the rest too.
+    /// Whether the stream contained the start of the session, so that it also contains the rest.
     started: bool,
     result_count: u32,
     assistant_messages: Vec<String>,
     asked_user: bool,
     auth_error: Option<String>,
-    /// Tool calls that the user's rules forbid, by the id the stream gives them.
+    /// Tool calls that the user's rules forbid, by their id in the stream.
     denied_calls: HashSet<String>,
 }
 
@@ -142,7 +143,7 @@ impl Decoder for ClaudeDecoder {
     fn read_event(&mut self, event: Value) {
         match event["type"].as_str() {
             Some("system") if event["subtype"] == "init" => self.read_init(&event),
-            // Told before the call's result.
+            // This event comes before the call's result.
             Some("system") if event["subtype"] == "permission_denied" => {
                 self.denied_calls.extend(event["tool_use_id"].as_str().map(str::to_owned));
             }
@@ -157,7 +158,7 @@ impl Decoder for ClaudeDecoder {
         if self.transcript.output.is_empty() {
             self.transcript.output = self.last_text;
         }
-        // `--output-format json` prints the result alone, and what led to it is not seen.
+        // `--output-format json` prints only the result, so the steps before it are not seen.
         self.transcript.hides_tools = !self.started && self.result_count > 0;
         self.transcript
     }
@@ -237,8 +238,8 @@ impl ClaudeDecoder {
         }
     }
 
-    /// Money and tokens by model are those of the whole session, also of the processes that it was
-    /// resumed from.
+    /// Reads a result event. Its money and tokens by model are those of the whole session, including the processes
+    /// that it was resumed from.
     fn read_result(&mut self, event: &Value) {
         self.result_count += 1;
         let text = event["result"].as_str().unwrap_or_default();
@@ -272,7 +273,7 @@ impl ClaudeDecoder {
             }
             Some("error_max_turns" | "error_max_budget_usd") => StreamEnd::OverBudget(reason()),
             Some("error_during_execution") if was_aborted(event) => StreamEnd::Interrupted(reason()),
-            // Also a turn that came to its end without a word of the model is the API's failure.
+            // A turn that ended without any text of the model is also a failure of the API.
             _ => match event["api_error_status"].as_u64() {
                 Some(429) => StreamEnd::RateLimited(reason()),
                 Some(401 | 403) => StreamEnd::AuthFailed(reason()),
@@ -284,7 +285,7 @@ impl ClaudeDecoder {
     }
 }
 
-/// Whether someone stopped the turn, and not what happened in it.
+/// Says whether someone stopped the turn, rather than something in it.
 fn was_aborted(result: &Value) -> bool {
     result["terminal_reason"].as_str().is_none_or(|reason| reason.starts_with("aborted_"))
 }
@@ -300,11 +301,13 @@ fn result_text(content: &Value) -> String {
     }
 }
 
-/// A skill taken up by the model itself: its Skill tool, or a read of the skill's file.
+/// Finds the skill that the model itself activated with a call: with its Skill tool, or by reading the skill's
+/// file.
 fn activation_from_call(call: &ToolCall, outcome: &Value) -> Option<ActivatedSkill> {
     match call.name.as_str() {
         "Skill" => {
-            // What was launched, where the stream says so; a rejected call is an error above.
+            // The name of the launched skill is taken from the result if the stream has it. A rejected call was an
+            // error above.
             let launched = outcome["commandName"].as_str().or_else(|| call.input["skill"].as_str())?;
             if outcome["success"] == false {
                 return None;
@@ -324,7 +327,7 @@ fn activation_from_call(call: &ToolCall, outcome: &Value) -> Option<ActivatedSki
     }
 }
 
-/// Skills whose files the model read with a shell command, which is weaker evidence than its Skill tool.
+/// Finds skills whose files the model read with a shell command, which is weaker evidence than its Skill tool.
 fn skills_read_by_shell(call: &ToolCall) -> Vec<ActivatedSkill> {
     let Some(command) = call.input["command"].as_str().filter(|_| call.name == "Bash") else {
         return Vec::new();
@@ -436,7 +439,7 @@ mod tests {
         for (name, skill, by) in [
             ("b2-skill-missing", "no-such-skill", SkillRefusalSource::SkillTool),
             ("j-tooly", "tooly", SkillRefusalSource::Permissions),
-            // Known, and not for the model to take up.
+            // The skill is known, but the model may not activate it.
             ("j-hidden", "hidden", SkillRefusalSource::SkillTool),
         ] {
             let seen = decode(name);

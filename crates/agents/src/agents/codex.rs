@@ -1,4 +1,4 @@
-//! Codex, driven by `codex exec` and its stream of JSON lines.
+//! Codex, run with `codex exec`, and the decoder of its stream of JSON lines.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -52,7 +52,7 @@ pub fn agent() -> AgentCli {
             key_variable: LOGIN_VARIABLES[0].to_owned(),
             model_prefixes: &[],
         }),
-        // A `$skill` in the prompt works, but leaves no trace that could be told from none.
+        // A `$skill` in the prompt works, but the stream does not show whether it did.
         models: vec![ModelAddress::from_variable("OPENAI_BASE_URL", "https://api.openai.com/v1")],
         skill_command: None,
         home_files: Some(|env, by_file| {
@@ -64,14 +64,14 @@ pub fn agent() -> AgentCli {
     }
 }
 
-/// The built-in provider takes no key from OPENAI_API_KEY and its retries cannot be lowered, so
-/// there is one of ours. The key itself stays in the environment. A login of its own works only with
-/// the built-in one.
+/// Writes the configuration. The built-in provider does not read OPENAI_API_KEY, and its number of retries cannot
+/// be lowered, so the file defines another provider. The key itself stays in the environment. The user's own login
+/// works only with the built-in provider.
 fn config_toml(env: &BTreeMap<String, String>, by_file: bool) -> String {
     let key = LOGIN_VARIABLES.iter().find(|name| env.contains_key(**name)).unwrap_or(&LOGIN_VARIABLES[0]);
     let url =
         env.get(BASE_URL_VARIABLE).map(String::as_str).filter(|url| !url.is_empty()).unwrap_or(VENDOR_URL);
-    // Its own walls do not stand inside ours, which hold as much.
+    // Its own sandbox does not work inside this program's sandbox, which protects as much.
     let sandbox = if env.contains_key(SANDBOX_VARIABLE) { "danger-full-access" } else { "workspace-write" };
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let (key, url) = (quoted(key), quoted(url));
@@ -126,9 +126,9 @@ exclude = ["CODEX_API_KEY", "OPENAI_API_KEY"]
 #[derive(Default)]
 struct CodexDecoder {
     transcript: StreamTranscript,
-    /// The steps of items that have begun, by the id the stream gives them.
+    /// The steps of items that have begun, by their id in the stream.
     started_items: HashMap<String, Range<usize>>,
-    /// What the agent said and did, in number.
+    /// The number of items of what the agent said and did.
     item_count: u32,
 }
 
@@ -144,7 +144,7 @@ impl Decoder for CodexDecoder {
             Some("item.completed") => self.complete_item(&event["item"]),
             Some("turn.completed") => self.record_usage(&event["usage"]),
             Some("turn.failed") => self.transcript.end = classify_failure(&event["error"]["message"]),
-            // An `error` is a retry, or comes again as the turn's failure.
+            // An `error` is a retry, or is repeated as the turn's failure.
             _ => {}
         }
     }
@@ -155,7 +155,7 @@ impl Decoder for CodexDecoder {
 }
 
 impl CodexDecoder {
-    /// Puts an item's tool calls among the steps.
+    /// Adds an item's tool calls to the steps.
     fn begin_item(&mut self, item: &Value) -> Range<usize> {
         let from = self.transcript.steps.len();
         self.transcript.steps.extend(tool_calls_of_item(item).into_iter().map(Step::Tool));
@@ -174,7 +174,7 @@ impl CodexDecoder {
                 self.transcript.output = text.to_owned();
                 self.transcript.steps.push(Step::Text(text.to_owned()));
             }
-            // Warnings of the program, such as that it does not know the model.
+            // Warnings of the CLI, such as that it does not know the model.
             Some("error" | "reasoning") | None => {}
             Some(_) => self.record_tool_results(item),
         }
@@ -215,7 +215,7 @@ impl CodexDecoder {
     }
 }
 
-/// The calls that an item stands for: a change of several files is as many.
+/// Gives the calls that an item stands for: a change of several files is one call for each.
 fn tool_calls_of_item(item: &Value) -> Vec<ToolCall> {
     let call = |name: &str, input: Value| ToolCall { name: name.to_owned(), input, result: None, ok: None };
     let text = |key: &str| item[key].as_str().unwrap_or_default();
@@ -247,7 +247,7 @@ fn result_text_of_item(item: &Value) -> Option<String> {
     }
 }
 
-/// The program puts the HTTP status into its message, in one of two fixed forms.
+/// Classifies a failure. The CLI puts the HTTP status into its message, in one of two fixed forms.
 fn classify_failure(message: &Value) -> StreamEnd {
     let message = message.as_str().unwrap_or_default();
     let why = message.to_owned();
@@ -312,7 +312,7 @@ mod tests {
             ("g-e400", StreamEnd::ApiFailed(bad_request.into()), "", ""),
             ("g-e401", StreamEnd::AuthFailed(status("401 Unauthorized: scripted 401")), "", ""),
             ("g-e429", StreamEnd::RateLimited(too_many.into()), "", ""),
-            // Lost connections that came back are no ending.
+            // A connection that was lost and came back does not end the run.
             ("g-e429once", StreamEnd::Done, "recovered after 429", ""),
             ("g-e500", StreamEnd::ApiFailed(busy.into()), "", ""),
             ("g-e529", StreamEnd::ApiFailed(status("529 <unknown status code>: scripted 529")), "", ""),

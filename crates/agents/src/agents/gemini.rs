@@ -1,4 +1,4 @@
-//! Gemini CLI, driven by `gemini --prompt` and its stream of JSON lines.
+//! Gemini CLI, run with `gemini --prompt`, and the decoder of its stream of JSON lines.
 
 use std::collections::HashMap;
 
@@ -26,14 +26,14 @@ pub fn agent() -> AgentCli {
         name: "gemini".to_owned(),
         program: AgentProgram::OnPath("gemini".to_owned()),
         first_turn_args: vec![always.clone(), model.clone(), prompt.clone()],
-        // The home is the trial's own, so that its latest session is the trial's.
+        // The home belongs to the trial, so its latest session is the trial's.
         later_turn_args: vec![always, words(&["--resume", "latest"]), model, prompt],
         decoder: &DECODER,
         skills_dir: RelPath::new(".gemini/skills").expect("a relative path"),
         env: Vec::new(),
         pass_env: words(&["GOOGLE_GEMINI_BASE_URL", "GEMINI_MODEL"]),
         credentials: AgentCredentials::from_variables(words(&["GEMINI_API_KEY", "GOOGLE_API_KEY"])),
-        // The gateway does not speak Google's API.
+        // The gateway does not support Google's API.
         route: None,
         models: vec![ModelAddress::from_variable(
             "GOOGLE_GEMINI_BASE_URL",
@@ -49,7 +49,8 @@ pub fn agent() -> AgentCli {
     }
 }
 
-/// A folder that is not trusted has no skills, and a home that is new has to be told how to log in.
+/// Writes the settings. The CLI loads no skills in a folder that is not trusted, and in a new home it must be told
+/// how to log in.
 fn settings_json() -> String {
     let settings = json!({
         "general": {"enableAutoUpdate": false},
@@ -62,7 +63,7 @@ fn settings_json() -> String {
 #[derive(Default)]
 struct GeminiDecoder {
     transcript: StreamTranscript,
-    /// Tool calls whose result has not come yet, by the id the stream gives them.
+    /// Tool calls without a result so far, by their id in the stream.
     pending_calls: HashMap<String, usize>,
     /// Whether the last event was a piece of the same message.
     in_message: bool,
@@ -88,7 +89,7 @@ impl Decoder for GeminiDecoder {
             }
             ("tool_result", _) => self.record_tool_result(&event),
             ("result", _) => self.read_result(&event),
-            // An `error` is a warning: what ends the run comes with the result.
+            // An `error` is a warning: the error that ends the run comes with the result.
             _ => {}
         }
         self.in_message = false;
@@ -100,7 +101,7 @@ impl Decoder for GeminiDecoder {
 }
 
 impl GeminiDecoder {
-    /// A message comes in pieces.
+    /// Adds text to the steps. A message comes in pieces.
     fn add_message_text(&mut self, content: &str, piece: bool) {
         match self.transcript.steps.last_mut() {
             Some(Step::Text(text)) if self.in_message && piece => {
@@ -174,7 +175,7 @@ fn activations_from_call(call: &ToolCall, ok: bool) -> Vec<ActivatedSkill> {
     }
 }
 
-/// The program names the class of its own error, and quotes the API's with its code.
+/// Classifies a failure. The CLI names the class of its own error, and quotes the API's error with its code.
 fn classify_failure(error: &Value) -> StreamEnd {
     let message = error["message"].as_str().unwrap_or_default();
     let why = message.to_owned();

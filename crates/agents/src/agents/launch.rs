@@ -1,43 +1,44 @@
+//! Agent CLIs as data, and the process that one turn starts.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::DecoderKind;
 use practicum_core::model::RelPath;
 
-/// An agent CLI as data. The built-in ones and those of a project file are of the same kind.
+/// An agent CLI as data. The built-in ones and those of a project file have the same type.
 #[derive(Clone)]
 pub struct AgentCli {
     pub name: String,
     pub program: AgentProgram,
-    /// Arguments of the first turn. A group is left out when a `{placeholder}` in it has no value. Where
-    /// no argument holds the `{prompt}`, it is on standard input.
+    /// Arguments of the first turn. A group is left out if a `{placeholder}` in it has no value. If no argument
+    /// contains `{prompt}`, the prompt goes to standard input.
     pub first_turn_args: Vec<Vec<String>>,
-    /// Arguments of later turns; empty if the agent cannot go on with a session.
+    /// Arguments of later turns; empty if the agent cannot continue a session.
     pub later_turn_args: Vec<Vec<String>>,
     pub decoder: &'static DecoderKind,
-    /// Where it looks for a project's skills.
+    /// The folder in which the agent looks for a project's skills.
     pub skills_dir: RelPath,
-    /// Set for every run; values may hold placeholders.
+    /// Variables set for every run; values may contain placeholders.
     pub env: Vec<(String, String)>,
-    /// Passed on when the user has them set.
+    /// Variables passed on if the user has set them.
     pub pass_env: Vec<String>,
     pub credentials: AgentCredentials,
-    /// How it is pointed at a gateway; `None` if it cannot be.
+    /// The way to point the agent at a gateway; `None` if it cannot be.
     pub route: Option<GatewayRoute>,
-    /// Where its models answer, as far as that is known.
+    /// The addresses of its models, as far as they are known.
     pub models: Vec<ModelAddress>,
-    /// How a skill is invoked by name; `None` if the agent has no such command.
+    /// A function that writes the command for a skill by its name; `None` if the agent has no such command.
     pub skill_command: Option<fn(&str, &str) -> String>,
-    /// What it must find in its home, for what no argument and no variable can say.
+    /// Files that the agent needs in its home, for settings that no argument and no variable can set.
     pub home_files: Option<HomeFiles>,
-    /// The skills that it brings along, which are nobody's.
+    /// The skills that the agent itself brings along.
     pub own_skills: &'static [&'static str],
     /// Whether `auto` may choose it.
     pub auto: bool,
 }
 
-/// Files of the agent's home, made from the environment that it will have, and from whether its own
-/// login is linked there.
+/// A function that makes the files of the agent's home from the environment that it will have, and from whether
+/// its own login is linked there.
 pub type HomeFiles = fn(&BTreeMap<String, String>, bool) -> Vec<(RelPath, String)>;
 
 #[derive(Clone)]
@@ -47,15 +48,15 @@ pub enum AgentProgram {
     ThisProgram,
 }
 
-/// What can log the agent in: the first of the variables that is set and nothing else, or the file
-/// that its own login left.
+/// The ways to log the agent in: the first of the variables that is set and not empty, or the file that its own
+/// login wrote.
 #[derive(Clone)]
 pub struct AgentCredentials {
     pub variables: Vec<String>,
     pub file: Option<LoginFile>,
 }
 
-/// Where an agent keeps its login: in a folder of the home, unless a variable names that folder.
+/// The file in which an agent keeps its login: in a folder of the home, unless a variable names that folder.
 #[derive(Clone)]
 pub struct LoginFile {
     pub variable: &'static str,
@@ -63,11 +64,11 @@ pub struct LoginFile {
     pub name: &'static str,
 }
 
-/// How the user is logged in with an agent.
+/// The user's login with an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentLogin {
     Variable(String),
-    /// Its own file. Only ever linked to, because a login that is renewed must stay the user's.
+    /// The agent's own login file. It is linked and never copied, because a renewed login must reach the user.
     File(PathBuf),
 }
 
@@ -76,7 +77,7 @@ impl AgentCredentials {
         Self { variables, file: None }
     }
 
-    /// Where the agent keeps its login, and whatever else is the user's.
+    /// Gives the folder in which the agent keeps its login and other files of the user.
     pub fn login_folder(&self, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
         let set = |name: &str| user_env.get(name).filter(|value| !value.is_empty());
         let file = self.file.as_ref()?;
@@ -102,23 +103,24 @@ impl AgentCredentials {
 #[derive(Clone)]
 pub struct GatewayRoute {
     pub base_url_variable: String,
-    /// Put behind the gateway's URL for this agent's taste.
+    /// The suffix that this agent needs after the gateway's URL.
     pub suffix: &'static str,
-    /// Any value does: the gateway asks for no key.
+    /// The variable for the key. Any value does, because the gateway needs no key.
     pub key_variable: String,
-    /// How the names of models begin that go this way; empty if all do.
+    /// The prefixes of the models that use this route; empty if all do.
     pub model_prefixes: &'static [&'static str],
 }
 
 impl GatewayRoute {
-    /// Whether it is known to lead to this model. The agent's own choice is known only where all do.
+    /// Says whether this route is known to lead to the model. If the agent chooses its own model, that is known
+    /// only if all models use this route.
     pub fn reaches_model(&self, model: Option<&str>) -> bool {
         self.model_prefixes.is_empty()
             || model.is_some_and(|model| self.model_prefixes.iter().any(|start| model.starts_with(start)))
     }
 }
 
-/// Where a model answers: what the variable says, else the vendor's own address.
+/// The address of a model: the value of the variable, else the vendor's own address.
 #[derive(Clone)]
 pub struct ModelAddress {
     pub variable: Option<String>,
@@ -131,7 +133,7 @@ impl ModelAddress {
     }
 }
 
-/// What one turn of one trial needs.
+/// The data for one turn of one trial.
 #[derive(Debug, Clone)]
 pub struct AgentTurn<'t> {
     pub prompt: &'t str,
@@ -139,24 +141,24 @@ pub struct AgentTurn<'t> {
     pub home: &'t Path,
     pub tmp: &'t Path,
     pub model: Option<&'t str>,
-    /// `None` in the first turn of an agent that names its own sessions.
+    /// The session's id. `None` in the first turn of an agent that names its own sessions.
     pub session: Option<&'t str>,
     pub is_later: bool,
-    /// Added to the agent's own system prompt.
+    /// Text added to the agent's own system prompt.
     pub append_system_prompt: Option<&'t str>,
-    /// The only tools that the agent may use, with commas between them.
+    /// The only tools that the agent may use, separated by commas.
     pub tools: Option<&'t str>,
     /// The gateway to use instead of the agent's own endpoint.
     pub gateway: Option<&'t str>,
-    /// Whether we confine it. An agent that would confine itself cannot inside our walls.
+    /// Whether the agent runs in this program's sandbox. An agent cannot start its own sandbox inside it.
     pub sandboxed: bool,
-    /// The folders of the plugins that it is to load.
+    /// The folders of the plugins that the agent is to load.
     pub plugins: &'t [PathBuf],
-    /// The file that says how the MCP servers of these plugins are started, where they may be.
+    /// The file with the start commands of these plugins' MCP servers, if they may be started.
     pub plugin_servers: Option<&'t Path>,
 }
 
-/// Tells an agent's files that our walls are around it.
+/// The variable that tells the functions of `HomeFiles` that the agent runs in a sandbox.
 pub const SANDBOX_VARIABLE: &str = "PRACTICUM_WALLED";
 
 /// A process to start.
@@ -166,11 +168,11 @@ pub struct Launch {
     pub args: Vec<String>,
     /// The whole environment: nothing is inherited.
     pub env: BTreeMap<String, String>,
-    /// Written before it starts.
+    /// Files written before the process starts.
     pub files: Vec<(PathBuf, String)>,
-    /// Made before it starts: where, and what it leads to.
+    /// A link made before the process starts: its path and its target.
     pub symlink: Option<(PathBuf, PathBuf)>,
-    /// What it reads on standard input; nothing otherwise.
+    /// The text on standard input, if there is one.
     pub stdin: Option<String>,
 }
 
@@ -186,27 +188,27 @@ pub enum LaunchError {
     NoRouteFor { agent: String, model: String, ways: String },
 }
 
-/// Inherited when set: where programs are, and what language and place this is.
+/// Variables that are inherited if they are set: the path of programs, language, time zone, certificates.
 const INHERITED_VARIABLES: [&str; 8] =
     ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "TERM"];
 
 impl AgentCli {
-    /// Whether it can be told which plugins to load.
+    /// Says whether the agent can be told which plugins to load.
     pub fn can_load_plugins(&self) -> bool {
         self.first_turn_args.iter().flatten().any(|argument| argument.contains(PLUGIN_PLACEHOLDER))
     }
 
-    /// Whether it takes a text to add to its own system prompt.
+    /// Says whether the agent accepts a text to add to its own system prompt.
     pub fn can_append_system_prompt(&self) -> bool {
         self.first_turn_args.iter().flatten().any(|argument| argument.contains("{append_system}"))
     }
 
-    /// Whether it can be limited to some of its tools.
+    /// Says whether the agent can be limited to some of its tools.
     pub fn can_limit_tools(&self) -> bool {
         self.first_turn_args.iter().flatten().any(|argument| argument.contains("{tools}"))
     }
 
-    /// Whether this program itself is the agent.
+    /// Says whether this program itself is the agent.
     pub fn is_this_program(&self) -> bool {
         matches!(self.program, AgentProgram::ThisProgram)
     }
@@ -222,7 +224,7 @@ impl AgentCli {
         }
     }
 
-    /// The addresses that it has to reach when no gateway stands in for them.
+    /// Gives the addresses that the agent has to reach without a gateway.
     pub fn model_addresses(&self, user_env: &BTreeMap<String, String>) -> Vec<String> {
         let said = |variable: &String| user_env.get(variable).filter(|value| !value.is_empty());
         let addresses = self.models.iter().map(|model| {
@@ -254,8 +256,8 @@ impl AgentCli {
         Ok(Launch { program, args, env, files, symlink: link, stdin })
     }
 
-    /// Only the first turn brings files: after it the home is the agent's, and what looks like a
-    /// folder there may be a link to somewhere else.
+    /// Gives the files to write before the turn. Only the first turn has any: after it the home belongs to the
+    /// agent, and a folder there may be a link to somewhere else.
     fn files_to_write(
         &self,
         turn: &AgentTurn<'_>,
@@ -269,8 +271,8 @@ impl AgentCli {
         files.into_iter().map(|(path, content)| (path.join_to(turn.home), content)).collect()
     }
 
-    /// The agent's own login, where nothing else logs it in. As with files, only for the first turn;
-    /// and a run that a gateway answers for needs none.
+    /// Gives the link to the agent's own login, if nothing else logs it in. As with files, only the first turn
+    /// makes it, and a run with a gateway needs none.
     fn login_link(
         &self,
         turn: &AgentTurn<'_>,
@@ -328,7 +330,7 @@ impl AgentCli {
             for name in &self.credentials.variables {
                 env.remove(name);
             }
-            // An agent that knows several vendors must not find a way around the gateway.
+            // An agent that knows several vendors must not bypass the gateway.
             for (name, suffix) in [("ANTHROPIC_BASE_URL", ""), ("OPENAI_BASE_URL", "/v1")] {
                 if self.pass_env.iter().any(|passed| passed == name) {
                     env.insert(name.to_owned(), format!("{gateway}{suffix}"));
@@ -341,10 +343,10 @@ impl AgentCli {
     }
 }
 
-/// The placeholder of a group that stands once for each plugin.
+/// The placeholder of a group that is repeated for each plugin.
 const PLUGIN_PLACEHOLDER: &str = "{plugin}";
 
-/// The arguments of a group: none where a placeholder has no value.
+/// Gives the arguments of a group; none if a placeholder has no value.
 fn group_args(group: &[String], turn: &AgentTurn<'_>) -> Vec<String> {
     let filled = |plugin: Option<&Path>| -> Option<Vec<String>> {
         let with_plugin = |arg: &String| match plugin {
@@ -359,7 +361,7 @@ fn group_args(group: &[String], turn: &AgentTurn<'_>) -> Vec<String> {
     filled(None).unwrap_or_default()
 }
 
-/// The text with its placeholders replaced, or `None` if one of them has no value.
+/// Replaces the placeholders of a text. `None` if one of them has no value.
 fn fill_placeholders(text: &str, turn: &AgentTurn<'_>) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -384,7 +386,7 @@ fn fill_placeholders(text: &str, turn: &AgentTurn<'_>) -> Option<String> {
                 out.push_str(&value);
                 rest = &after[close + 1..];
             }
-            // Braces that are no placeholder are themselves.
+            // Braces that are no placeholder stay as they are.
             None => {
                 out.push('{');
                 rest = after;
@@ -395,7 +397,7 @@ fn fill_placeholders(text: &str, turn: &AgentTurn<'_>) -> Option<String> {
     Some(out)
 }
 
-/// Looks a program up on the user's PATH and follows links to the real file.
+/// Finds a program on the user's PATH and follows links to the real file.
 pub fn find_program(name: &str, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
     let candidates: Vec<PathBuf> = if name.contains('/') {
         vec![PathBuf::from(name)]
@@ -524,7 +526,7 @@ mod tests {
             (Some("anthropic/claude-sonnet-4-5"), true, false),
             (Some("openai/gpt-5"), true, false),
             (Some("openrouter/openai/gpt-5"), false, true),
-            // Which it would choose by itself depends on how the user is logged in.
+            // The model that it would choose by itself depends on how the user is logged in.
             (None, false, false),
         ] {
             assert_eq!(route.reaches_model(model), known, "{model:?}");

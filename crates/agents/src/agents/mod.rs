@@ -1,6 +1,6 @@
 //! The agent CLIs: how each is called, and how its stream is read.
 //!
-//! In: what a turn needs. Out: a `Launch`; from a stream, a `Transcript`. Never: spawns a process.
+//! In: the data of a turn. Out: a `Launch`; from a stream, a `StreamTranscript`. Never: spawns a process.
 
 mod builtin;
 mod claude;
@@ -35,7 +35,7 @@ pub use tool_names::{is_tool_name, tool_names};
 pub static AGENTS: &[fn() -> AgentCli] =
     &[claude::agent, codex::agent, gemini::agent, opencode::agent, builtin::agent];
 
-/// How a stream can be read. A new one is a file and a line here.
+/// The decoders of streams. A new one is a file and a line here.
 pub static DECODERS: &[&DecoderKind] = &[
     &claude::DECODER,
     &codex::DECODER,

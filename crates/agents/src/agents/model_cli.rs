@@ -1,4 +1,4 @@
-//! An agent CLI asked as a mere model: no tools, no memory, the prompt on standard input.
+//! An agent CLI used as a mere model: no tools, no memory, the prompt on standard input.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use super::{AgentCli, AgentTurn, Launch, LaunchError, claude, codex};
 
-/// How a CLI is asked one question.
+/// A CLI that can be asked one question.
 #[derive(Clone)]
 pub struct ModelCli {
     agent: AgentCli,
     schema_passing: SchemaPassing,
 }
 
-/// How the CLI is told the shape of the answer.
+/// The way to tell the CLI the schema of the answer.
 #[derive(Clone, Copy)]
 enum SchemaPassing {
     /// In an argument; the answer comes as a call of this tool.
@@ -27,10 +27,10 @@ enum SchemaPassing {
 pub struct ModelCliRequest<'i> {
     pub system_prompt: &'i str,
     pub prompt: &'i str,
-    /// JSON Schema of the answer.
+    /// The JSON Schema of the answer.
     pub schema: &'i Value,
     pub model: &'i str,
-    /// Empty folders of its own.
+    /// An empty folder, used for this question alone. So are `home` and `tmp`.
     pub folder: &'i Path,
     pub home: &'i Path,
     pub tmp: &'i Path,
@@ -38,7 +38,7 @@ pub struct ModelCliRequest<'i> {
     pub gateway: Option<&'i str>,
 }
 
-/// The kernel takes no longer argument than this.
+/// The longest argument that the kernel accepts, with a margin.
 const LONGEST_ARGUMENT: usize = 120_000;
 
 const SYSTEM_FILE: &str = "instructions.md";
@@ -54,7 +54,7 @@ pub fn claude_model_cli() -> ModelCli {
         words(&["--model", "{model}"]),
     ];
     agent.later_turn_args = Vec::new();
-    // Whoever asks tries again, and knows of everyone else who does.
+    // The caller retries and coordinates all retries, so the CLI need not.
     agent.env.retain(|(name, _)| name != "CLAUDE_CODE_MAX_RETRIES");
     agent.env.push(("CLAUDE_CODE_MAX_RETRIES".to_owned(), "0".to_owned()));
     ModelCli {
@@ -99,7 +99,7 @@ impl ModelCli {
         &self.agent
     }
 
-    /// The tool whose input is the answer; `None` if the answer is what it says.
+    /// Gives the tool whose input is the answer; `None` if the answer is the last message.
     pub fn answer_tool(&self) -> Option<&'static str> {
         match self.schema_passing {
             SchemaPassing::Argument { tool, .. } => Some(tool),
@@ -107,7 +107,7 @@ impl ModelCli {
         }
     }
 
-    /// The process to start, with its files in the inquiry's home.
+    /// Gives the process to start, with its files in the home of the request.
     pub fn launch(
         &self,
         inquiry: &ModelCliRequest<'_>,
@@ -137,7 +137,7 @@ impl ModelCli {
             SchemaPassing::Argument { flag, .. } if schema.len() <= LONGEST_ARGUMENT => {
                 launch.args.extend([flag.to_owned(), schema]);
             }
-            // The prompt says what is wanted too.
+            // The prompt also describes the answer.
             SchemaPassing::Argument { .. } => {}
             SchemaPassing::File { flag } => {
                 let path = inquiry.home.join("schema.json");
@@ -150,7 +150,7 @@ impl ModelCli {
     }
 }
 
-/// Settings of the provider of ours, which a login of the user's own does not go with.
+/// Removes the settings of this program's own provider, which do not work with the user's login.
 fn remove_own_provider(args: &mut Vec<String>) {
     while let Some(at) = args.iter().position(|arg| arg.starts_with("model_providers.")) {
         args.drain(at.saturating_sub(1)..=at);

@@ -1,4 +1,4 @@
-//! opencode, driven by `opencode run` and its stream of JSON lines.
+//! opencode, run with `opencode run`, and the decoder of its stream of JSON lines.
 
 use std::collections::BTreeMap;
 
@@ -16,28 +16,29 @@ pub static DECODER: DecoderKind = DecoderKind {
     new_decoder: || Box::new(OpencodeDecoder::default()),
 };
 
-/// It has a file and no variable for where a provider answers; this one tells us what to write there.
+/// The variable with the gateway's address. opencode reads the address of a provider from a file and not from a
+/// variable, so `home_files` writes it there.
 const GATEWAY_VARIABLE: &str = "PRACTICUM_GATEWAY";
-/// What it asks a gateway for where nobody names a model.
+/// The model that is requested from a gateway if the user names none.
 const DEFAULT_MODEL: &str = "anthropic/claude-sonnet-4-5";
-/// It would compete with the skill under test.
+/// A skill that opencode brings along. It is switched off, because it would compete with the skill under test.
 const OWN_SKILL: &str = "customize-opencode";
 
 pub fn agent() -> AgentCli {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
-    // Some causes are told in its log only, such as a model that there is not.
+    // Some causes of failure, such as an unknown model, appear only in its log.
     let always = words(&["run", "--auto", "--format", "json", "--print-logs", "--log-level", "ERROR"]);
     let model = words(&["--model", "{model}"]);
     AgentCli {
         name: "opencode".to_owned(),
         program: AgentProgram::OnPath("opencode".to_owned()),
-        // The prompt is on standard input: as an argument it would reach the model in quotation marks,
-        // and break the program where it looks like a number.
+        // The prompt goes to standard input: as an argument it would reach the model in quotation marks, and a
+        // prompt that looks like a number would crash the CLI.
         first_turn_args: vec![always.clone(), model.clone()],
         later_turn_args: vec![always, words(&["--session", "{session}"]), model],
         decoder: &DECODER,
         skills_dir: RelPath::new(".agents/skills").expect("a relative path"),
-        // It brings a list of models along, and would ask for a newer one at each start.
+        // The CLI contains a list of models, and would otherwise fetch a newer one at each start.
         env: vec![("OPENCODE_DISABLE_MODELS_FETCH".to_owned(), "1".to_owned())],
         pass_env: Vec::new(),
         credentials: AgentCredentials::from_variables(words(&[
@@ -65,8 +66,8 @@ fn home_files(env: &BTreeMap<String, String>, _: bool) -> Vec<(RelPath, String)>
     let file = |path: &str, content: String| {
         (RelPath::new(&format!(".config/opencode/{path}")).expect("a relative path"), content)
     };
-    // Beside its configuration it would install a package for plugins from a registry, unless that
-    // looks as if it were done.
+    // The CLI would install a package for plugins from a registry beside its configuration, unless it looks
+    // installed.
     let installed = json!({"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}});
     vec![
         file("opencode.json", config_json(env).to_string()),
@@ -80,7 +81,7 @@ fn config_json(env: &BTreeMap<String, String>) -> Value {
         "autoupdate": false,
         "share": "disabled",
         "snapshot": false,
-        // A title for the session would be asked for beside the first turn, of another model.
+        // Otherwise the CLI would ask another model for a title of the session during the first turn.
         "agent": {"title": {"disable": true}},
         "permission": {"skill": {OWN_SKILL: "deny"}},
     });
@@ -125,7 +126,7 @@ impl Decoder for OpencodeDecoder {
 }
 
 impl OpencodeDecoder {
-    /// A call comes with its result.
+    /// Adds a tool call, which comes with its result.
     fn record_tool_call(&mut self, part: &Value) {
         let state = &part["state"];
         let ok = state["status"] == "completed";
@@ -144,7 +145,7 @@ impl OpencodeDecoder {
         self.transcript.steps.push(Step::Tool(call));
     }
 
-    /// Each step is one answer of the model, and counts its own tokens.
+    /// Adds the tokens of a step. Each step is one answer of the model, and counts its own tokens.
     fn record_step_usage(&mut self, part: &Value) {
         self.step_count += 1;
         let tokens = &part["tokens"];
@@ -158,7 +159,7 @@ impl OpencodeDecoder {
         if let Some(cost) = part["cost"].as_f64() {
             self.transcript.cost_usd = Some(self.transcript.cost_usd.unwrap_or(0.0) + cost);
         }
-        // After tool calls the model is asked again.
+        // After tool calls, the model is asked again.
         if part["reason"] == "tool-calls" {
             return;
         }
@@ -187,8 +188,8 @@ fn activations_from_call(call: &ToolCall, ok: bool) -> Vec<ActivatedSkill> {
     }
 }
 
-/// An error has a class, and that of an API also the HTTP status. What an API says in the middle of
-/// its answer has neither, and its message is what the API wrote.
+/// Classifies a failure. An error has a class, and an API's error also has the HTTP status. An error in the middle
+/// of an answer has neither; its message is the one that the API sent.
 fn classify_failure(error: &Value) -> StreamEnd {
     let data = &error["data"];
     let name = error["name"].as_str().unwrap_or_default();

@@ -1,11 +1,12 @@
 //! The slash commands that agents bring along.
 
-/// Whether a command is an agent's own, so that nobody has to stage it.
+/// Says whether a command is an agent's own, so that it need not be staged.
 pub fn is_own_command(name: &str) -> bool {
     OWN_COMMANDS.contains(&name)
 }
 
-/// What Claude Code lists of its own, and what its terminal, Codex, Gemini and OpenCode have beyond that.
+/// The commands that Claude Code lists as its own, and those that its terminal, Codex, Gemini and OpenCode have
+/// beyond them.
 const OWN_COMMANDS: &[&str] = &[
     "about",
     "add-dir",

@@ -1,17 +1,17 @@
-//! Which skills a shell command has shown to a model, for agents that read skills with a shell.
+//! Recognises which skills a shell command has shown to a model, for agents that read skills with a shell.
 
 use super::skill_of_path;
 use practicum_skills::skill::SKILL_FILE;
 
-/// Programs that put a file's content on standard output.
+/// Programs that write a file's content to standard output.
 const FILE_READERS: [&str; 11] =
     ["cat", "bat", "sed", "head", "tail", "nl", "awk", "less", "more", "tac", "batcat"];
 
 const SHELLS: [&str; 4] = ["bash", "sh", "zsh", "dash"];
 
-/// The skills whose SKILL.md this command has shown. Two things prove it: a program that reads the
-/// file and whose success the exit code tells of; or, whatever the program, the head of a skill in
-/// the output of a command that names such a file.
+/// Finds the skills whose SKILL.md this command has shown. There are two kinds of proof: a program that reads the
+/// file, and whose success follows from the exit code; or, whatever the program, the frontmatter of a skill in the
+/// output of a command that names such a file.
 pub fn skills_shown_by_command(command: &str, output: &str, succeeded: bool) -> Vec<String> {
     let script = script_inside_shell(command);
     if !script.contains(SKILL_FILE) {
@@ -30,7 +30,7 @@ pub fn skills_shown_by_command(command: &str, output: &str, succeeded: bool) -> 
     skills
 }
 
-/// What was really asked of the shell, without the shell around it: `/bin/bash -lc '…'`.
+/// Gives the script inside a shell call such as `/bin/bash -lc '…'`.
 pub fn script_inside_shell(command: &str) -> String {
     match shell_words(command).as_slice() {
         [ShellWord::Text(shell), ShellWord::Text(flags), ShellWord::Text(script)]
@@ -46,8 +46,8 @@ fn program_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Skills whose files were read if the whole script succeeded: a reader after which nothing can
-/// hide its failure, and before which nothing can have skipped it.
+/// Finds skills whose files were certainly read if the whole script succeeded: nothing after the reader can hide
+/// its failure, and nothing before it can have skipped it.
 fn skills_certainly_read(script: &str) -> Vec<String> {
     let words = shell_words(script);
     if words.contains(&ShellWord::Or) {
@@ -67,7 +67,7 @@ fn skills_certainly_read(script: &str) -> Vec<String> {
         .collect()
 }
 
-/// The skills that one simple command reads.
+/// Finds the skills that one simple command reads.
 fn skills_read_by_words(command: &[ShellWord]) -> Vec<String> {
     let mut skills = Vec::new();
     let mut texts = command.iter();
@@ -93,7 +93,7 @@ fn skills_read_by_words(command: &[ShellWord]) -> Vec<String> {
     skills
 }
 
-/// The names that stand in the heads of skills in this text: `---`, then `name: …`.
+/// Finds the names in the frontmatter of skills in this text: `---`, then `name: …`.
 fn skill_names_in(output: &str) -> Vec<String> {
     let lines: Vec<&str> = output.lines().map(str::trim_end).collect();
     let names = lines.windows(2).filter_map(|pair| match pair {
@@ -109,13 +109,13 @@ enum ShellWord {
     And,
     Or,
     Pipe,
-    /// What comes after runs whatever became of what is before.
+    /// The next command runs whatever the result of the one before.
     Separator,
     /// The next word is written to, not read.
     Redirect,
 }
 
-/// Cuts a command into words as a shell would, near enough for plain commands.
+/// Splits a command into words roughly as a shell would, well enough for plain commands.
 fn shell_words(script: &str) -> Vec<ShellWord> {
     let mut out = Vec::new();
     let mut text: Option<String> = None;
@@ -144,7 +144,7 @@ fn shell_words(script: &str) -> Vec<ShellWord> {
             ' ' | '\t' => None,
             '\n' | ';' => Some(ShellWord::Separator),
             '&' if chars.next_if_eq(&'&').is_some() => Some(ShellWord::And),
-            // `2>&1` and `&>file` are about where output goes, and no end.
+            // `2>&1` and `&>file` redirect output, and do not end a command.
             '&' if out.last() == Some(&ShellWord::Redirect) && text.is_none() => {
                 text = Some("&".to_owned());
                 continue;
@@ -155,7 +155,7 @@ fn shell_words(script: &str) -> Vec<ShellWord> {
             '|' => Some(ShellWord::Pipe),
             '>' => {
                 let _ = chars.next_if_eq(&'>');
-                // The number of what is redirected is no word.
+                // The number of the redirected stream is not a word.
                 if text.as_ref().is_some_and(|text| text.chars().all(|char| char.is_ascii_digit())) {
                     text = None;
                 }
@@ -190,11 +190,11 @@ mod tests {
             (format!("cd /w && cat {file} 2>&1"), "body", true, "greeter"),
             (format!("cat {file};"), "body", true, "greeter"),
             (format!("cat {file}"), "No such file", false, ""),
-            // The exit code is not the reader's.
+            // The exit code is not that of the reader.
             (format!("cat {file}; echo done"), "No such file\ndone", true, ""),
             (format!("cat {file} || echo none"), "none", true, ""),
             (format!("cat {file} &\ntrue"), "", true, ""),
-            // But what was shown was read.
+            // But a file that was shown was read.
             (format!("cat {file}; echo done"), HEAD, true, "greeter"),
             (format!("cat {file}; false"), HEAD, false, "greeter"),
             (format!("python3 -c 'print(open(\"{file}\").read())'"), HEAD, true, "greeter"),
@@ -202,7 +202,7 @@ mod tests {
             ("cat .agents/skills/*/SKILL.md".to_owned(), HEAD, true, "greeter"),
             ("cat .agents/skills/*/SKILL.md".to_owned(), "", true, ""),
             ("cat notes.md".to_owned(), HEAD, true, ""),
-            // These look at the file, or write it.
+            // These commands look at the file, or write it.
             (format!("ls -l {file}"), file, true, ""),
             (format!("rg -l hello {file}"), file, true, ""),
             (format!("echo {file}"), file, true, ""),

@@ -1,7 +1,7 @@
+//! Recognises paths of skills.
 use practicum_skills::skill::SKILL_FILE;
 
-/// The skill whose SKILL.md this path names, if it names one inside a skills folder:
-/// `…/skills/<name>/SKILL.md`.
+/// Finds the skill whose SKILL.md this path names, if it is in a skills folder: `…/skills/<name>/SKILL.md`.
 pub fn skill_of_path(path: &str) -> Option<&str> {
     let mut parts = path.rsplit('/');
     let (file, name, folder) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,3 +1,4 @@
+//! Decoders of agents' streams, and the transcripts that they give.
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -5,31 +6,32 @@ use serde_json::Value;
 
 use practicum_core::model::{ActivatedSkill, RefusedSkill, SkillRefusalSource, Step, TokenUsage, ToolCall};
 
-/// Reads one process's standard output, line by line.
+/// A decoder of one process's standard output, line by line.
 pub trait Decoder: Send {
-    /// Reads a line. `false`: it cannot be read, and may have said anything.
+    /// Reads a line. `false` if the line cannot be read, so that something is missing.
     fn read_line(&mut self, line: &str) -> bool {
         match parse_event(line) {
             Some(event) => {
                 self.read_event(event);
                 true
             }
-            // What does not even begin like one is chatter of a CLI, and says nothing about the run.
+            // A line that does not even begin like JSON is other output of the CLI, and says nothing about the
+            // run.
             None => !line.trim_start().starts_with("{\""),
         }
     }
 
-    /// Takes in what a line of JSON says.
+    /// Reads one line of JSON.
     fn read_event(&mut self, _event: Value) {}
 
-    /// Whether it would rather have the bytes as they come than lines.
+    /// Says whether the decoder reads bytes as they come, rather than lines.
     fn wants_bytes(&self) -> bool {
         false
     }
 
     fn read_bytes(&mut self, _bytes: &[u8]) {}
 
-    /// Told beforehand how many bytes there are.
+    /// Says beforehand how many bytes will come.
     fn expect_bytes(&mut self, _bytes: u64) {}
 
     fn finish(self: Box<Self>) -> StreamTranscript;
@@ -40,8 +42,7 @@ fn parse_event(line: &str) -> Option<Value> {
     read(line).or_else(|| read(&replace_lone_surrogates(line)?))
 }
 
-/// The same with a replacement for each half of a character that some languages write and JSON's readers
-/// refuse. `None` if there is none.
+/// Replaces each lone surrogate, which some languages write and JSON parsers refuse. `None` if there is none.
 fn replace_lone_surrogates(line: &str) -> Option<String> {
     static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
         let whole = r"\\[^u]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}";
@@ -54,16 +55,16 @@ fn replace_lone_surrogates(line: &str) -> Option<String> {
     (mended != line).then(|| mended.into_owned())
 }
 
-/// A way to read a stream, by the name that `practicum.toml` uses for it.
+/// A kind of decoder, with the name that `practicum.toml` uses for it.
 pub struct DecoderKind {
     pub name: &'static str,
-    /// Whether it has events in which a skill that is taken up shows. Where it has none, the staged copy
-    /// of a skill carries a canary.
+    /// Whether the stream has events that show the activation of a skill. If not, the staged copy of a skill
+    /// contains a canary.
     pub shows_skills: bool,
     pub new_decoder: fn() -> Box<dyn Decoder>,
 }
 
-/// What one process said in its stream.
+/// The decoded stream of one process.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StreamTranscript {
     pub steps: Vec<Step>,
@@ -72,11 +73,11 @@ pub struct StreamTranscript {
     pub skills_listed: Option<Vec<String>>,
     pub commands_listed: Vec<String>,
     pub activations: Vec<ActivatedSkill>,
-    /// Skills that it called for and did not get.
+    /// Skills that the agent asked for and did not get.
     pub refused_skills: Vec<RefusedSkill>,
-    /// Whether the stream would not have shown a tool call, so that none seen means nothing.
+    /// Whether the stream does not show tool calls, so that their absence means nothing.
     pub hides_tools: bool,
-    /// Why not all that it said is known, if so.
+    /// The reason why the stream was not read completely, if it was not.
     pub unread_reason: Option<String>,
     pub usage: TokenUsage,
     /// Whether `usage` and `cost_usd` count the whole session up to here, and not only this process.
@@ -85,12 +86,12 @@ pub struct StreamTranscript {
     pub api_calls: Option<u64>,
     pub model: Option<String>,
     pub version: Option<String>,
-    /// What a later turn needs to go on.
+    /// The session's id, which a later turn needs.
     pub session: Option<String>,
     pub end: StreamEnd,
 }
 
-/// A call of an agent's skill tool that failed; the input names the skill under this key.
+/// Gives the refused skill of a failed call of an agent's skill tool. The input names the skill under this key.
 pub fn refused_skill_call(call: &ToolCall, key: &str) -> Option<RefusedSkill> {
     let named = call.input[key].as_str()?.trim_start_matches('/');
     let skill = named.rsplit(':').next().unwrap_or(named).to_owned();
@@ -101,14 +102,14 @@ pub fn refused_skill_call(call: &ToolCall, key: &str) -> Option<RefusedSkill> {
     })
 }
 
-/// How the stream itself says that it ended.
+/// The ending that the stream itself reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StreamEnd {
-    /// Nothing: it broke off before its last word.
+    /// No ending: the stream broke off.
     #[default]
     BrokenOff,
     Done,
-    /// Done, with a question to the user as the only thing said.
+    /// Done, with nothing but a question to the user.
     AskedUser,
     RateLimited(String),
     AuthFailed(String),

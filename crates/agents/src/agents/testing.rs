@@ -1,9 +1,9 @@
-//! What the tests of the decoders share.
+//! Helpers for tests of the decoders.
 
 use super::{DecoderKind, StreamTranscript};
 use practicum_core::model::Step;
 
-/// A stream as the real CLI wrote it, decoded.
+/// Decodes a stream that was recorded from the real CLI.
 pub fn decode_recorded(stream: &DecoderKind, name: &str) -> StreamTranscript {
     let path = format!("{}/../../tests/fixtures/streams/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("a recorded stream");
@@ -14,7 +14,7 @@ pub fn decode_recorded(stream: &DecoderKind, name: &str) -> StreamTranscript {
     decoder.finish()
 }
 
-/// The skills that were activated, in order.
+/// Gives the names of the activated skills, in order.
 pub fn activation_names(seen: &StreamTranscript) -> String {
     let names = seen.activations.iter().map(|one| match &one.plugin {
         Some(plugin) => format!("{plugin}:{}", one.skill),
@@ -23,7 +23,7 @@ pub fn activation_names(seen: &StreamTranscript) -> String {
     names.collect::<Vec<String>>().join(" ")
 }
 
-/// Tool calls, each with the first text of its input and what came of it.
+/// Describes the tool calls, each with the first text of its input and its result.
 pub fn describe_tool_calls(seen: &StreamTranscript) -> String {
     let calls = seen.steps.iter().filter_map(|step| match step {
         Step::Tool(call) => {

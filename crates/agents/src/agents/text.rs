@@ -1,17 +1,17 @@
-//! A stream that is nothing but the answer.
+//! The decoder of a stream that is nothing but the answer.
 
 use super::{Decoder, DecoderKind, StreamEnd, StreamTranscript};
 
 pub static DECODER: DecoderKind =
     DecoderKind { name: "text", shows_skills: false, new_decoder: || Box::new(TextDecoder::default()) };
 
-/// Taken as it comes, because an answer may be one line of megabytes.
+/// A decoder of plain text. It reads bytes, because an answer may be a single line of megabytes.
 #[derive(Default)]
 struct TextDecoder {
     bytes: Vec<u8>,
 }
 
-/// More than this is no answer.
+/// The largest answer that is read.
 const LARGEST_ANSWER: usize = 256 * 1024 * 1024;
 
 impl Decoder for TextDecoder {
@@ -49,10 +49,10 @@ impl Decoder for TextDecoder {
             }
         }
         StreamTranscript {
-            // The answer is all there is, so it is not kept twice as a step of its own.
+            // The output alone contains the answer, which need not be stored twice.
             output: text,
             unread_reason: unread,
-            // Plain text has no last word that could be missing; the exit code says how it ended.
+            // Plain text has no end mark that could be missing; the exit code shows how it ended.
             end: StreamEnd::Done,
             hides_tools: true,
             ..StreamTranscript::default()

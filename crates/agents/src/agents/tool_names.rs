@@ -1,4 +1,4 @@
-//! The names that agents give their tools.
+//! The names of agents' tools.
 
 /// The tools of the known agents. Tools of MCP servers have names of their own, with `__` in them.
 const KNOWN_TOOLS: &[&str] = &[
@@ -62,7 +62,7 @@ const KNOWN_TOOLS: &[&str] = &[
     "view_image",
     "web_search",
     "write_stdin",
-    // opencode, and the agent of our own.
+    // opencode, and the builtin agent.
     "bash",
     "codesearch",
     "edit",
@@ -98,14 +98,14 @@ const KNOWN_TOOLS: &[&str] = &[
     "write_todos",
 ];
 
-/// Whether a tool of some agent can have this name: one that is known, one of an MCP server, or a pattern.
+/// Says whether a tool of some agent can have this name: a known tool, one of an MCP server, or a pattern.
 pub fn is_tool_name(name: &str) -> bool {
     // `Bash(git:*)` is the tool with a limit on its arguments.
     let name = name.split('(').next().unwrap_or(name).trim();
     KNOWN_TOOLS.contains(&name) || name.contains("__") || name.contains(['*', '?'])
 }
 
-/// All names of tools that are known, to look for the one that was meant.
+/// Gives all known names of tools, to suggest the one that was meant.
 pub fn tool_names() -> &'static [&'static str] {
     KNOWN_TOOLS
 }

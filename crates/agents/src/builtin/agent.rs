@@ -1,4 +1,4 @@
-//! One run: the prompt goes in, model and tools take turns, the ending comes out.
+//! One execution of the builtin agent: model and tools take turns from the prompt to the ending.
 
 use std::io::{self, Write};
 
@@ -34,7 +34,7 @@ struct RequestedToolCall {
 impl<'a, W: Write> BuiltinAgent<'a, W> {
     pub fn prepare(options: &'a BuiltinOptions, out: &'a mut W) -> io::Result<Self> {
         let skills = skills::find_skills(&options.skills_dir);
-        // A skill may be a link to where its author keeps it.
+        // A skill may be a link to the folder where its author keeps it.
         let folders = skills.iter().filter_map(|skill| skill.folder.clone());
         let fence = AllowedFolders::new(&options.workspace, folders.chain([options.skills_dir.clone()]))?;
         let session = match &options.session_file {
@@ -107,7 +107,8 @@ impl<'a, W: Write> BuiltinAgent<'a, W> {
         write_event(self.out, &JsonlEvent::End { ending, message, turns: u64::from(self.turns) })
     }
 
-    /// A command for a skill brings the skill's instructions with it.
+    /// Gives the message for the prompt. If the prompt is the command of a skill, the message contains the skill's
+    /// instructions.
     fn prompt_message(&self) -> ChatMessage {
         let prompt = &self.options.prompt;
         let mut message = ChatMessage::user(prompt.clone());
@@ -122,7 +123,7 @@ impl<'a, W: Write> BuiltinAgent<'a, W> {
         message
     }
 
-    /// The tools that it may use.
+    /// Gives the tools that the agent may use.
     fn allowed_tools(&self) -> Vec<ToolDefinition> {
         let allowed = |name: &String| self.options.tools.as_ref().is_none_or(|tools| tools.contains(name));
         tools::tool_definitions().into_iter().filter(|tool| allowed(&tool.name)).collect()
@@ -163,7 +164,7 @@ impl<'a, W: Write> BuiltinAgent<'a, W> {
         parts.join("\n\n")
     }
 
-    /// Tells what the model said, remembers it, and gives back what it wants done.
+    /// Writes the model's reply to the stream, adds it to the conversation, and gives the tool calls in it.
     fn record_reply(&mut self, reply: ModelReply) -> io::Result<Vec<RequestedToolCall>> {
         let usage = reply.usage;
         write_event(
@@ -179,7 +180,7 @@ impl<'a, W: Write> BuiltinAgent<'a, W> {
         let mut calls = Vec::new();
         for block in reply.blocks {
             match &block {
-                // The APIs refuse blank text when it comes back to them.
+                // The APIs refuse blank text when it is sent back to them.
                 ContentBlock::Text { text } if text.trim().is_empty() => continue,
                 ContentBlock::Text { text } => {
                     write_event(self.out, &JsonlEvent::Text { text: text.clone() })?

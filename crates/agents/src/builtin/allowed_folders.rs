@@ -1,8 +1,8 @@
-//! Where file tools may go.
+//! The folders that file tools may use.
 
 use std::path::{Component, Path, PathBuf};
 
-/// The folders that are open to file tools, absolute and with links followed.
+/// The folders that file tools may use, as absolute paths with links followed.
 pub struct AllowedFolders {
     workspace: PathBuf,
     roots: Vec<PathBuf>,
@@ -20,7 +20,7 @@ impl AllowedFolders {
         &self.workspace
     }
 
-    /// The real place of a path, which need not exist yet. Relative paths start in the workspace.
+    /// Gives the real path of a path, which need not exist yet. Relative paths start in the workspace.
     pub fn resolve(&self, path: &str) -> Result<PathBuf, String> {
         let asked = self.workspace.join(path);
         let real = real_path(&asked).map_err(|why| format!("{path}: {why}"))?;
@@ -32,11 +32,12 @@ impl AllowedFolders {
     }
 }
 
-/// Follows links in the part that exists. What does not exist cannot hold links, and must not go up.
+/// Follows links in the part of a path that exists. The part that does not exist contains no links, and must not
+/// go up.
 fn real_path(path: &Path) -> Result<PathBuf, String> {
     let mut existing = path;
     let mut missing = Vec::new();
-    // A link to nowhere exists here, though its target does not: writing would follow it.
+    // A dangling link counts as existing, because writing would follow it.
     while existing.symlink_metadata().is_err() {
         let (Some(parent), Some(last)) = (existing.parent(), existing.components().next_back()) else {
             return Err("no such place".to_owned());

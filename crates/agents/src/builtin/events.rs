@@ -1,22 +1,22 @@
-//! practicum-jsonl: what an agent tells about its run, one JSON object per line.
+//! practicum-jsonl: the events of an agent's run, one JSON object per line.
 //!
-//! The builtin agent writes it, and an agent of one's own may (`decoder = "practicum-jsonl"`).
-//! Each line has a `type`; readers skip lines and fields that they do not know.
+//! The builtin agent writes this format, and an agent of the user's own may (`decoder = "practicum-jsonl"`). Each
+//! line has a `type`; readers skip lines and fields that they do not know.
 //!
 //! | type | fields | when |
 //! |---|---|---|
 //! | `start` | `schema_version` (1), `agent`, `version`, `model`, `skills`, `tools`, `session` | first |
-//! | `text` | `text` | the model said something |
+//! | `text` | `text` | the model wrote text |
 //! | `tool` | `id`, `name`, `input` | the model called a tool |
-//! | `tool_result` | `id`, `ok`, `content` | what came of that call |
-//! | `skill` | `name`, `via` (`tool` or `read`) | the agent took up a skill by itself |
+//! | `tool_result` | `id`, `ok`, `content` | that call returned |
+//! | `skill` | `name`, `via` (`tool` or `read`) | the agent activated a skill by itself |
 //! | `usage` | `input`, `output`, `cache_read`, `cache_write` | tokens of one model request |
 //! | `end` | `ending`, `message`, `turns` | last |
 //!
-//! `ending` is `finished`, `rate_limited`, `auth_failed`, `api_failed` or `over_budget`. A stream
-//! without `end` is a crash. A skill that the prompt itself invoked is no `skill` event. Only
-//! `schema_version`, `text`, `id`, `name`, `ok` and `ending` are required where they belong;
-//! `skills`, if given, must name every skill the agent could use.
+//! `ending` is `finished`, `rate_limited`, `auth_failed`, `api_failed` or `over_budget`. A stream without `end` is
+//! a crash. A skill that the prompt itself invoked has no `skill` event. Only `schema_version`, `text`, `id`,
+//! `name`, `ok` and `ending` are required in their events; `skills`, if given, must name every skill that the
+//! agent could use.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -82,11 +82,11 @@ pub enum JsonlEvent {
     },
 }
 
-/// How a skill was taken up.
+/// The way in which a skill was activated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivationMeans {
-    /// By the agent's own tool for skills.
+    /// With the agent's own tool for skills.
     #[default]
     Tool,
     /// By reading its SKILL.md.

@@ -1,4 +1,4 @@
-//! Reading, writing and editing files. Every failure is a sentence for the model.
+//! Reading, writing and editing files. Every error is a sentence for the model.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 const LARGEST_READ: usize = 256 * 1024;
 const LARGEST_EDIT: u64 = 8 * 1024 * 1024;
 
-/// Numbered lines from `offset`, which counts from 1.
+/// Reads numbered lines from `offset`, which counts from 1.
 pub fn read(path: &Path, offset: Option<u64>, limit: Option<u64>) -> Result<String, String> {
     let text = read_text(path, LARGEST_EDIT)?;
     let first = offset.unwrap_or(1).max(1);
@@ -64,7 +64,7 @@ pub fn edit(path: &Path, old: &str, new: &str, all: bool) -> Result<String, Stri
     Ok(format!("{} edited, {found} replaced", path.display()))
 }
 
-/// A pipe would never end, a device might answer for ever.
+/// Checks that a path is a regular file and gives its size. Reading a pipe or a device might never end.
 fn check_is_file(path: &Path) -> Result<u64, String> {
     let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
     if metadata.is_dir() {

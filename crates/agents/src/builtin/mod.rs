@@ -1,7 +1,8 @@
 //! The builtin agent: a small agent program that needs nothing but a model.
 //!
-//! In: a prompt, a workspace, a skills folder and a model endpoint. Out: practicum-jsonl, line by
-//! line, and an exit code. Never: a question to a person, a file tool outside its folders.
+//! In: a prompt, a workspace, a skills folder and a model endpoint. Out: practicum-jsonl, line by line, and an
+//! exit code.
+//! Never: a question to a person, a file tool outside its folders.
 
 pub mod events;
 
@@ -24,19 +25,19 @@ use events::{JsonlEnding, JsonlEvent};
 
 #[derive(Debug, Clone)]
 pub struct BuiltinOptions {
-    /// `/name …` invokes the skill of that name, if there is one.
+    /// The prompt. `/name …` invokes the skill of that name, if there is one.
     pub prompt: String,
     pub workspace: PathBuf,
-    /// Folders with a SKILL.md; need not exist. A folder `commands` beside it holds command files.
+    /// The folder of skills, which need not exist. A folder `commands` beside it contains command files.
     pub skills_dir: PathBuf,
     pub model: Option<String>,
     pub endpoint: Endpoint,
-    /// Carries a conversation from one run to the next.
+    /// The file that carries a conversation from one run to the next.
     pub session_file: Option<PathBuf>,
     pub append_system: Option<String>,
-    /// The only tools that it may use; all if nothing is said.
+    /// The only tools that the agent may use; all if this is `None`.
     pub tools: Option<Vec<String>>,
-    /// Model requests in this run.
+    /// The greatest number of model requests in this run.
     pub max_turns: u32,
 }
 
@@ -46,7 +47,7 @@ pub async fn run(options: BuiltinOptions) -> i32 {
     run_with_client(&options, client, &mut io::stdout()).await
 }
 
-/// For a caller that could not even make an endpoint: the stream says so, as if it had been tried.
+/// Writes the stream of a run that has no endpoint, so that its reader sees the error. Returns the exit code.
 pub fn run_without_endpoint(error: &LlmError) -> i32 {
     let start = JsonlEvent::Start {
         schema_version: events::SCHEMA_VERSION,
@@ -66,7 +67,7 @@ pub fn run_without_endpoint(error: &LlmError) -> i32 {
     1
 }
 
-/// As `run`, with a client and an output of the caller's.
+/// Runs one prompt like `run`, with the caller's client and output.
 pub async fn run_with_client<W: Write>(
     options: &BuiltinOptions,
     client: Result<ModelClient, LlmError>,
@@ -80,7 +81,7 @@ pub async fn run_with_client<W: Write>(
             | JsonlEnding::ApiFailed
             | JsonlEnding::OverBudget,
         ) => 1,
-        // There is no ending for this: whoever reads the stream sees that it broke off.
+        // No ending exists for this error: the reader of the stream sees that it broke off.
         Err(error) => {
             let _ = writeln!(io::stderr(), "practicum builtin agent: {error}");
             1
@@ -111,7 +112,7 @@ fn ending_for_error(error: &LlmError) -> JsonlEnding {
     }
 }
 
-/// One line, flushed: a reader must see what happened even if the next moment kills us.
+/// Writes one line and flushes it, so that a reader sees it even if the process is killed right after.
 fn write_event<W: Write>(out: &mut W, event: &JsonlEvent) -> io::Result<()> {
     let mut line = serde_json::to_string(event)?;
     line.push('\n');

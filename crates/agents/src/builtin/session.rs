@@ -23,7 +23,7 @@ impl BuiltinSession {
         Self { schema_version: SCHEMA_VERSION, id: uuid::Uuid::new_v4().to_string(), messages: Vec::new() }
     }
 
-    /// A file that is not there is a conversation that has not begun.
+    /// Reads the conversation. A missing file is a conversation that has not begun.
     pub fn load(path: &Path) -> io::Result<Self> {
         let file = match File::open(path) {
             Ok(file) => file,
@@ -45,7 +45,7 @@ impl BuiltinSession {
         Ok(session)
     }
 
-    /// Whole or not at all: a run may be killed at any moment.
+    /// Writes the file completely or not at all, because a run may be killed at any moment.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;

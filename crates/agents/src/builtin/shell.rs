@@ -1,4 +1,4 @@
-//! One shell command: bounded in time and in what it may say.
+//! Runs one shell command, with limits on its time and its output.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -9,10 +9,10 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
-/// Of standard output and standard error together.
+/// The longest output, of standard output and standard error together.
 const LONGEST_OUTPUT: usize = 30_000;
 
-/// How long pipes may stay open after the command itself ended: a server it left running holds them.
+/// How long pipes may stay open after the command itself ended: a server that it left running keeps them open.
 const PIPE_TIMEOUT_AFTER_EXIT: Duration = Duration::from_millis(300);
 
 pub async fn run_command(command: &str, folder: &Path, limit: Duration) -> Result<String, String> {
@@ -23,7 +23,8 @@ pub async fn run_command(command: &str, folder: &Path, limit: Duration) -> Resul
     let ended = tokio::time::timeout(limit, child.wait()).await;
     if ended.is_err() {
         kill_group(group);
-        // The leader is dead or dying; without the bound a stuck process would hold us.
+        // The first process of the group is dead or dying. Without the time limit, a stuck process would block the
+        // agent.
         let _ = tokio::time::timeout(PIPE_TIMEOUT_AFTER_EXIT, child.kill()).await;
     }
     let mut output = String::new();
@@ -67,7 +68,7 @@ fn spawn(command: &str, folder: &Path) -> std::io::Result<Child> {
     }
 }
 
-/// The model's key is ours to use, not the command's to print.
+/// Says whether a variable contains the model's key, which commands must not see.
 fn is_secret(variable: &str) -> bool {
     let upper = variable.to_uppercase();
     upper.ends_with("_API_KEY") || upper.ends_with("_AUTH_TOKEN")
@@ -77,7 +78,7 @@ fn is_secret(variable: &str) -> bool {
 fn kill_group(leader: Option<u32>) {
     let pid = leader.and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
-        // Gone already is as good as killed.
+        // A group that is already gone need not be killed.
         let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
     }
 }
@@ -85,7 +86,8 @@ fn kill_group(leader: Option<u32>) {
 #[cfg(not(unix))]
 fn kill_group(_leader: Option<u32>) {}
 
-/// Reads a pipe to its end, keeping only the beginning: the command must not block on a full pipe.
+/// A reader of a pipe that reads to the end but keeps only the beginning: the command must not block on a full
+/// pipe.
 struct PipeReader {
     received: Arc<Mutex<Vec<u8>>>,
     task: JoinHandle<()>,
@@ -143,7 +145,7 @@ mod tests {
             ("kill -9 $$", Err("signal: 9")),
             ("cat", Ok("")),
             ("no-such-command-here", Err("not found")),
-            // What it leaves running does not hold us.
+            // A process left running does not block the agent.
             ("sleep 30 & echo started", Ok("started\n")),
             ("sleep 30", Err("time limit")),
             ("trap '' TERM; sleep 30 & echo x; wait", Err("x\nstopped")),

@@ -1,5 +1,5 @@
-//! The skills folder and the commands beside it: what there is, and what a skill says when it is
-//! taken up.
+//! The skills and commands that the builtin agent can use, and the instructions that it gets when it activates
+//! one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ const LONGEST_DESCRIPTION: usize = 1500;
 pub struct AvailableSkill {
     pub name: String,
     pub description: String,
-    /// Absolute, links followed. A command file has no folder of its own.
+    /// The absolute path with links followed. A command file has no folder of its own.
     pub folder: Option<PathBuf>,
     pub body: String,
-    /// Its author may reserve a skill for people.
+    /// Whether the model may use the skill. Its author may reserve it for people.
     pub model_may_use: bool,
 }
 
-/// In the order of their folders' names, then the commands. What cannot be read is no skill.
+/// Finds the skills in the order of their folders' names, then the commands. What cannot be read is skipped.
 pub fn find_skills(skills_dir: &Path) -> Vec<AvailableSkill> {
     let folders = sorted_entries(skills_dir);
     let skills = folders.iter().filter_map(|folder| read_skill(&folder.join("SKILL.md"), Some(folder)));
@@ -34,11 +34,11 @@ pub fn find_skills(skills_dir: &Path) -> Vec<AvailableSkill> {
     skills.chain(commands).collect()
 }
 
-/// No one nests commands deeper.
+/// The greatest depth at which commands are looked for.
 const DEEPEST_COMMAND_FOLDER: usize = 8;
 
-/// The commands in and below a folder. Each is called by its path, with colons; what its frontmatter calls
-/// it does not count.
+/// Finds the commands in and below a folder. Each is named after its path, with colons; a name in its frontmatter
+/// does not count.
 fn find_commands(folder: &Path, before: &str, depth: usize, found: &mut Vec<AvailableSkill>) {
     for path in sorted_entries(folder) {
         if found.len() >= MOST_SKILLS {
@@ -63,7 +63,7 @@ fn sorted_entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// A skill is called as it says, else as its place.
+/// Reads a skill. Its name is the one in its frontmatter, else the one of its folder.
 fn read_skill(file: &Path, folder: Option<&Path>) -> Option<AvailableSkill> {
     let metadata = fs::metadata(file).ok()?;
     if !metadata.is_file() || metadata.len() > LARGEST_SKILL {
@@ -113,7 +113,7 @@ fn shorten_description(text: String) -> String {
     text.chars().take(LONGEST_DESCRIPTION).collect()
 }
 
-/// By its name, or its folder's; a plugin's name may stand before it.
+/// Finds a skill by its name, or by its folder's; a plugin's name may come before it.
 pub fn find_by_name<'s>(skills: &'s [AvailableSkill], name: &str) -> Option<&'s AvailableSkill> {
     let name = name.trim().trim_start_matches('/');
     let exact = |name: &str| {
@@ -130,7 +130,7 @@ pub fn find_by_name<'s>(skills: &'s [AvailableSkill], name: &str) -> Option<&'s 
     exact(name).or_else(|| exact(name.rsplit_once(':')?.1))
 }
 
-/// A prompt that is a command for a skill: the skill and its arguments.
+/// Reads a prompt that is the command of a skill: gives the skill and its arguments.
 pub fn find_command<'s, 'p>(
     skills: &'s [AvailableSkill],
     prompt: &'p str,
@@ -141,7 +141,7 @@ pub fn find_command<'s, 'p>(
 }
 
 impl AvailableSkill {
-    /// What the model gets to read when the skill is taken up.
+    /// Gives the text that the model reads when it activates the skill.
     pub fn instructions(&self, args: &str) -> String {
         let place = match &self.folder {
             Some(folder) => format!("Base directory for this skill: {}\n\n", folder.display()),

@@ -1,4 +1,4 @@
-//! The agent against the scripted gateway.
+//! Tests of the builtin agent with the scripted gateway.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The tools: what the model is told about them, and what a call does.
+//! The tools of the builtin agent: their definitions for the model, and their execution.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,10 +17,10 @@ const LONGEST_COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 
 pub const TOOL_NAMES: [&str; 5] = ["Skill", "Read", "Write", "Edit", "Bash"];
 
-/// What came of a call. A failure is told to the model, which may do better next time.
+/// The result of a call. The model also gets failures, so that it can correct itself.
 pub struct ToolOutcome {
     pub result: Result<String, String>,
-    /// The skill that was taken up.
+    /// The skill that the call activated.
     pub skill: Option<String>,
 }
 
@@ -67,7 +67,7 @@ struct EditCall {
 #[derive(Deserialize)]
 struct BashCall {
     command: String,
-    /// Milliseconds.
+    /// The time limit in milliseconds.
     timeout: Option<u64>,
 }
 

@@ -1,7 +1,7 @@
-//! A cassette: what was asked and answered, as JSON lines that can be read, compared and kept.
+//! A cassette: recorded requests and responses, as JSON lines that can be read, compared and kept.
 //!
-//! The first line says what it is. `text` lines hold texts of requests, each once, because a
-//! conversation repeats all that was said before; `exchange` lines name them by their digests.
+//! The first line says what the file is. `text` lines contain texts of requests, each once, because a conversation
+//! repeats everything before; `exchange` lines refer to them by their digests.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -17,7 +17,7 @@ use practicum_core::model::Digest;
 
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Hours of conversation stay far below it.
+/// The largest cassette that is read. Hours of conversation stay far below it.
 const LARGEST_CASSETTE: u64 = 1024 * 1024 * 1024;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -32,11 +32,11 @@ pub enum CassetteLine {
 pub struct CassetteExchange {
     pub trial: String,
     pub kind: ScopeKind,
-    /// From 1, within trial and kind.
+    /// The number of the exchange, from 1, within trial and kind.
     pub number: u64,
     #[serde(with = "api_name")]
     pub api: ModelApi,
-    /// Of all parts.
+    /// The digest of all parts.
     pub digest: Digest,
     pub request: Vec<RequestPart>,
     pub response: RecordedResponse,
@@ -53,7 +53,7 @@ pub struct RecordedResponse {
     pub status: u16,
     pub headers: BTreeMap<String, String>,
     pub body: RecordedBody,
-    /// It broke off, or the agent did not wait for its end.
+    /// Whether the response broke off, or the agent did not wait for its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
@@ -64,11 +64,11 @@ pub enum RecordedBody {
     Events(Vec<CassetteEvent>),
     Json(Value),
     Text(String),
-    /// Why it is not here.
+    /// The reason why the body was not recorded.
     Withheld(String),
 }
 
-/// One server-sent event. Data that is a text stands there as it is: OpenAI's `[DONE]`.
+/// One server-sent event. Data that is not JSON is kept as text: OpenAI's `[DONE]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CassetteEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,7 +141,7 @@ impl Cassette {
         if known { Ok(cassette) } else { Err(error("it is empty".to_owned())) }
     }
 
-    /// Who asked in it.
+    /// Gives the trials and judges whose requests were recorded.
     pub fn recorded_scopes(&self) -> Vec<(ScopeKind, String)> {
         let mut scopes: Vec<_> =
             self.exchanges.iter().map(|exchange| (exchange.kind, exchange.trial.clone())).collect();
@@ -151,7 +151,7 @@ impl Cassette {
     }
 }
 
-/// The events of a stream.
+/// Reads the events of a stream.
 pub fn parse_events(stream: &str) -> Vec<CassetteEvent> {
     let stream = stream.replace("\r\n", "\n");
     let block = |block: &str| {
@@ -180,7 +180,7 @@ impl CassetteEvent {
     }
 }
 
-/// Where the APIs put the pieces of a text that they stream.
+/// The fields in which the APIs put the pieces of a text that they stream.
 const STREAMED_TEXT_FIELDS: [&str; 8] = [
     "/delta/text",
     "/delta/partial_json",
@@ -192,8 +192,8 @@ const STREAMED_TEXT_FIELDS: [&str; 8] = [
     "/choices/0/delta/tool_calls/0/function/arguments",
 ];
 
-/// Joins the pieces of each text, so that a place or a secret in it is whole and can be found.
-/// What only serves the wire goes: pings, padding.
+/// Joins the pieces of each text, so that a path or a secret in it is whole and can be found. Removes what only
+/// serves the transport: pings, padding.
 pub fn join_text_pieces(events: Vec<CassetteEvent>) -> Vec<CassetteEvent> {
     let mut out: Vec<CassetteEvent> = Vec::new();
     for mut event in events {
@@ -213,7 +213,7 @@ pub fn join_text_pieces(events: Vec<CassetteEvent>) -> Vec<CassetteEvent> {
     out
 }
 
-/// Adds the second's piece to the first's, if they differ in nothing else.
+/// Appends the second event's piece to the first's, if they differ in nothing else.
 fn append_piece(first: &mut Value, second: &Value) -> bool {
     let Some(at) = STREAMED_TEXT_FIELDS
         .iter()
@@ -225,7 +225,7 @@ fn append_piece(first: &mut Value, second: &Value) -> bool {
     else {
         return false;
     };
-    // Out of the way while the rest is compared: it grows with every piece.
+    // The text is taken out while the rest is compared, because it grows with every piece.
     let mut whole = piece.take();
     let same = without_piece(first.clone(), at) == without_piece(second.clone(), at);
     if let (Value::String(text), true) = (&mut whole, same) {

@@ -1,20 +1,20 @@
-//! What a run has spent, and whether it may spend more. One for all its trials and judges.
+//! The spending of a run, and whether it may spend more. All its trials and judges share one ledger.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::PriceTable;
 use practicum_core::model::TokenUsage;
 
-/// The most a run may use.
+/// The most that a run may spend.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SpendingBudget {
     pub max_cost: Option<f64>,
-    /// All tokens, those from a cache included.
+    /// All tokens, including those from a cache.
     pub max_tokens: Option<u64>,
 }
 
-/// Requests that are open when the budget is used up go on to their end, so a run can use more
-/// than its budget by what was open at that moment.
+/// The account of a run's spending. Requests that are open when the budget is used up continue to their end, so a
+/// run can exceed its budget by what was open at that moment.
 #[derive(Default)]
 pub struct SpendingLedger {
     budget: SpendingBudget,
@@ -26,17 +26,17 @@ pub struct SpendingLedger {
 struct LedgerTotals {
     tokens: u64,
     cost: f64,
-    /// Some of the money is not in `cost`, because nobody knows it.
+    /// Whether `cost` lacks a part, because its price is unknown.
     cost_unknown: bool,
-    /// Somebody was refused.
+    /// Whether a request was refused.
     refused_any: bool,
 }
 
-/// Why a request is not made.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpendingDenial {
     BudgetUsedUp(String),
-    /// A limit in money cannot be kept with a model whose price nobody knows.
+    /// A limit in money cannot be kept with a model whose price is unknown.
     UnknownPrice(String),
 }
 
@@ -68,7 +68,7 @@ impl SpendingLedger {
         }
     }
 
-    /// What is used up, in words; `None` while there is something left.
+    /// Describes what is used up; `None` while something is left.
     pub fn describe_used_up(&self) -> Option<String> {
         let spent = self.lock_totals();
         match self.budget {
@@ -82,7 +82,7 @@ impl SpendingLedger {
         }
     }
 
-    /// Asked before a request is made.
+    /// Says whether a request may be made. Called before each request.
     pub fn check_request_allowed(&self, model: &str) -> Result<(), SpendingDenial> {
         if let Some(why) = self.describe_used_up() {
             self.lock_totals().refused_any = true;
@@ -97,12 +97,12 @@ impl SpendingLedger {
         Ok(())
     }
 
-    /// Whether the budget kept anybody from asking.
+    /// Says whether the budget refused a request.
     pub fn has_refused_requests(&self) -> bool {
         self.lock_totals().refused_any
     }
 
-    /// Whether a limit in money holds only for a part of what was spent.
+    /// Says whether a limit in money covers only a part of the spending.
     pub fn has_unknown_costs(&self) -> bool {
         self.budget.max_cost.is_some() && self.lock_totals().cost_unknown
     }

@@ -1,7 +1,7 @@
-//! A model gateway on loopback: agents ask it instead of a vendor.
+//! A model gateway on loopback: agents send their requests to it instead of a vendor.
 //!
-//! In: requests of any of the model APIs, each under the address of one trial. Out: what an
-//! `Answer` decides, as that API sends it; and who asked how much. Never: reached from elsewhere.
+//! In: requests of any of the model APIs, each under the address of one trial. Out: the answer of a `Responder`,
+//! in the format of that API; and an account of each trial's requests. Never: reached from another machine.
 
 mod cassette;
 mod ledger;
@@ -47,13 +47,13 @@ pub use upstream::Upstream;
 use crate::llm::{ModelApi, ModelReply, ModelRequest};
 use scope::ScopeRegistry;
 
-/// How long open connections get when the gateway stops.
+/// How long open connections may continue when the gateway stops.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
 
-/// Roughly; near enough for budgets and reports, and the same on every machine.
+/// A rough estimate, good enough for budgets and reports, and the same on every machine.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// No model writes that much. What is longer still passes, but is not looked into.
+/// The largest reply whose content is inspected. A longer one is still passed on. No model writes that much.
 const LARGEST_REPLY: usize = 32 * 1024 * 1024;
 
 /// One request of an agent or a judge.
@@ -65,31 +65,31 @@ pub struct GatewayCall<'a> {
     pub raw_body: &'a [u8],
     pub query: Option<&'a str>,
     pub headers: &'a HeaderMap,
-    /// From 1, within the scope.
+    /// The number of the request, from 1, within the scope.
     pub number: u64,
 }
 
-/// A request that no model is needed for: which models there are, how many tokens a text has.
+/// A request that needs no model: for the list of models, or the number of tokens of a text.
 pub struct AuxiliaryCall<'a> {
     pub api: ModelApi,
-    /// Behind `/v1/`.
+    /// The path after `/v1/`.
     pub path: &'a str,
     pub query: Option<&'a str>,
     pub headers: &'a HeaderMap,
-    /// Posted, if there is one.
+    /// The posted body, if there is one.
     pub body: Option<&'a [u8]>,
 }
 
-/// Decides what a request gets. A script is one way; passing on, recording and replaying are others.
+/// A source of answers to requests: a script, the real model, a recorder, or a cassette.
 pub trait Responder: Send + Sync {
     fn answer<'a>(&'a self, call: GatewayCall<'a>) -> AnswerFuture<'a>;
 
-    /// `None` leaves it to the gateway.
+    /// Answers a request that needs no model. `None` leaves it to the gateway.
     fn answer_auxiliary<'a>(&'a self, _aside: AuxiliaryCall<'a>) -> AuxiliaryFuture<'a> {
         Box::pin(std::future::ready(None))
     }
 
-    /// What the reader of a result should know once the trial has asked its last.
+    /// Gives a note for the reader of a result, after the last request of the trial.
     fn closing_note(&self, _scope: &ScopeAccount) -> Option<String> {
         None
     }
@@ -99,10 +99,10 @@ pub type AnswerFuture<'a> = Pin<Box<dyn Future<Output = GatewayAnswer> + Send + 
 pub type AuxiliaryFuture<'a> =
     Pin<Box<dyn Future<Output = Option<Result<PassedResponse, GatewayRefusal>>> + Send + 'a>>;
 
-/// What the client will see, and when.
+/// An answer and the wait before it.
 #[derive(Debug)]
 pub struct GatewayAnswer {
-    /// Before the first byte.
+    /// The wait before the first byte.
     pub wait: Duration,
     pub delivery: Delivery,
 }
@@ -110,7 +110,7 @@ pub struct GatewayAnswer {
 #[derive(Debug)]
 pub enum Delivery {
     Whole(ModelReply),
-    /// As another server sent it, byte by byte.
+    /// The response of another server, byte by byte.
     PassedThrough(PassedResponse),
     /// Half of the reply; then the connection drops.
     Truncated(ModelReply),
@@ -127,7 +127,7 @@ pub enum Delivery {
     Dropped,
 }
 
-/// A response that comes in its own time.
+/// A response whose body comes bit by bit.
 pub struct PassedResponse {
     pub status: u16,
     pub headers: HeaderMap,
@@ -150,7 +150,7 @@ impl PassedResponse {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatewayRefusal {
     pub status: u16,
-    /// The API's word for it, such as `overloaded_error`.
+    /// The API's name for the error, such as `overloaded_error`.
     pub kind: String,
     pub message: String,
     pub headers: BTreeMap<String, String>,
@@ -176,14 +176,14 @@ impl GatewayRefusal {
         }
     }
 
-    /// Tells clients that asking again is no use.
+    /// Tells clients that a retry is useless.
     pub fn without_retry(mut self) -> Self {
         self.headers.insert("x-should-retry".to_owned(), "false".to_owned());
         self
     }
 }
 
-/// Anthropic's words, which are the most telling; OpenAI's clients go by the status.
+/// Gives Anthropic's names of errors, which are the most specific; OpenAI's clients use the status.
 fn error_kind_for_status(status: u16) -> &'static str {
     match status {
         401 => "authentication_error",
@@ -199,20 +199,20 @@ fn error_kind_for_status(status: u16) -> &'static str {
     }
 }
 
-/// How a gateway is run.
+/// The options of a gateway.
 pub struct GatewayOptions {
     pub responder: Arc<dyn Responder>,
-    /// Pays for what is asked.
+    /// The ledger that counts the spending.
     pub ledger: Arc<SpendingLedger>,
-    /// 0 for any that is free.
+    /// The port; 0 for any that is free.
     pub port: u16,
-    /// Hears a line for each request.
+    /// A receiver of one line for each request.
     pub log: Option<RequestLog>,
 }
 
 pub type RequestLog = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// A running gateway. Dropping it ends what is open; `stop` also waits for that.
+/// A running gateway. Dropping it ends open requests; `stop` also waits for them.
 pub struct Gateway {
     address: SocketAddr,
     registry: Arc<ScopeRegistry>,
@@ -241,7 +241,7 @@ impl Gateway {
         self.address
     }
 
-    /// An address of its own for one trial or judge. It is gone when the scope is dropped.
+    /// Registers one trial or judge and gives it an address of its own, which is valid until the scope is dropped.
     pub fn register(&self, name: &str, kind: ScopeKind, vars: BTreeMap<String, String>) -> GatewayScope {
         let scope = ScopeAccount::new(name, kind, vars);
         GatewayScope::register(&self.registry, &self.responder, self.address, scope)
@@ -250,7 +250,7 @@ impl Gateway {
     pub async fn stop(mut self) {
         self.request_stop();
         if let Some(server) = self.server.take() {
-            // What does not end by itself dies with the runtime.
+            // Whatever does not end by itself ends with the runtime.
             let _ = tokio::time::timeout(STOP_WITHIN, server).await;
         }
     }

@@ -1,4 +1,4 @@
-//! Requests in a form that is the same on every machine and every day.
+//! Normalises requests, so that they are the same on every machine and every day.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::llm::{ContentBlock, ModelRequest, Role};
 
-/// The places of one trial, which have other names in every run.
+/// Replacements for the paths of one trial, which differ in every run.
 pub struct PathPlaceholders {
-    /// What it is called here, and what it is called in a cassette; the longest first.
+    /// Each path and its name in a cassette, the longest first.
     replacements: Vec<(String, String)>,
 }
 
-/// Shorter values would be found by accident.
+/// The shortest path that is replaced. Shorter ones would be found by accident.
 const SHORTEST_PATH: usize = 4;
 
 impl PathPlaceholders {
@@ -42,7 +42,7 @@ impl PathPlaceholders {
     }
 }
 
-/// Every text in a value, changed.
+/// Changes every text in a value.
 pub fn map_texts(value: &mut Value, change: &dyn Fn(&str) -> String) {
     match value {
         Value::String(text) => *text = change(text),
@@ -52,18 +52,18 @@ pub fn map_texts(value: &mut Value, change: &dyn Fn(&str) -> String) {
     }
 }
 
-/// What changes from run to run without meaning anything, and what stands in for it.
+/// Patterns of texts that change from run to run without meaning anything, and their replacements.
 static VOLATILE_PATTERNS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     let months = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*";
     let rows = [
-        // What Claude Code writes above its system prompt, for the vendor's accounts.
+        // The line that Claude Code writes above its system prompt for the vendor's billing.
         (r"(?m)^x-anthropic-billing-header: .*$".to_owned(), "<billing>"),
         (r"(?m)^( *- (?:OS Version|Platform|Shell): ).*$".to_owned(), "${1}<machine>"),
         (r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b".to_owned(), "<uuid>"),
         (r"\b[0-9a-f]{32,64}\b".to_owned(), "<hex>"),
-        // Our own address.
+        // The gateway's own address.
         (r"127\.0\.0\.1:\d+/t/<hex>".to_owned(), "<gateway>"),
-        // As `date` says it.
+        // As `date` prints it.
         (
             format!(
                 r"\b[A-Z][a-z]{{2}} {months} +\d{{1,2}} \d{{2}}:\d{{2}}:\d{{2}} (?:[AP]M )?[A-Z]+ \d{{4}}\b"
@@ -80,11 +80,11 @@ static VOLATILE_PATTERNS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|
         (format!(r"\b\d{{1,2}}\.? {months}\.? \d{{4}}\b"), "<date>"),
         (r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b".to_owned(), "<day>"),
         (r"\b1[6-9]\d{8}(?:\d{3})?\b".to_owned(), "<time>"),
-        // Rooms are made below a folder of this name.
+        // Workspaces are made below a folder of this name.
         (r"/[\w./-]*/practicum-[A-Za-z0-9]{6}\b".to_owned(), "<rooms>"),
         (r"-practicum-[A-Za-z0-9]{6}\b".to_owned(), "-<rooms>"),
     ];
-    // Checked by the test below, which uses every row.
+    // The test below uses every row, so no pattern is invalid.
     rows.into_iter().filter_map(|(pattern, name)| Some((Regex::new(&pattern).ok()?, name))).collect()
 });
 
@@ -95,7 +95,7 @@ fn replace_volatile(text: &str) -> String {
     })
 }
 
-/// The parts of a request that make it the request it is, each with a name for people.
+/// Gives the parts by which a request is recognised, each with a name for people.
 pub fn request_parts(
     request: &ModelRequest,
     places: &PathPlaceholders,

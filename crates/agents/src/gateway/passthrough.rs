@@ -1,4 +1,4 @@
-//! Passes requests on to the real model and its replies back, unchanged. The gateway counts.
+//! Passes requests on to the real model and its replies back, unchanged. The gateway counts them.
 
 use super::{AnswerFuture, AuxiliaryCall, AuxiliaryFuture, Delivery, GatewayCall, Responder, Upstream};
 

@@ -1,4 +1,4 @@
-//! What tokens cost. A table with a date, and a user's own rows before it.
+//! The prices of tokens: a table with a date, and before it the user's own rows.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ const BUILTIN_PRICES: &str = include_str!("prices.toml");
 
 const TOKENS_PER_PRICE: f64 = 1_000_000.0;
 
-/// USD per million tokens.
+/// The price of a model, in USD per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelPrice {
@@ -24,7 +24,7 @@ pub struct ModelPrice {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceTable {
-    /// When they were right.
+    /// The date at which the prices were right.
     pub date: String,
     models: BTreeMap<String, ModelPrice>,
 }
@@ -43,7 +43,7 @@ impl Default for PriceTable {
 }
 
 impl PriceTable {
-    /// Our table, and the file's rows before ours.
+    /// Reads the user's rows and puts them before those of this program.
     pub fn with_user_file(path: &Path) -> Result<Self, PricesError> {
         let error = |problem: String| PricesError { path: path.display().to_string(), problem };
         let text = std::fs::read_to_string(path).map_err(|problem| error(problem.to_string()))?;
@@ -60,14 +60,14 @@ impl PriceTable {
         Ok(Self { date: own.date, models })
     }
 
-    /// The price of a model or of a dated version of it. What a longer name costs cannot be told
-    /// from a shorter one: a "pro" costs ten times as much.
+    /// Finds the price of a model or of a dated version of it. A longer name is another model with its own price:
+    /// a "pro" costs ten times as much.
     pub fn price_of(&self, model: &str) -> Option<&ModelPrice> {
         let fits = |name: &str| model.strip_prefix(name).is_some_and(is_version);
         self.models.iter().find(|(name, _)| fits(name)).map(|(_, price)| price)
     }
 
-    /// `None` if nobody knows.
+    /// Gives the cost of tokens; `None` if the price is unknown.
     pub fn cost(&self, model: &str, usage: TokenUsage) -> Option<f64> {
         let price = self.price_of(model)?;
         let parts = [
@@ -80,7 +80,7 @@ impl PriceTable {
     }
 }
 
-/// What may stand behind a model's name without making it another: nothing, `-latest`, or a date.
+/// Says whether the text after a model's name leaves it the same model: nothing, `-latest`, or a date.
 fn is_version(rest: &str) -> bool {
     let Some(version) = rest.strip_prefix(['-', '@']) else { return rest.is_empty() };
     let digits = version.bytes().filter(u8::is_ascii_digit).count();

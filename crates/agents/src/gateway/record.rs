@@ -1,4 +1,4 @@
-//! Passes requests on, and writes what was asked and answered onto a cassette.
+//! Passes requests on, and records requests and responses on a cassette.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -22,10 +22,10 @@ use super::{
 use crate::llm::ModelRequest;
 use practicum_core::model::Digest;
 
-/// Takes secrets out of a text.
+/// A function that removes secrets from a text.
 pub type SecretScrubber = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// What of a response's headers an agent may go by.
+/// The response headers that agents may use.
 const RECORDED_HEADERS: [&str; 6] =
     ["content-type", "retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id"];
 
@@ -34,7 +34,7 @@ pub struct CassetteRecorder {
     writer: Arc<CassetteWriter>,
 }
 
-/// The file that is written. A line is written with one call, so a kill leaves whole lines.
+/// The cassette's file. Each line is written with one call, so a kill leaves whole lines.
 struct CassetteWriter {
     file: Mutex<CassetteFile>,
     scrub: SecretScrubber,
@@ -47,7 +47,7 @@ struct CassetteFile {
 }
 
 impl CassetteRecorder {
-    /// Onto a new file: what was recorded with real money is not overwritten.
+    /// Creates a new file. An existing one is not overwritten, because recording it may have cost money.
     pub fn create(path: &Path, upstream: Upstream, scrub: SecretScrubber) -> Result<Self, CassetteError> {
         let error = CassetteError::for_path(path);
         let file = File::create_new(path).map_err(|problem| error(problem.to_string()))?;
@@ -72,7 +72,7 @@ impl Responder for CassetteRecorder {
     fn answer<'a>(&'a self, call: GatewayCall<'a>) -> AnswerFuture<'a> {
         Box::pin(async move {
             match self.upstream.forward(&call).await {
-                // Nobody answered, so there is nothing to keep; if the agent asks again, that is kept.
+                // There was no response to record. If the agent asks again, that request is recorded.
                 Err(refusal) => Delivery::Refused(refusal).into(),
                 Ok(passed) => Delivery::PassedThrough(self.record_response(&call, passed)).into(),
             }
@@ -138,7 +138,7 @@ fn recorded_headers(headers: &HeaderMap) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// One exchange, until its last byte was heard or nobody listens any more. Then it is written.
+/// The recorder of one exchange. It writes the exchange after the last byte, or when the agent no longer listens.
 struct ExchangeRecorder {
     writer: Arc<CassetteWriter>,
     placeholders: PathPlaceholders,
@@ -189,12 +189,12 @@ impl Drop for ExchangeRecorder {
         self.exchange.request = request;
         self.exchange.response.body = self.recorded_body();
         let texts = parts.into_iter().map(|(_, text)| text).collect();
-        // Where it failed, `left_over` says so.
+        // If writing fails, `closing_note` reports it.
         let _ = self.writer.write_line(texts, &CassetteLine::Exchange(self.exchange.clone()));
     }
 }
 
-/// The digests of a request's parts, and of the whole.
+/// Gives the digest of the whole request, and those of its parts.
 pub fn digest_parts(parts: &[(String, String)]) -> (Digest, Vec<RequestPart>) {
     let whole = Digest::of_parts(parts.iter().flat_map(|(at, text)| [at.as_bytes(), text.as_bytes()]));
     let each = parts
@@ -214,7 +214,7 @@ impl CassetteWriter {
                 bytes.push('\n');
             }
         }
-        // Once more over the whole line: names of fields are no texts, and could hold one too.
+        // The whole line is scrubbed again, because names of fields could also contain a secret.
         bytes.push_str(&(self.scrub)(&serde_json::to_string(line)?));
         bytes.push('\n');
         let result = written.file.write_all(bytes.as_bytes());

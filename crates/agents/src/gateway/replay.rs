@@ -1,4 +1,4 @@
-//! Answers from a cassette, and says so where a request is not the one that was recorded.
+//! Answers from a cassette, and reports requests that differ from the recorded ones.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -19,7 +19,7 @@ use super::{
 };
 use practicum_core::model::Digest;
 
-/// How much of a difference is shown, on each side of it.
+/// The number of characters that are shown before and after a difference.
 const SHOWN_BEFORE_DIFFERENCE: usize = 30;
 const SHOWN_AFTER_DIFFERENCE: usize = 50;
 
@@ -47,7 +47,7 @@ impl CassetteReplay {
         Self { texts: cassette.texts, exchanges_by_scope: Mutex::new(tapes), scrub }
     }
 
-    /// The recorded response, or what is wrong with the request.
+    /// Finds the recorded response. The error says how the request differs.
     fn find_response(
         &self,
         call: &GatewayCall<'_>,
@@ -59,7 +59,7 @@ impl CassetteReplay {
         let Some(tape) = tapes.get_mut(&(call.scope.kind, call.scope.name.clone())) else {
             return Err("the cassette has nothing of this trial".to_owned());
         };
-        // Requests that were open at once may come in another order; the same request is the same.
+        // Requests that were open at the same time may come in another order, so a request is found by its digest.
         let same = |taped: &&mut ReplayableExchange| !taped.used && taped.exchange.digest == digest;
         if let Some(taped) = tape.iter_mut().find(same) {
             taped.used = true;
@@ -83,7 +83,7 @@ impl CassetteReplay {
         }
     }
 
-    /// What differs first, in words.
+    /// Describes the first difference.
     fn describe_difference(&self, recorded: &[RequestPart], now: &[(String, String)]) -> String {
         for (was, (at, text)) in recorded.iter().zip(now) {
             if was.at != *at {
@@ -103,7 +103,7 @@ impl CassetteReplay {
     }
 }
 
-/// Both texts around the place where they part.
+/// Gives both texts around the place where they begin to differ.
 fn texts_around_difference(was: &str, is: &str) -> (String, String) {
     let same = was.chars().zip(is.chars()).take_while(|(one, other)| one == other).count();
     let from = same.saturating_sub(SHOWN_BEFORE_DIFFERENCE);

@@ -1,11 +1,11 @@
-//! The script file for editors.
+//! The JSON Schema of script files, for editors.
 
 use serde_json::{Value, json};
 
 use super::script::{MOST_TIMES, MOST_TOKENS, STOP_REASONS};
 use practicum_core::tree::json_schema::{self, MappingSchema, reference};
 
-/// What a script may hold, as JSON Schema.
+/// Gives the JSON Schema of a script.
 pub fn schema() -> Value {
     let answers = json!({"required": ["scenarios"], "properties": {"scenarios": {"minItems": 1}}});
     let script = MappingSchema::closed()
@@ -30,7 +30,8 @@ pub fn schema() -> Value {
     )
 }
 
-/// The default answers every time, so it can neither call tools nor fail a number of times.
+/// Gives the schema of the default step. It answers every time, so it can neither call tools nor fail a number of
+/// times.
 fn default_step_schema() -> Value {
     let barred = |key: &str| json!({"type": "object", "required": [key]});
     json!({"allOf": [reference("step"), {"not": {"anyOf": [barred("tools"), barred("times")]}}]})
@@ -81,7 +82,7 @@ fn step_schema() -> Value {
     json_schema::with_description(said, json_schema::any_of([json_schema::text(), step.into()]))
 }
 
-/// At most one way to fail, and how often.
+/// Adds the ways to fail: at most one, and how often.
 fn add_fault_schemas(step: MappingSchema) -> MappingSchema {
     let needs = |keys: &[&str]| keys.iter().map(|key| json!({"required": [key]})).collect::<Vec<_>>();
     let fails = needs(&["error", "hang", "hang_before_headers", "truncate", "sse_error"]);
@@ -179,7 +180,7 @@ scenarios:
   - { when: { marker: m }, steps: [said] }
 "#;
 
-    /// Whether the schema and the reader take a script.
+    /// Says whether the schema and the reader accept a script.
     fn taken(text: &str) -> (bool, bool) {
         let mut diagnostics = Diagnostics::default();
         let path = Path::new("script.yaml");

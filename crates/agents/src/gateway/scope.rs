@@ -1,4 +1,4 @@
-//! Who asks: one trial or judge, its address, and the account of what it asked.
+//! Scopes of the gateway: one trial or judge with its address, and the account of its requests.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use super::Responder;
 use crate::llm::ModelApi;
 use practicum_core::model::TokenUsage;
 
-/// A run that says more than this says the same again and again.
+/// The greatest number of notes. A run with more only repeats itself.
 const MOST_NOTES: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -25,18 +25,18 @@ pub enum ScopeKind {
     Probe,
 }
 
-/// Why the gateway itself kept a trial from getting its answers, whatever its agent made of that.
+/// The reason why the gateway itself kept a trial from getting answers, whatever its agent made of that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GatewayHalt {
     OverBudget(String),
     Unanswered(String),
 }
 
-/// What one trial asked, and what is known about it. Shared by its requests.
+/// The account of one trial's requests. All its requests share it.
 pub struct ScopeAccount {
     pub name: String,
     pub kind: ScopeKind,
-    /// What `{{name}}` stands for.
+    /// The values that replace `{{name}}`.
     pub vars: BTreeMap<String, String>,
     tally: Mutex<ScopeTally>,
     closed: watch::Sender<bool>,
@@ -48,7 +48,7 @@ struct ScopeTally {
     open: usize,
     usage: TokenUsage,
     cost: f64,
-    /// Some of the money is not in `cost`, because nobody knows it.
+    /// Whether `cost` lacks a part, because its price is unknown.
     cost_unknown: bool,
     halt: Option<GatewayHalt>,
     notes: Vec<String>,
@@ -57,7 +57,7 @@ struct ScopeTally {
     probe_requests: Vec<Vec<u8>>,
 }
 
-/// What a probe's model was told stands in its first requests, which are not long.
+/// The greatest number of requests of a probe that are kept. The first ones contain what its model was told.
 const MOST_PROBE_REQUESTS: usize = 8;
 const LARGEST_PROBE_REQUEST: usize = 4 * 1024 * 1024;
 
@@ -67,12 +67,12 @@ impl ScopeAccount {
         Self { name: name.to_owned(), kind, vars, tally: Mutex::default(), closed }
     }
 
-    /// A panic elsewhere leaves the counts as they were; they are still the best there is.
+    /// Locks the counts. After a panic elsewhere they are still the best available.
     fn lock_tally(&self) -> MutexGuard<'_, ScopeTally> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something the reader of a result should know, once.
+    /// Adds a note for the reader of a result, each text once.
     pub fn add_note(&self, text: impl Into<String>) {
         let text = text.into();
         let mut tally = self.lock_tally();
@@ -81,7 +81,7 @@ impl ScopeAccount {
         }
     }
 
-    /// Whether something that is to happen only so many times may happen now. Asking counts.
+    /// Says whether a fault that happens a limited number of times happens now. Each call counts.
     pub fn count_fault(&self, what: (usize, usize), times: u32) -> bool {
         let mut tally = self.lock_tally();
         let served = tally.fault_counts.entry(what).or_default();
@@ -99,7 +99,7 @@ impl ScopeAccount {
         }
     }
 
-    /// The first reason stays, and is noted.
+    /// Records a halt. The first reason stays, and is added to the notes.
     pub(super) fn record_halt(&self, why: GatewayHalt) {
         let (GatewayHalt::OverBudget(text) | GatewayHalt::Unanswered(text)) = &why;
         self.add_note(text);
@@ -113,7 +113,7 @@ impl ScopeAccount {
         tally.requests
     }
 
-    /// Keeps what a probe asks: what its model is told of a skill is nowhere else to be seen.
+    /// Keeps a probe's request: only there can be seen what its model is told about a skill.
     pub(super) fn keep_probe_request(&self, raw: &[u8]) {
         let mut tally = self.lock_tally();
         if self.kind == ScopeKind::Probe
@@ -124,7 +124,7 @@ impl ScopeAccount {
         }
     }
 
-    /// Ends when the scope is dropped or the gateway stops.
+    /// Waits until the scope is dropped or the gateway stops.
     pub(super) async fn wait_until_closed(&self) {
         let mut closed = self.closed.subscribe();
         // The sender lives in `self`, so this cannot fail before it is true.
@@ -156,7 +156,7 @@ impl Drop for OpenRequest {
     }
 }
 
-/// The scopes that exist, by the token in their address.
+/// The existing scopes, by the token in their address.
 #[derive(Default)]
 pub(super) struct ScopeRegistry {
     scopes: Mutex<HashMap<String, Arc<ScopeAccount>>>,
@@ -176,7 +176,7 @@ impl ScopeRegistry {
     }
 }
 
-/// The right to ask the gateway, and the account of what was asked.
+/// The permission to use the gateway, and the account of its requests.
 pub struct GatewayScope {
     account: Arc<ScopeAccount>,
     token: String,
@@ -192,7 +192,7 @@ impl GatewayScope {
         address: SocketAddr,
         scope: ScopeAccount,
     ) -> Self {
-        // Not to be guessed by other programs on this machine.
+        // Other programs on this machine must not be able to guess the token.
         let token = Uuid::new_v4().simple().to_string();
         let shared = Arc::new(scope);
         registry.lock_scopes().insert(token.clone(), Arc::clone(&shared));
@@ -206,12 +206,12 @@ impl GatewayScope {
         }
     }
 
-    /// For `ANTHROPIC_BASE_URL`.
+    /// Gives the value for `ANTHROPIC_BASE_URL`.
     pub fn base_url(&self) -> &str {
         &self.base_url
     }
 
-    /// As the API's own variable has it: OpenAI's ends with `/v1`.
+    /// Gives the address in the form of the API's own variable: OpenAI's ends with `/v1`.
     pub fn base_url_for(&self, api: ModelApi) -> String {
         match api {
             ModelApi::AnthropicMessages => self.base_url.clone(),
@@ -219,12 +219,12 @@ impl GatewayScope {
         }
     }
 
-    /// Model requests so far, failed ones included.
+    /// Gives the number of model requests so far, including failed ones.
     pub fn requests(&self) -> u64 {
         self.account.lock_tally().requests
     }
 
-    /// Every text that a probe's model was told.
+    /// Gives every text that a probe's model was told.
     pub fn probe_request_texts(&self) -> String {
         let asked = self.account.lock_tally().probe_requests.clone();
         let mut out = String::new();
@@ -237,17 +237,17 @@ impl GatewayScope {
         out
     }
 
-    /// Requests that are being answered now.
+    /// Gives the number of requests that are being answered now.
     pub fn open_requests(&self) -> usize {
         self.account.lock_tally().open
     }
 
-    /// Tokens of the replies that were sent, as far as they were told.
+    /// Gives the tokens of the replies that were sent, as far as the replies report them.
     pub fn usage(&self) -> TokenUsage {
         self.account.lock_tally().usage
     }
 
-    /// What they cost; `None` if that is not known of all of them.
+    /// Gives the cost of the replies; `None` if a part of it is unknown.
     pub fn cost(&self) -> Option<f64> {
         let tally = self.account.lock_tally();
         (!tally.cost_unknown).then_some(tally.cost)
@@ -261,7 +261,7 @@ impl GatewayScope {
         self.account.lock_tally().notes.clone()
     }
 
-    /// Says that nothing more will be asked, and gives the notes.
+    /// Adds the closing note, and gives all notes. Called after the last request.
     pub fn finish(&self) -> Vec<String> {
         if let Some(left) = self.responder.closing_note(&self.account) {
             self.account.add_note(left);

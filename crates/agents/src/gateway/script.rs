@@ -1,4 +1,4 @@
-//! The script file: what the model says, and when.
+//! The script file: the replies of a scripted model, and when it gives them.
 //!
 //! ```yaml
 //! practicum_script: 1
@@ -15,30 +15,27 @@
 //!       - Done.
 //! ```
 //!
-//! **Which scenario.** `when` is text that a user message contains, in any case; or
-//! `{ regex: … }`; or `{ marker: name }` for the literal `[[name]]`; without it every message
-//! fits. The latest user message that fits any scenario decides, and the first scenario in the
-//! file that fits it. Only what a person wrote counts: a message that brings tool results never
-//! decides, nor do reminders that an agent program adds. `to: judge` makes a scenario answer
-//! judges instead of agents; `to: probe` answers the probes that come before activation is measured, and
-//! a script without such a scenario has none.
+//! **Choosing the scenario.** `when` is a text that a user message contains, in upper or lower case; or
+//! `{ regex: … }`; or `{ marker: name }` for the literal `[[name]]`; without `when`, every message matches. The
+//! latest user message that matches any scenario decides, and of the scenarios that match it, the first in the
+//! file. Only text of a person counts: messages with tool results and reminders that an agent program adds are
+//! ignored. With `to: judge`, a scenario answers judges instead of agents. With `to: probe`, it answers the probes
+//! that come before activation is measured; without such a scenario, there are no probes.
 //!
-//! **Which step.** As many as the model has answered since that message: the same request always
-//! gets the same step, however often it is sent. Past the last step the answer is
-//! "(end of script)". Without a fitting scenario `default` answers, and without that HTTP 400.
+//! **Choosing the step.** The step's number is the number of the model's answers since that message. So the same
+//! request always gets the same step, however often it is sent. After the last step the answer is "(end of
+//! script)". If no scenario matches, `default` answers, and without a default HTTP 400.
 //!
-//! **A step** is text, or a mapping of:
-//! `text`, `thinking`, `tools` (`name`, or `namespace.name` for an API that has namespaces; `input`;
-//! `id`), `stop` (end_turn, max_tokens, refusal, …),
-//! `usage` (`input`, `output`, `cache_read`, `cache_write`), `delay`; and at most one way to fail:
-//! `error` (an HTTP status; with `type`, `message`, `headers`), `hang` (headers, then silence for
-//! that long, then the connection drops), `hang_before_headers`, `truncate: true` (half of the
-//! reply, then the connection drops), `sse_error` (the stream opens and reports this error).
-//! A step that fails does so each time, or `times` times in each try of a trial and then gives way to
-//! `then`, a step of its own, or to the next step.
+//! **A step** is text, or a mapping of: `text`, `thinking`, `tools` (`name`, or `namespace.name` for an API that
+//! has namespaces; `input`; `id`), `stop` (end_turn, max_tokens, refusal, …), `usage` (`input`, `output`,
+//! `cache_read`, `cache_write`), `delay`; and at most one way to fail: `error` (an HTTP status; with `type`,
+//! `message`, `headers`), `hang` (headers, then silence for that long, then the connection drops),
+//! `hang_before_headers`, `truncate: true` (half of the reply, then the connection drops), `sse_error` (the stream
+//! opens and reports this error). A step that fails does so each time. With `times`, it fails that often in each
+//! attempt of a trial; then `then`, a step of its own, or the next step follows.
 //!
-//! `{{name}}` in any text of a step is replaced by the trial's variable of that name: `workspace`, the
-//! agent's folder, and `skill`, the name under which the skill under test is staged.
+//! `{{name}}` in any text of a step is replaced by the trial's variable of that name: `workspace`, the agent's
+//! folder, and `skill`, the name under which the skill under test is staged.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -75,7 +72,7 @@ pub struct ModelScript {
 
 #[derive(Debug, Clone)]
 pub(super) struct ScriptScenario {
-    /// In the file, from 0. Names may be the same.
+    /// The position in the file, from 0. Names need not be unique.
     pub position: usize,
     pub name: String,
     pub recipient: ScopeKind,
@@ -86,7 +83,7 @@ pub(super) struct ScriptScenario {
 #[derive(Debug, Clone)]
 pub(super) enum ScenarioCondition {
     Always,
-    /// In lower case.
+    /// A text in lower case.
     Text(String),
     Regex(Regex),
     Marker(String),
@@ -113,7 +110,7 @@ pub(super) struct ScriptedToolCall {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ScriptFault {
     pub kind: FaultKind,
-    /// `None` fails each time; otherwise the next step's turn comes after so many.
+    /// The number of failures before the next step; `None` fails each time.
     pub times: Option<u32>,
 }
 
@@ -127,14 +124,14 @@ pub(super) enum FaultKind {
 }
 
 impl ModelScript {
-    /// The file's text comes back too, so that an excerpt can be shown.
+    /// Reads a script. Also gives the file's text, so that an excerpt can be shown.
     pub fn read(path: &Path, diagnostics: &mut Diagnostics) -> (String, Option<ModelScript>) {
         let (text, source) = SourceFile::read(path, diagnostics);
         let script = source.and_then(|source| ModelScript::from_source(&source, diagnostics));
         (text, script)
     }
 
-    /// Whether there is a scenario for them.
+    /// Says whether there is a scenario for this kind of scope.
     pub fn has_scenario_for(&self, kind: ScopeKind) -> bool {
         self.scenarios.iter().any(|scenario| scenario.recipient == kind)
     }
@@ -261,7 +258,7 @@ fn parse_text_condition(
     Some(ScenarioCondition::Text(text.to_lowercase()))
 }
 
-/// A step, and the one after `then`.
+/// Reads a step, and the one under `then`.
 fn parse_steps(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Vec<ScriptStep>> {
     if let NodeData::Text(text) = &node.data {
         return Some(vec![ScriptStep::with_text(text)]);
@@ -327,7 +324,7 @@ impl ScriptStep {
         }
     }
 
-    /// How often it fails before the next step's turn comes.
+    /// Gives how often the step fails before the next one.
     pub fn failures_before_next(&self) -> Option<u32> {
         self.fault.as_ref().and_then(|fault| fault.times)
     }

@@ -1,4 +1,4 @@
-//! Plays a script: which scenario a conversation is in, and how far it has come.
+//! Plays a script: finds the scenario of a conversation, and its step.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use super::{
 use crate::llm::{ChatMessage, ContentBlock, ModelReply, ModelRequest, Role, StopReason};
 use practicum_core::model::TokenUsage;
 
-/// What agent programs add to a person's message. A skill's description in there, or the name of a
-/// folder, must not decide what the model says.
+/// The tags of texts that agent programs add to a person's message. A skill's description or a folder's name in
+/// there must not choose the scenario.
 const ADDED_TAGS: [&str; 3] = ["system-reminder", "environment_context", "INSTRUCTIONS"];
 
 const LONGEST_EXCERPT: usize = 80;
@@ -54,7 +54,7 @@ impl ModelScript {
         }
     }
 
-    /// The scenario, and how many times the model has answered in it.
+    /// Finds the scenario, and counts the model's answers in it.
     fn find_scenario(&self, turns: &[ConversationTurn], kind: ScopeKind) -> Option<(&ScriptScenario, usize)> {
         let fits = |text: &str| {
             self.scenarios
@@ -87,7 +87,7 @@ impl ScenarioCondition {
     }
 }
 
-/// Messages of one role in a row are one turn: some programs split what a person said, or send a
+/// One turn of a conversation: consecutive messages of one role. Some programs split a person's message, or send a
 /// tool's result and a remark about it separately.
 struct ConversationTurn {
     role: Role,
@@ -96,8 +96,8 @@ struct ConversationTurn {
 }
 
 impl ConversationTurn {
-    /// What a person asks here. A skill's body follows its tool result in the same turn, and would
-    /// fit whatever the skill is about.
+    /// Gives a person's text in this turn. Text after a tool result does not count: it may be the body of a skill,
+    /// which contains the words of its subject.
     fn user_question(&self) -> Option<&str> {
         (self.role == Role::User && !self.brings_results).then_some(&self.text)
     }
@@ -130,7 +130,7 @@ fn remove_added_tags(text: &str) -> String {
         let mut kept = String::new();
         let mut rest = text.as_str();
         while let Some((before, inside)) = rest.split_once(&opening) {
-            // Without an end it is no reminder, but something a person wrote.
+            // Without an end tag it is not a reminder, but text of a person.
             let Some((_, after)) = inside.split_once(&closing) else { break };
             kept.push_str(before);
             rest = after;
@@ -139,7 +139,7 @@ fn remove_added_tags(text: &str) -> String {
     })
 }
 
-/// The step for so many answers. Steps that fail a few times stand before the one they delay.
+/// Finds the step after this many answers. Steps that fail a few times come before the one that they delay.
 fn next_step<'s>(
     scenario: &'s ScriptScenario,
     answered: usize,
@@ -194,7 +194,7 @@ fn perform_step(step: &ScriptStep, call: &GatewayCall<'_>) -> GatewayAnswer {
 
 fn reply_for_step(step: &ScriptStep, call: &GatewayCall<'_>) -> ModelReply {
     let vars = &call.scope.vars;
-    // Unique within the trial, and the same when the trial is run again.
+    // The id is unique within the trial, and the same when the trial is run again.
     let id = |prefix: &str, at: usize| {
         let seed = format!("{}\n{}\n{at}", call.scope.name, call.number);
         format!("{prefix}_{}", &blake3::hash(seed.as_bytes()).to_hex()[..24])
@@ -238,7 +238,7 @@ fn estimate_usage(raw: &[u8], blocks: &[ContentBlock]) -> TokenUsage {
     TokenUsage { input: tokens(raw.len()), output: tokens(said), ..TokenUsage::default() }
 }
 
-/// Puts the trial's variables in; names that it does not have stay as they are.
+/// Replaces the trial's variables; unknown names stay as they are.
 fn fill_variables(text: &str, vars: &BTreeMap<String, String>) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -252,7 +252,7 @@ fn fill_variables(text: &str, vars: &BTreeMap<String, String>) -> String {
                 rest = after;
             }
             None => {
-                // One brace further, for a name may follow in `{{{`.
+                // Only one brace is skipped, because a name may follow in `{{{`.
                 out.push('{');
                 rest = &from[1..];
             }
@@ -300,7 +300,8 @@ scenarios:
   - { name: judge, to: judge, steps: [verdict] }
 "#;
 
-    /// A message per line: `u:` a person, `a:` the model, `r:` a tool's result with text after it.
+    /// Makes a conversation with one message per line: `u:` a person, `a:` the model, `r:` a tool's result with
+    /// text after it.
     fn conversation(lines: &[&str]) -> ModelRequest {
         let said = |text: &str| ContentBlock::Text { text: text.to_owned() };
         let messages = lines.iter().map(|line| match line.split_at(2) {
@@ -354,7 +355,7 @@ scenarios:
         for (lines, expected) in [
             (&["u:write RELEASE NOTES please"][..], "use"),
             (&["u:release notes", "a:use", "r:"], "write"),
-            // A skill's body comes with its tool result and speaks of the skill's subject.
+            // A skill's body comes with its tool result and contains words of the skill's subject.
             (&["u:release notes", "a:use", body], "write"),
             (&["u:release notes", "a:use", body, "a:write", "r:"], "done"),
             (&["u:release notes", "a:use", "r:", "a:write", "r:", "a:done", "u:thanks"], "(end of script)"),
@@ -364,7 +365,7 @@ scenarios:
             (&["u:release notes", "a:use", "r:", "a:write", "r:", "a:done", "u:now [[two]]"], "second-1"),
             (&["u:release notes", "a:x", "u:[[two]]", "a:second-1", "u:go on"], "second-2"),
             (&["u:release notes", "a:use", "r:", "a:write", "u:release notes"], "use"),
-            // What fits in one part of a message fits in the message.
+            // A match in one part of a message is a match of the message.
             (&["u:environment", "u:please write release notes"], "use"),
             (&["u:fix bug 12"], "fixed"),
             (&["u:please fix bug 12"], "400 invalid_request_error"),

@@ -1,4 +1,4 @@
-//! HTTP on one side, `Answer` on the other.
+//! The HTTP server of the gateway, which gets its answers from a `Responder`.
 
 use std::collections::VecDeque;
 use std::io;
@@ -27,13 +27,13 @@ use super::{
 use crate::llm::{ModelApi, ModelReply, ReplyCounts, SseEvent};
 use practicum_core::model::TokenUsage;
 
-/// Conversations with images come near it, nothing else does.
+/// The largest request. Only conversations with images come near it.
 const LARGEST_BODY: usize = 64 * 1024 * 1024;
 
-/// Lets what was sent reach the client before the connection drops.
+/// The delay in which sent data can reach the client before the connection drops.
 const DELAY_BEFORE_DROP: Duration = Duration::from_millis(20);
 
-/// Real models are silent for minutes, but not for this long.
+/// The longest silence of a real model. Models are silent for minutes, but not for this long.
 const LONGEST_SILENCE: Duration = Duration::from_secs(900);
 
 pub async fn serve(
@@ -44,14 +44,14 @@ pub async fn serve(
 ) {
     let shared = ServerState { registry, options: Arc::new(setup) };
     let app = Router::new().fallback(handle_request).with_state(shared);
-    // Events are small, and each is waited for.
+    // Events are small, and the client waits for each, so they are sent without delay.
     let listener = listener.tap_io(|stream| {
         let _ = stream.set_nodelay(true);
     });
     let until_stopped = async move {
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
-    // Serving ends only when asked to; errors of single connections are theirs.
+    // Serving ends only when it is asked to; errors of single connections do not end it.
     let _ = axum::serve(listener, app).with_graceful_shutdown(until_stopped).await;
 }
 
@@ -61,7 +61,7 @@ struct ServerState {
     options: Arc<GatewayOptions>,
 }
 
-/// What is asked for, once the scope's prefix is taken off.
+/// The target of a request, without the scope's prefix.
 enum RequestTarget {
     HealthCheck,
     Models,
@@ -124,7 +124,7 @@ async fn handle_request(State(shared): State<ServerState>, request: HttpRequest)
     }
 }
 
-/// What needs no model: from upstream where there is one, else what we make of it.
+/// Answers a request that needs no model: from upstream if there is one, otherwise by the gateway itself.
 async fn answer_auxiliary(
     shared: &ServerState,
     scope: &Arc<ScopeAccount>,
@@ -133,7 +133,7 @@ async fn answer_auxiliary(
     body: Option<&[u8]>,
     ours: &Value,
 ) -> Response {
-    // Both vendors have a list of models at the same place.
+    // Both vendors have a list of models at the same path.
     let anthropic = body.is_some() || parts.headers.contains_key("anthropic-version");
     let api = if anthropic { ModelApi::AnthropicMessages } else { ModelApi::OpenAiResponses };
     let asked = AuxiliaryCall { api, path, query: parts.uri.query(), headers: &parts.headers, body };
@@ -200,7 +200,7 @@ async fn answer_model_request(
         tokio::time::sleep(wait).await;
         delivery
     };
-    // If the client leaves, the server drops this future; if the scope closes, we do.
+    // If the client disconnects, the server drops this future; if the scope closes, this code does.
     let delivery = tokio::select! {
         delivery = decided => delivery,
         () = scope.wait_until_closed() => Delivery::Dropped,
@@ -208,24 +208,25 @@ async fn answer_model_request(
     deliver(delivery, api, request.stream, metering)
 }
 
-/// One request's account. It is settled when the last byte has gone, or the client has.
+/// The meter of one request. It records the spending when the last byte has been sent, or the client has
+/// disconnected.
 struct RequestMeter {
     state: ServerState,
     open_request: OpenRequest,
     counter: TokenCounter,
     number: u64,
     model: String,
-    /// Bytes of the request.
+    /// The size of the request in bytes.
     request_bytes: usize,
     status: u16,
     api: ModelApi,
     counts_tokens: bool,
-    /// Another server answers, so that nothing told does not mean nothing used.
+    /// Whether another server answers. Then missing token counts do not mean that no tokens were used.
     from_upstream: bool,
 }
 
 impl RequestMeter {
-    /// For what costs nothing.
+    /// Makes a meter for a request that costs nothing.
     fn for_free_request(shared: &ServerState, open: OpenRequest, api: ModelApi) -> Self {
         let (shared, counter) = (shared.clone(), TokenCounter::new(api, false));
         Self {
@@ -261,8 +262,8 @@ impl RequestMeter {
         ledger.record_spending(usage, cost);
     }
 
-    /// A reply that says nothing of its tokens has an unknown cost; a budget still has to hold, so
-    /// for it they are estimated.
+    /// Records a reply that does not report its tokens. Its cost is unknown; for the budget, the tokens are
+    /// estimated.
     fn record_unknown_spending(&self) {
         let tokens = |bytes: u64| bytes.div_ceil(BYTES_PER_TOKEN as u64);
         let output = tokens(self.counter.bytes);
@@ -345,7 +346,7 @@ fn deliver(delivery: Delivery, api: ModelApi, streaming: bool, mut metering: Req
     }
 }
 
-/// Chunk by chunk, as it comes, and each looked at on its way.
+/// Passes a response on chunk by chunk, and counts each on its way.
 fn passed_response(passed: PassedResponse, mut metering: RequestMeter) -> Response {
     let status = StatusCode::from_u16(passed.status).unwrap_or(StatusCode::BAD_GATEWAY);
     metering.counter = TokenCounter::new(metering.api, passed.is_stream());
@@ -378,7 +379,7 @@ fn whole_reply_pieces(api: ModelApi, streaming: bool, reply: &ModelReply) -> Vec
     }
 }
 
-/// What a body is made of, in time.
+/// A part of a body, or an event between two parts.
 enum BodyPiece {
     Bytes(String),
     Wait(Duration),
@@ -386,7 +387,7 @@ enum BodyPiece {
 }
 
 fn body_response(streaming: bool, pieces: Vec<BodyPiece>, metering: RequestMeter) -> Response {
-    // The account travels with the body: it is open until the last byte or the disconnect.
+    // The meter is part of the body's state: it stays open until the last byte or the disconnect.
     let state = (VecDeque::from(pieces), metering);
     let body = Body::from_stream(stream::unfold(state, |(mut pieces, mut metering)| async move {
         loop {
@@ -414,7 +415,7 @@ fn refusal_response(api: ModelApi, refusal: &GatewayRefusal) -> Response {
     let mut response =
         json_response(refusal.status, &api.wire_format().error_to_json(&refusal.kind, &refusal.message));
     for (name, value) in &refusal.headers {
-        // Names were checked when the script was read; a variable can still spoil a value.
+        // The script's reader checked the names; the value of a variable can still make a header invalid.
         if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
             response.headers_mut().insert(name, value);
         }
@@ -431,7 +432,7 @@ fn json_response(status: u16, json: &Value) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], json.to_string()).into_response()
 }
 
-/// One model, in the words of both vendors.
+/// Gives a list of one model, in a form that both vendors' clients understand.
 fn model_list() -> Value {
     let id = "practicum";
     json!({

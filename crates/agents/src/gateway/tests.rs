@@ -1,4 +1,4 @@
-//! The script's diagnostics, and the gateway as a client sees it.
+//! Tests of the script's diagnostics, and of the gateway as a client sees it.
 
 mod passing;
 
@@ -112,7 +112,7 @@ fn post(scope: &GatewayScope, text: &str, stream: bool) -> reqwest::RequestBuild
     http().post(format!("{}/v1/messages?beta=true", scope.base_url())).body(body.to_string())
 }
 
-/// Status and body; "cut" where the connection dropped, after what came before it.
+/// Gives status and body; if the connection dropped, what came before and "cut".
 async fn outcome(request: reqwest::RequestBuilder) -> (u16, String) {
     let Ok(mut response) = request.send().await else { return (0, "cut".to_owned()) };
     let mut body = String::new();
@@ -125,7 +125,7 @@ async fn outcome(request: reqwest::RequestBuilder) -> (u16, String) {
     }
 }
 
-/// The events of a stream, each with its data.
+/// Reads the events of a stream, each with its data.
 fn events(stream: &str) -> Vec<(String, Value)> {
     let event = |block: &str| {
         let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).expect("a field");
@@ -246,7 +246,7 @@ async fn what_else_a_client_may_ask() {
         assert_eq!(outcome(request).await.0, status, "{shown}");
     }
     let too_much = http().post(format!("{base}/v1/messages")).body(vec![b' '; 64 * 1024 * 1024 + 1]);
-    // The server may hang up before it was sent everything.
+    // The server may close the connection before it has received everything.
     assert!(matches!(outcome(too_much).await.0, 413 | 0));
     let address = scope.base_url().to_owned();
     drop(scope);

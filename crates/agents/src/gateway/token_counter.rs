@@ -3,13 +3,13 @@
 use super::LARGEST_REPLY;
 use crate::llm::{ModelApi, ReplyCounts};
 
-/// Reads along, whatever the pieces in which the bytes come.
+/// A counter of tokens that reads bytes in pieces of any size.
 pub struct TokenCounter {
     api: ModelApi,
     streaming: bool,
-    /// The line that has begun, or the whole body where it is no stream.
+    /// The incomplete line, or the whole body if the reply is not a stream.
     buffer: Vec<u8>,
-    /// More came than anybody should have to remember.
+    /// Whether more came than may be kept in memory.
     too_large: bool,
     counts: ReplyCounts,
     pub bytes: u64,
@@ -51,7 +51,7 @@ impl TokenCounter {
         if std::mem::take(&mut self.too_large) {
             return;
         }
-        // Most events say nothing about tokens, and need not be read.
+        // Most events contain no token counts, and need not be parsed.
         if let Some(data) = line.strip_prefix(b"data:")
             && contains(data, b"\"usage\"")
         {
@@ -65,7 +65,7 @@ impl TokenCounter {
         }
     }
 
-    /// What was told up to here.
+    /// Gives the counts so far.
     pub fn finish(&mut self) -> ReplyCounts {
         if self.streaming {
             self.count_line();

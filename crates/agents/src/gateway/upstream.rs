@@ -10,7 +10,7 @@ use futures_util::{StreamExt, stream};
 use super::{AuxiliaryCall, GatewayCall, GatewayRefusal, PassedResponse};
 use crate::llm::{Endpoint, ModelApi, describe_error};
 
-/// Between two hosts only, or not right any more once a request has passed through us.
+/// Headers that are only for one connection, or no longer right once a request has passed through the gateway.
 const HEADERS_NOT_FORWARDED: [&str; 15] = [
     "connection",
     "keep-alive",
@@ -23,20 +23,20 @@ const HEADERS_NOT_FORWARDED: [&str; 15] = [
     "upgrade",
     "host",
     "content-length",
-    // What passes through must be readable to be counted.
+    // A response must not be compressed, so that its tokens can be counted.
     "accept-encoding",
     "expect",
     "cookie",
     "set-cookie",
 ];
 
-/// The agent's own ways to log in, which hold only a placeholder.
+/// The headers with the agent's own credential, which is only a placeholder.
 const LOGIN_HEADERS: [&str; 2] = ["authorization", "x-api-key"];
 
-/// Failures are short; longer ones are cut.
+/// The longest body of a failure that is passed on; a longer one is cut.
 const LONGEST_FAILURE: usize = 1024 * 1024;
 
-/// Anthropic takes the tokens of its subscriptions only with this.
+/// The beta header without which Anthropic refuses the tokens of subscriptions.
 const OAUTH_BETA: &str = "oauth-2025-04-20";
 
 pub struct Upstream {
@@ -50,13 +50,13 @@ struct UpstreamHost {
 }
 
 impl Upstream {
-    /// Where the vendors' own variables point, with the credential that they hold.
+    /// Reads the addresses and credentials from the vendors' own variables.
     pub fn from_env(env: &BTreeMap<String, String>) -> Self {
         let host = |api: ModelApi| (api, UpstreamHost::from_env(api, env));
         Self { hosts: ModelApi::ALL.into_iter().map(host).collect() }
     }
 
-    /// One address for all APIs, with or without `/v1` at its end.
+    /// Uses one address for all APIs, with or without `/v1` at its end.
     pub fn for_url(url: &str, env: &BTreeMap<String, String>) -> Self {
         let root = url.trim_end_matches('/');
         let root = root.strip_suffix("/v1").unwrap_or(root);
@@ -66,7 +66,7 @@ impl Upstream {
         Self::from_env(&env)
     }
 
-    /// Every credential that could go out.
+    /// Gives every credential that could be sent.
     pub fn secrets(&self) -> Vec<String> {
         let hosts = self.hosts.iter().filter_map(|(_, host)| host.as_ref().ok());
         let secrets = hosts.filter_map(|host| host.endpoint.credential.as_ref());
@@ -82,7 +82,7 @@ impl Upstream {
         }
     }
 
-    /// Sends a request on. What comes back is passed through as it comes.
+    /// Sends a request on. The response is passed through as it comes.
     pub async fn forward(&self, call: &GatewayCall<'_>) -> Result<PassedResponse, GatewayRefusal> {
         let host = self.host(call.api)?;
         let mut url =
@@ -92,7 +92,7 @@ impl Upstream {
         passed.inspect_err(|refusal| call.scope.add_note(&refusal.message))
     }
 
-    /// The same for what is not the model's business.
+    /// Sends on a request that needs no model.
     pub async fn forward_auxiliary(
         &self,
         aside: &AuxiliaryCall<'_>,
@@ -162,7 +162,8 @@ impl UpstreamHost {
         Ok(PassedResponse { status, headers, body: Box::pin(body) })
     }
 
-    /// Some servers repeat the key they refuse, and the agent is not to see it.
+    /// Reads the body of a failure and removes the key, because some servers repeat the key they refuse, and the
+    /// agent must not see it.
     async fn read_failure_body(&self, mut response: reqwest::Response) -> Bytes {
         let mut body = Vec::new();
         while let Ok(Some(chunk)) = response.chunk().await {
@@ -182,7 +183,7 @@ impl UpstreamHost {
 }
 
 fn forwarded_headers(headers: &HeaderMap) -> HeaderMap {
-    // What `connection` names is for the next host only, too.
+    // Headers that `connection` names are also for one connection only.
     let named: Vec<String> = headers
         .get_all("connection")
         .iter()

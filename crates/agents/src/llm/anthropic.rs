@@ -11,7 +11,7 @@ use practicum_core::model::TokenUsage;
 
 pub struct AnthropicMessages;
 
-/// The API insists on a limit.
+/// The default limit, because the API requires one.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
 
 impl WireFormat for AnthropicMessages {
@@ -77,7 +77,7 @@ impl WireFormat for AnthropicMessages {
             match text_field(message, "role") {
                 "user" => request.messages.push(message_from_json(Role::User, message)),
                 "assistant" => request.messages.push(message_from_json(Role::Assistant, message)),
-                // Claude Code puts its environment into messages of their own role.
+                // Claude Code sends its environment in messages with a role of their own.
                 "system" => {
                     for part in message.get("content").map(content_texts).unwrap_or_default() {
                         request.add_system(part);
@@ -177,7 +177,7 @@ fn message_to_json(message: &ChatMessage) -> Value {
     json!({"role": role, "content": content})
 }
 
-/// The API refuses thoughts that it did not sign.
+/// Says whether a block can be sent. The API refuses thoughts that it did not sign.
 fn can_be_sent(block: &ContentBlock) -> bool {
     match block {
         ContentBlock::Thinking { signature, .. } => signature.is_some(),
@@ -252,7 +252,7 @@ fn usage_to_json(usage: TokenUsage) -> Value {
     })
 }
 
-/// A block as it is opened, and the deltas that fill it.
+/// Gives the opening of a block, and the deltas that fill it.
 fn block_to_stream(block: &ContentBlock) -> (Value, Vec<Value>) {
     match block {
         ContentBlock::Text { text } => (
@@ -279,7 +279,7 @@ fn block_to_stream(block: &ContentBlock) -> (Value, Vec<Value>) {
                 .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}))
                 .collect(),
         ),
-        // A model gives no results; whoever put one into a reply sees it as it is.
+        // A model sends no tool results; if a reply contains one, it is sent as it is.
         ContentBlock::ToolResult { .. } => (block_to_json(block), Vec::new()),
     }
 }

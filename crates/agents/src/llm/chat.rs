@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions API, which many servers speak.
+//! OpenAI's Chat Completions API, which many servers support.
 
 use serde_json::{Value, json};
 
@@ -191,7 +191,7 @@ fn finish_reason(stop: &StopReason) -> &str {
     }
 }
 
-/// One of our messages may become several: each tool result stands alone here.
+/// Writes a message. It may become several, because each tool result is a message of its own in this API.
 fn write_message(message: &ChatMessage, messages: &mut Vec<Value>) {
     match message.role {
         Role::Assistant => messages.push(assistant_message(&message.blocks, false)),
@@ -212,7 +212,7 @@ fn write_message(message: &ChatMessage, messages: &mut Vec<Value>) {
     }
 }
 
-/// Thoughts are not part of the API's requests, and only of some servers' replies.
+/// Writes a message of the model. Thoughts are not part of the API's requests, and only of some servers' replies.
 fn assistant_message(blocks: &[ContentBlock], with_thoughts: bool) -> Value {
     let mut texts = Vec::new();
     let mut thoughts = String::new();
@@ -298,7 +298,7 @@ fn tool_from_json(json: &Value) -> Option<ToolDefinition> {
     })
 }
 
-/// The API counts what came from a cache as input, we do not.
+/// Writes token counts. The API counts cached tokens as input; `TokenUsage` does not.
 fn usage_to_json(usage: TokenUsage) -> Value {
     let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
     json!({

@@ -1,4 +1,4 @@
-//! Asking a model, with patience that has bounds.
+//! Sends requests to a model, with a limited number of retries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::retry::{ApiRetries, ApiRetryPolicy, FailedAttempt, RateLimitGate, RetryAdvice};
 use super::{Endpoint, ModelApi, ModelReply, ModelRequest};
 
-/// No model writes that much; a server that does is broken.
+/// The largest reply that is read. No model writes that much; a server that does is broken.
 const LARGEST_REPLY: usize = 32 * 1024 * 1024;
 
-/// How much of a failure's body is worth showing.
+/// The longest part of a failure's body that a message shows.
 const LONGEST_MESSAGE: usize = 500;
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -33,7 +33,7 @@ fn describe_retry_after(retry_after: &Option<Duration>) -> String {
     retry_after.map(|wait| format!("; try again in {} s", wait.as_secs())).unwrap_or_default()
 }
 
-/// Asks one endpoint, without streaming.
+/// A client of one endpoint, without streaming.
 #[derive(Debug, Clone)]
 pub struct ModelClient {
     endpoint: Endpoint,
@@ -54,14 +54,14 @@ impl ModelClient {
         self
     }
 
-    /// Waits with everyone who shares the gate when one of them is rate limited.
+    /// Shares a gate: when one client is rate limited, all clients that share the gate wait.
     #[must_use]
     pub fn with_gate(mut self, gate: Arc<RateLimitGate>) -> Self {
         self.retries.gate = gate;
         self
     }
 
-    /// For one try, from connecting to the last byte.
+    /// Sets the time limit of one attempt, from connecting to the last byte.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -125,7 +125,7 @@ impl ModelClient {
         Ok(headers)
     }
 
-    /// The same client at another address.
+    /// Makes the same client for another address.
     pub fn with_base_url(&self, base_url: String) -> Self {
         let endpoint = Endpoint { base_url, ..self.endpoint.clone() };
         Self { endpoint, ..self.clone() }
@@ -158,7 +158,7 @@ impl ModelClient {
         }
     }
 
-    /// Some servers repeat the key they refuse.
+    /// Removes the key from a message, because some servers repeat the key they refuse.
     fn remove_key(&self, message: String) -> String {
         match &self.endpoint.credential {
             Some(credential) if !credential.secret().reveal().is_empty() => {
@@ -169,7 +169,7 @@ impl ModelClient {
     }
 }
 
-/// The cause is what a person can act on, and stands last in the chain.
+/// Describes an error with all its causes. The last cause is the one on which a person can act.
 pub fn describe_error(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
@@ -189,7 +189,8 @@ fn error_message(body: &[u8]) -> String {
     whole.chars().take(LONGEST_MESSAGE).collect()
 }
 
-/// `retry-after` is seconds or a date; `retry-after-ms` is more exact where it is sent.
+/// Reads how long the API asks to wait. `retry-after` is seconds or a date; `retry-after-ms` is more exact, if
+/// present.
 fn requested_wait(headers: &HeaderMap) -> Option<Duration> {
     let get = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let number = |text: &str| text.parse::<f64>().ok();
@@ -216,7 +217,7 @@ mod tests {
     const FINE: &str =
         r#"{"id":"m","model":"x","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}"#;
 
-    /// A server that gives each connection the next of these answers, and counts them.
+    /// Starts a server that gives each connection the next of these answers, and returns the requests.
     async fn serve(answers: Vec<String>) -> (String, tokio::task::JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
@@ -323,7 +324,7 @@ mod tests {
             .expect("a client")
             .with_retry_policy(retry)
             .with_timeout(Duration::from_millis(100));
-        // The listener never accepts: the request times out, and that is not tried again.
+        // The listener never accepts: the request times out, and is not retried.
         let error = client.send(&request()).await.expect_err("no answer");
         assert!(matches!(&error, LlmError::Network(what) if what.contains("no answer")), "{error}");
         drop(listener);

@@ -1,4 +1,4 @@
-//! Where a model answers, as the environment tells it.
+//! The address and credential of a model, read from the environment.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use reqwest::{Url, redirect};
 
 use super::{LlmError, ModelApi, describe_error};
 
-/// Text that must not be seen: it is printed as stars.
+/// A text that must not be shown: it is printed as stars.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -19,7 +19,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// For the one place that puts it on the wire, and for scrubbing.
+    /// Gives the text, for the one place that sends it, and for scrubbing.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -33,9 +33,9 @@ impl fmt::Debug for Secret {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
-    /// Sent in the way the API prefers for keys.
+    /// A key, sent in the header that the API prefers for keys.
     ApiKey(Secret),
-    /// Sent as `Authorization: Bearer`.
+    /// A token, sent as `Authorization: Bearer`.
     Bearer(Secret),
 }
 
@@ -47,11 +47,11 @@ impl Credential {
     }
 }
 
-/// Where a model answers, and with what right we ask it.
+/// The address of a model, and the credential for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     pub api: ModelApi,
-    /// As in the vendors' variables: without `/v1` for Anthropic, with it for OpenAI.
+    /// The address in the form of the vendors' variables: without `/v1` for Anthropic, with it for OpenAI.
     pub base_url: String,
     pub credential: Option<Credential>,
 }
@@ -87,7 +87,7 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// The full address requests go to.
+    /// Gives the full address that requests go to.
     pub fn url(&self) -> Result<Url, LlmError> {
         let address = format!("{}{}", self.base_url.trim_end_matches('/'), self.api.wire_format().path());
         match Url::parse(&address) {
@@ -98,7 +98,7 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// A connection to it and to nowhere else.
+    /// Makes an HTTP client that connects to this endpoint and to nowhere else.
     pub fn http_client(&self) -> Result<reqwest::Client, LlmError> {
         let url = self.url()?;
         // A redirect would carry the key and the conversation to another host.
@@ -107,7 +107,7 @@ impl Endpoint {
             .connect_timeout(Duration::from_secs(20))
             .user_agent(concat!("practicum/", env!("CARGO_PKG_VERSION")));
         if url.scheme() == "http" {
-            // A clean room may hold no certificates, and none are needed here.
+            // A sandbox may contain no certificates, and none are needed here.
             builder = builder.tls_certs_only([]);
         }
         if is_loopback(&url) {
@@ -116,7 +116,7 @@ impl Endpoint {
         builder.build().map_err(|error| LlmError::Network(describe_error(&error)))
     }
 
-    /// Adds the credential in the way the API wants it.
+    /// Adds the credential in the header that the API expects.
     pub fn add_credential(&self, headers: &mut HeaderMap) -> Result<(), LlmError> {
         match (&self.credential, self.api) {
             (Some(Credential::ApiKey(key)), ModelApi::AnthropicMessages) => {

@@ -1,7 +1,7 @@
-//! Model APIs on the wire.
+//! The formats of model APIs, and a client.
 //!
-//! In: a neutral conversation, or what one API sends. Out: the other of the two; and a client.
-//! Never: what a tool does, which answer is right.
+//! In: a neutral conversation, or the message of one API. Out: the other of the two; and a client. Never: executes
+//! a tool, or decides which answer is right.
 
 mod anthropic;
 mod chat;
@@ -29,7 +29,7 @@ pub struct ModelRequest {
     pub tools: Vec<ToolDefinition>,
     /// The tool that must be called.
     pub tool_choice: Option<String>,
-    /// `None` leaves it to the API, or to our default where the API insists.
+    /// The limit of tokens. `None` leaves it to the API, or to a default if the API requires a limit.
     pub max_tokens: Option<u32>,
     pub temperature: Option<f64>,
     pub stream: bool,
@@ -54,12 +54,12 @@ pub enum ContentBlock {
     Text {
         text: String,
     },
-    /// Without its signature a thought cannot be sent back to the model, and is left out there.
+    /// A thought of the model. Without its signature it cannot be sent back, and is left out.
     Thinking {
         text: String,
         signature: Option<String>,
     },
-    /// The input is text only for OpenAI's custom tools, which take no JSON.
+    /// A call of a tool. The input is text only for OpenAI's custom tools, which take no JSON.
     ToolUse {
         id: String,
         name: String,
@@ -85,7 +85,7 @@ pub struct ModelReply {
     pub model: String,
     pub blocks: Vec<ContentBlock>,
     pub stop: StopReason,
-    /// `input` is without what was read from or written to a cache.
+    /// The tokens. `input` does not include those that were read from or written to a cache.
     pub usage: TokenUsage,
 }
 
@@ -95,7 +95,7 @@ pub enum StopReason {
     ToolUse,
     MaxTokens,
     Refusal,
-    /// As the API spells it.
+    /// A reason in the API's own spelling.
     Other(String),
 }
 
@@ -131,10 +131,10 @@ impl ModelApi {
     }
 }
 
-/// Both sides of one API. Reading is tolerant: what is unknown is left out, because the real
-/// programs send new fields with every version.
+/// Both sides of one API. Reading is tolerant: unknown fields are ignored, because real programs send new ones
+/// with every version.
 pub trait WireFormat: Sync {
-    /// What is appended to the base URL.
+    /// Gives the path that is appended to the base URL.
     fn path(&self) -> &'static str;
 
     fn request_to_json(&self, request: &ModelRequest) -> Value;
@@ -143,21 +143,20 @@ pub trait WireFormat: Sync {
     fn reply_to_json(&self, reply: &ModelReply) -> Value;
     fn reply_from_json(&self, json: &Value) -> Result<ModelReply, MalformedMessage>;
 
-    /// The reply as a stream, from its opening event to its end.
+    /// Gives the reply as a stream, from its opening event to its end.
     fn reply_to_events(&self, reply: &ModelReply) -> Vec<SseEvent>;
 
-    /// The tokens in a `usage` field of this API. What it leaves out stays as it was: streams
-    /// tell the counts of one reply in several pieces.
+    /// Reads the tokens in a `usage` field of this API. A missing count stays as it was: streams send the counts
+    /// of one reply in several pieces.
     fn add_counts(&self, usage: &Value, so_far: &mut TokenUsage);
 
-    /// The body of a failed request.
+    /// Gives the body of a failed request.
     fn error_to_json(&self, kind: &str, message: &str) -> Value;
-    /// A failure after the stream began.
+    /// Gives the event for a failure after the stream began.
     fn error_to_event(&self, reply: &ModelReply, kind: &str, message: &str) -> SseEvent;
 }
 
-/// One server-sent event. Chat Completions does not name its events, and ends with a word that
-/// is no JSON.
+/// One server-sent event. Chat Completions does not name its events, and ends with a word that is not JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SseEvent {
     pub name: Option<String>,
@@ -175,7 +174,7 @@ impl SseEvent {
         Self { name: Some(text_field(&data, "type").to_owned()), data: SseData::Json(data) }
     }
 
-    /// As it goes over the wire. JSON on one line never holds a line break.
+    /// Gives the event as it is sent. JSON on one line never contains a line break.
     pub fn render(&self) -> String {
         let name = self.name.as_ref().map(|name| format!("event: {name}\n")).unwrap_or_default();
         match &self.data {
@@ -185,17 +184,17 @@ impl SseEvent {
     }
 }
 
-/// What one reply says about itself: who answered, and how much it took.
+/// The model and the token counts that one reply reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplyCounts {
     pub model: Option<String>,
-    /// `None` until the API says anything about it.
+    /// The tokens; `None` until the API reports any.
     pub usage: Option<TokenUsage>,
 }
 
 impl ReplyCounts {
-    /// Takes in a whole reply, or one event of a stream. The APIs put the reply's own fields at
-    /// the top, or below `message` or `response`.
+    /// Adds a whole reply, or one event of a stream. The APIs put the reply's own fields at the top, or below
+    /// `message` or `response`.
     pub fn add_json(&mut self, api: ModelApi, json: &Value) {
         for part in [Some(json), json.get("message"), json.get("response")].into_iter().flatten() {
             if let Some(model) = part.get("model").and_then(Value::as_str).filter(|model| !model.is_empty()) {
@@ -208,7 +207,7 @@ impl ReplyCounts {
     }
 }
 
-/// What could not be understood, in words.
+/// A description of what could not be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct MalformedMessage(pub String);
@@ -220,7 +219,7 @@ impl ChatMessage {
 }
 
 impl ModelRequest {
-    /// Adds to the last message if it is of the same role. OpenAI's APIs send a turn in pieces.
+    /// Adds a block to the last message if it has the same role. OpenAI's APIs send a turn in pieces.
     fn push(&mut self, role: Role, block: ContentBlock) {
         match self.messages.last_mut() {
             Some(last) if last.role == role => last.blocks.push(block),
@@ -237,7 +236,7 @@ impl ModelRequest {
 }
 
 impl ModelReply {
-    /// All text blocks, a line break between them.
+    /// Gives all text blocks, with a line break between them.
     pub fn text(&self) -> String {
         let texts: Vec<&str> = self
             .blocks
@@ -258,7 +257,7 @@ impl ModelReply {
 }
 
 impl StopReason {
-    /// The name in the Anthropic API, which is also ours.
+    /// Gives the name in the Anthropic API, which this program uses, too.
     pub fn name(&self) -> &str {
         match self {
             StopReason::EndTurn => "end_turn",
@@ -280,12 +279,12 @@ impl StopReason {
     }
 }
 
-/// A field's text, empty if it has none.
+/// Gives a field's text, empty if it has none.
 fn text_field<'v>(json: &'v Value, key: &str) -> &'v str {
     json.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A field's items, none if it is no list.
+/// Gives a field's items, none if it is not a list.
 fn list_field<'v>(json: &'v Value, key: &str) -> &'v [Value] {
     json.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
@@ -294,7 +293,7 @@ fn count_field(json: &Value, key: &str) -> u64 {
     json.get(key).and_then(Value::as_u64).unwrap_or_default()
 }
 
-/// Overwrites a count where the field has one.
+/// Overwrites a count if the field has one.
 fn update_count(json: &Value, key: &str, count: &mut u64) {
     if let Some(counted) = json.get(key).and_then(Value::as_u64) {
         *count = counted;
@@ -305,7 +304,7 @@ fn limit_field(json: &Value, key: &str) -> Option<u32> {
     json.get(key).and_then(Value::as_u64).map(|limit| u32::try_from(limit).unwrap_or(u32::MAX))
 }
 
-/// Content is plain text, or parts of which some have text.
+/// Gives the texts of content that is plain text, or parts of which some have text.
 fn content_texts(content: &Value) -> Vec<String> {
     match content {
         Value::String(text) => vec![text.clone()],
@@ -316,7 +315,7 @@ fn content_texts(content: &Value) -> Vec<String> {
     }
 }
 
-/// OpenAI sends a tool's input as JSON in a text. What the model wrote need not be JSON.
+/// Reads a tool's input, which OpenAI sends as JSON in a text. The model's text need not be valid JSON.
 fn input_from_text(arguments: &str) -> Value {
     match arguments.trim() {
         "" => Value::Object(serde_json::Map::new()),
@@ -333,7 +332,7 @@ fn input_to_text(input: &Value) -> String {
     }
 }
 
-/// Text in pieces as a model would stream it.
+/// Splits a text into pieces as a model would stream it.
 fn stream_pieces(text: &str) -> Vec<&str> {
     const LONGEST_PIECE: usize = 48;
     let mut rest = text;

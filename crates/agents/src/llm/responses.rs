@@ -216,8 +216,8 @@ fn block_to_item(role: Role, block: &ContentBlock) -> Option<Value> {
     }
 }
 
-/// A tool whose input is plain text is one of the API's custom tools. One in a namespace is ours as
-/// `namespace.name`: a name of the API itself has no dot.
+/// Writes a tool call. A tool whose input is plain text is one of the API's custom tools. A tool in a namespace is
+/// called `namespace.name` in this program; names in the API itself have no dot.
 fn call_item(id: &str, name: &str, input: &Value) -> Value {
     let (namespace, name) = match name.split_once('.') {
         Some((namespace, name)) => (Some(namespace), name),
@@ -266,7 +266,7 @@ fn read_item(item: &Value, request: &mut ModelRequest) {
         }
         return;
     }
-    // Codex hands its tools over in the conversation.
+    // Codex sends its tools in the conversation.
     if text_field(item, "type") == "additional_tools" {
         collect_tools(list_field(item, "tools"), &mut request.tools);
         return;
@@ -312,8 +312,8 @@ fn item_to_blocks(item: &Value) -> Vec<(Role, ContentBlock)> {
     }
 }
 
-/// What one agent of Codex tells another. The message itself is called encrypted, and is so where the
-/// API wrote it; what a script wrote comes back as it was.
+/// Reads the message of one agent of Codex to another. The field is called encrypted, and is encrypted if the API
+/// wrote it; the text of a script comes back as it was.
 fn agent_message_text(parts: &[Value]) -> String {
     let texts = parts.iter().map(|part| match text_field(part, "type") {
         "encrypted_content" => text_field(part, "encrypted_content"),
@@ -331,7 +331,8 @@ fn tool_use_block(item: &Value, input: Value) -> ContentBlock {
     ContentBlock::ToolUse { id: text_field(item, "call_id").to_owned(), name, input }
 }
 
-/// Tools stand in a list, and some in namespaces. JSON nests boundedly, so this does too.
+/// Collects the tools of a list, of which some are in namespaces. The parser limits how deep JSON nests, so the
+/// recursion is limited, too.
 fn collect_tools(list: &[Value], tools: &mut Vec<ToolDefinition>) {
     for tool in list {
         match text_field(tool, "type") {
@@ -346,7 +347,7 @@ fn collect_tools(list: &[Value], tools: &mut Vec<ToolDefinition>) {
     }
 }
 
-/// The API counts what came from a cache as input, we do not.
+/// Writes token counts. The API counts cached tokens as input; `TokenUsage` does not.
 fn usage_to_json(usage: TokenUsage) -> Value {
     let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
     json!({

@@ -1,4 +1,4 @@
-//! Trying again, with bounds; and a gate that everyone who asks the same API waits at.
+//! Retries with limits, and a gate at which all clients of an API wait.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,14 +7,14 @@ use tokio::time::Instant;
 
 use super::LlmError;
 
-/// How often and how long a request is tried again.
+/// How often a request is retried, and after which waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApiRetryPolicy {
-    /// Requests in all, the first included.
+    /// The number of requests in all, including the first.
     pub max_attempts: u32,
-    /// Doubles with every try.
+    /// The wait before the first retry. It doubles with every retry.
     pub first_wait: Duration,
-    /// If the API asks for more, the request fails at once and says so.
+    /// The longest wait. If the API asks for more, the request fails at once and says so.
     pub longest_wait: Duration,
 }
 
@@ -24,7 +24,7 @@ impl Default for ApiRetryPolicy {
     }
 }
 
-/// One try that failed.
+/// An attempt that failed.
 #[derive(Debug)]
 pub struct FailedAttempt {
     pub error: LlmError,
@@ -48,13 +48,13 @@ impl FailedAttempt {
     }
 }
 
-/// Shut while an API wants to be left alone. Whoever shares it waits with the one who was told.
+/// A gate that is shut while an API limits the rate. All clients that share it wait together.
 #[derive(Debug, Default)]
 pub struct RateLimitGate {
     opens_at: Mutex<Option<Instant>>,
 }
 
-/// Those who waited together come back spread over a part of the wait, but over no more than this.
+/// The longest time over which clients that waited together are spread when they start again.
 const WIDEST_SPREAD: Duration = Duration::from_secs(2);
 
 impl RateLimitGate {
@@ -69,8 +69,8 @@ impl RateLimitGate {
         opens.map(|opens| opens.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
     }
 
-    /// It may be shut again in the meantime, so this looks until it is open. Each wait has an end,
-    /// and so has the number of tries that can shut it.
+    /// Waits until the gate is open. It may be shut again in the meantime, so this looks again. Each wait has an
+    /// end, and the number of attempts that can shut the gate is limited.
     async fn wait_until_open(&self) {
         while let Some(left) = self.remaining_wait() {
             tokio::time::sleep(left + (left / 4).min(WIDEST_SPREAD).mul_f64(random_fraction())).await;
@@ -78,7 +78,7 @@ impl RateLimitGate {
     }
 }
 
-/// Patience with one API.
+/// The retries of one API.
 #[derive(Debug, Clone, Default)]
 pub struct ApiRetries {
     pub policy: ApiRetryPolicy,
@@ -90,15 +90,15 @@ impl ApiRetries {
         RequestAttempts { retries: self, attempt_count: 0, wait: Duration::ZERO }
     }
 
-    /// Doubles from the first wait, and keeps between half and all of it, so that trials that
-    /// failed together do not come back together.
+    /// Gives the wait before the next attempt. It doubles from the first wait; a random part of up to half is left
+    /// off, so that trials that failed together do not come back together.
     fn backoff(&self, tried: u32) -> Duration {
         let doubled = self.policy.first_wait.saturating_mul(1 << (tried - 1).min(16));
         doubled.min(self.policy.longest_wait).mul_f64(0.5 + random_fraction() / 2.0)
     }
 }
 
-/// The tries of one request.
+/// The attempts of one request.
 pub struct RequestAttempts<'p> {
     retries: &'p ApiRetries,
     attempt_count: u32,
@@ -106,14 +106,14 @@ pub struct RequestAttempts<'p> {
 }
 
 impl RequestAttempts<'_> {
-    /// Waits until it is time for the next try.
+    /// Waits until it is time for the next attempt.
     pub async fn wait_for_next(&mut self) {
         tokio::time::sleep(self.wait).await;
         self.retries.gate.wait_until_open().await;
         self.attempt_count += 1;
     }
 
-    /// Whether there is another try. A rate limit shuts the gate.
+    /// Records a failure. `Ok` if there is another attempt. A rate limit shuts the gate.
     pub fn record_failure(&mut self, failed: FailedAttempt) -> Result<(), LlmError> {
         let FailedAttempt { error, retry: again } = failed;
         let ApiRetries { policy: retry, gate } = self.retries;
@@ -130,7 +130,7 @@ impl RequestAttempts<'_> {
     }
 }
 
-/// From 0 to 1.
+/// Gives a random number from 0 to 1.
 fn random_fraction() -> f64 {
     f64::from(uuid::Uuid::new_v4().as_u128() as u32) / f64::from(u32::MAX)
 }
@@ -147,7 +147,7 @@ mod tests {
         }
     }
 
-    /// Tries until it succeeds, and says how long after `began` that was.
+    /// Retries until it succeeds, and gives how long after `began` that was.
     async fn insist(
         patience: &ApiRetries,
         began: Instant,

@@ -1,4 +1,4 @@
-//! Random conversations for the round trips, shaped so that each API can hold them.
+//! Random conversations for round-trip tests, in shapes that each API can express.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -180,7 +180,7 @@ pub fn reply(shape: ConversationShape) -> impl Strategy<Value = ModelReply> {
                 ModelReply { id, model, blocks, stop: StopReason::EndTurn, usage: TokenUsage::default() };
             let usual = if reply.calls_tools() { StopReason::ToolUse } else { StopReason::EndTurn };
             reply.stop = unusual.unwrap_or(usual);
-            // Only one of the APIs tells what was written to its cache.
+            // Only one of the APIs reports what was written to its cache.
             let cache_write = if shape == ConversationShape::Blocks { cache_write } else { 0 };
             reply.usage = TokenUsage { input, output, cache_read, cache_write };
             reply
@@ -188,7 +188,7 @@ pub fn reply(shape: ConversationShape) -> impl Strategy<Value = ModelReply> {
     )
 }
 
-/// JSON that uses the APIs' words in all the wrong places.
+/// Gives JSON that uses the APIs' words in all the wrong places.
 fn nonsense() -> impl Strategy<Value = Value> {
     let words = prop::sample::select(vec![
         "type",

@@ -1,4 +1,4 @@
-//! Whether skills fired where they should.
+//! Counts of whether skills were activated where they should be, and the rates made from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,24 +10,24 @@ use crate::model::{
 };
 use crate::stats::{ALPHA, Confusion, rates};
 
-/// What the runs of a case say about activation.
+/// The counts of one case's trials by whether they activated skills.
 #[derive(Debug, Default)]
 pub struct CaseActivationTally {
     pub expect: Option<ActivationExpectation>,
     pub all_runs: ActivationOutcomeCounts,
-    /// The same for each skill that the case is about.
+    /// Counts for each skill that the case is about.
     skills: BTreeMap<String, ActivationOutcomeCounts>,
-    /// The skill that was wanted and one that was taken up.
+    /// How often each activated skill occurs for each expected skill. `None` stands for no skill.
     skill_routes: BTreeMap<(Option<String>, Option<String>), u64>,
     invoked_by_user: u64,
 }
 
-/// Runs, by what they say.
+/// The number of trials with each activation outcome.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ActivationOutcomeCounts {
     pub confusion: Confusion,
     either_accepted: u64,
-    /// Runs that cannot tell, by what was wanted of them.
+    /// Trials that do not show whether the skill was activated, by what the case expects.
     pub unknown_must: u64,
     pub unknown_must_not: u64,
     unknown_either: u64,
@@ -52,7 +52,7 @@ impl ActivationOutcomeCounts {
         self.unknown_must + self.unknown_must_not + self.unknown_either
     }
 
-    /// What would have been seen had every run that cannot tell gone wrong.
+    /// Gives the confusion if every inconclusive trial had been wrong.
     pub fn worst_case_confusion(&self) -> Confusion {
         let wrong = Confusion { fn_: self.unknown_must, fp: self.unknown_must_not, ..Confusion::default() };
         self.confusion.plus(wrong)
@@ -61,7 +61,7 @@ impl ActivationOutcomeCounts {
 
 impl CaseActivationTally {
     pub fn add(&mut self, record: &TrialRecord) {
-        // Without the skill, nothing can fire.
+        // Without the skill, nothing can be activated.
         let Some(expect) = record.expect.filter(|_| record.condition.arm != Arm::WithoutSkill) else {
             return;
         };
@@ -83,7 +83,7 @@ impl CaseActivationTally {
         }
     }
 
-    /// The same of what was guessed, for those who keep guesses apart.
+    /// Adds the activation that a model predicted. Predictions are counted apart from observations.
     pub fn add_predicted(&mut self, record: &TrialRecord) {
         let with_skill = record.condition.arm != Arm::WithoutSkill;
         let Some(guess) = record.predicted.as_ref().filter(|_| with_skill) else { return };
@@ -92,7 +92,7 @@ impl CaseActivationTally {
         self.count_run(guess.expect, guess.is_activated(), &guess.about, chosen, true);
     }
 
-    /// Counts a run. In one that did not finish, a skill that was not activated might have been later.
+    /// Counts a trial. In a trial that did not finish, a skill that was not activated might still have been later.
     fn count_run(
         &mut self,
         expect: ActivationExpectation,
@@ -124,18 +124,18 @@ impl CaseActivationTally {
         }
     }
 
-    /// Runs in which it fired.
+    /// Gives the number of trials that activated a skill of the case.
     pub fn activated_runs(&self) -> u64 {
         self.all_runs.confusion.tp + self.all_runs.confusion.fp
     }
 
-    /// Runs that can tell.
+    /// Gives the number of trials that show whether the skill was activated.
     pub fn conclusive_runs(&self) -> u64 {
         self.all_runs.confusion.runs()
     }
 }
 
-/// `None` if nobody was to guess.
+/// Summarises predicted activation. `None` if no case has a prediction.
 pub fn summarise_predicted(cases: &BTreeMap<CaseKey, CaseTally>) -> Option<PredictedActivation> {
     let asked: Vec<&CaseActivationTally> = cases
         .values()
@@ -146,7 +146,7 @@ pub fn summarise_predicted(cases: &BTreeMap<CaseKey, CaseTally>) -> Option<Predi
     (!asked.is_empty()).then(|| PredictedActivation { all: all(), skills: rates_by_skill(&asked) })
 }
 
-/// Each skill alone.
+/// Gives the rates of each skill on its own.
 fn rates_by_skill(asked: &[&CaseActivationTally]) -> Vec<NamedActivationRates> {
     let names: BTreeSet<&String> = asked.iter().flat_map(|activity| activity.skills.keys()).collect();
     let one =
@@ -154,7 +154,7 @@ fn rates_by_skill(asked: &[&CaseActivationTally]) -> Vec<NamedActivationRates> {
     names.iter().map(one).collect()
 }
 
-/// `None` if no case asks about activation.
+/// Summarises observed activation. `None` if no case asks about activation.
 pub fn summarise_observed(cases: &BTreeMap<CaseKey, CaseTally>) -> Option<ActivationSummary> {
     let asked: Vec<(&CaseKey, &CaseActivationTally)> = cases
         .iter()

@@ -1,4 +1,4 @@
-//! Two arms on the same cases.
+//! The comparison of two arms on the same cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,11 @@ use crate::stats::{
     ALPHA, CasePair, Cluster, DEFAULT_MARGIN, PairedComparison, compare_pairs, correct_comparisons,
 };
 
-/// How many void pairs are told one by one.
+/// The greatest number of void pairs that the summary lists one by one.
 const MAX_LISTED_VOID_PAIRS: usize = 20;
 
-/// `None` with one arm. A run's cost is used to say what certainty would cost.
+/// Compares the arms. `None` if there is only one. `usd_each` is the cost of one trial, from which the cost of
+/// further trials is estimated.
 pub fn summarise_arms(cases: &BTreeMap<CaseKey, CaseTally>, usd_each: Option<f64>) -> Option<ArmsSummary> {
     let (before, after) = choose_compared_arms(cases.keys())?;
     let mut pairs: BTreeMap<&str, Vec<CasePair>> = BTreeMap::new();
@@ -36,7 +37,7 @@ pub fn summarise_arms(cases: &BTreeMap<CaseKey, CaseTally>, usd_each: Option<f64
     })
 }
 
-/// What is compared with what: the skill with its absence, or the last version with the first.
+/// Chooses the two arms to compare: without and with the skill, or the first and the last version.
 fn choose_compared_arms<'k>(keys: impl Iterator<Item = &'k CaseKey>) -> Option<(Arm, Arm)> {
     let arms: BTreeSet<Arm> = keys.map(|key| key.arm).collect();
     let versions = || arms.iter().copied().filter(|arm| matches!(arm, Arm::Version(_)));
@@ -45,7 +46,7 @@ fn choose_compared_arms<'k>(keys: impl Iterator<Item = &'k CaseKey>) -> Option<(
     (before != after).then_some((before, after))
 }
 
-/// A case in both arms, without the attempts in which either was not in its arm.
+/// Pairs the attempts of one case in both arms. An attempt that is void in either arm is left out and returned.
 fn pair_case(key: &CaseKey, before: &CaseTally, after: &CaseTally) -> (CasePair, Vec<VoidPair>) {
     let mut void = Vec::new();
     let attempts: BTreeSet<u32> = before.attempts.keys().chain(after.attempts.keys()).copied().collect();
@@ -90,7 +91,8 @@ fn arms_result(found: PairedComparison, usd_each: Option<f64>) -> ArmsResult {
     }
 }
 
-/// Looking at many suites finds differences by chance, so each has to be clearer.
+/// Compares the arms suite by suite. The more suites are compared, the more likely one differs by chance, so each
+/// result is corrected for their number.
 fn results_by_suite(pairs: &BTreeMap<&str, Vec<CasePair>>, usd_each: Option<f64>) -> Vec<SuiteArmsResult> {
     if pairs.len() < 2 {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! One case under one condition.
+//! Counts of one case under one condition.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::stats::{ALPHA, CasePair, Cluster, Interval, Sprt, SprtDecision, pass_at_k, pass_hat_k, wilson};
 
-/// A case that passes by how often the skill fires.
+/// The rule of a case that passes by how often the skill is activated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ActivationRateRule {
     pub expect: ActivationExpectation,
@@ -34,15 +34,16 @@ pub struct CaseTally {
     passed: u64,
     failed: u64,
     not_scored: u64,
-    /// How many trials were planned; 0 where nobody said.
+    /// The number of planned trials; 0 if it is unknown.
     pub planned: u64,
-    /// Planned trials that were left out because those before them told enough.
+    /// Planned trials that were skipped because earlier trials had already decided the case.
     pub skipped_as_decided: u64,
-    /// Why they have no verdict, each reason once.
+    /// The reasons why trials have no verdict, each once.
     not_scored_because: Vec<String>,
-    /// What is worth telling of its trials, each once.
+    /// Notes on the trials, each once.
     notes: Vec<String>,
-    /// What must be changed before they can have one, each once, and how many trials that is true of.
+    /// The changes needed before trials without a verdict can get one, each once. `need_a_change` counts those
+    /// trials.
     changes_needed: Vec<ChangeNeeded>,
     need_a_change: u64,
     failed_teardowns: u64,
@@ -52,32 +53,32 @@ pub struct CaseTally {
     pub activation: CaseActivationTally,
     /// Whether the case says that a skill must, or must not, be activated. Known before any of its trials has run.
     pub is_about_activation: bool,
-    /// What a model guessed of it.
+    /// Activation as a model predicted it.
     pub predicted_activation: CaseActivationTally,
     activation_rule: Option<ActivationRateRule>,
-    /// What was seen of it when nothing was changed.
+    /// The results of this case in runs in which nothing was changed.
     pub known_noise: Option<NoisyCase>,
-    /// What became of each attempt, to be paired with the other arm's.
+    /// The outcome of each attempt, to be paired with the same attempt in the other arm.
     pub attempts: BTreeMap<u32, AttemptOutcome>,
 }
 
-/// One attempt, as the comparison of arms sees it.
+/// The outcome of one attempt, as the comparison of arms uses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttemptOutcome {
     Passed,
     Failed(AttemptFailure),
-    /// It says nothing about its arm.
+    /// The attempt has no verdict and says nothing about its arm.
     NoVerdict,
-    /// It was not in its arm.
+    /// The attempt did not have the skills that its arm should have. The text says why.
     Void(String),
 }
 
-/// Why an attempt failed, as far as the comparison of arms asks.
+/// The reason why an attempt failed, as the comparison of arms uses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptFailure {
-    /// The required checks that failed.
+    /// The ids of the required checks that failed.
     failed_checks: Vec<String>,
-    /// What the attempt would be without those; `None` if nothing else decides it.
+    /// The verdict of the attempt without those checks; `None` if no other check decides it.
     verdict_without_them: Option<Verdict>,
 }
 
@@ -89,8 +90,8 @@ impl AttemptFailure {
         Self { failed_checks: by, verdict_without_them: TrialRecord::verdict_of_checks(&others) }
     }
 
-    /// The verdict by the checks that the other arm has too: whether the skill was activated is asked in one
-    /// arm only, and so says nothing about the difference between the two.
+    /// Gives the verdict by the checks that the other arm has too. Whether the skill was activated is checked in
+    /// one arm only, so that check says nothing about the difference between the arms.
     pub fn verdict_by_shared_checks(&self, other: &CaseTally) -> Verdict {
         let is_shared = |id: &String| other.checks.iter().any(|check| check.id == *id);
         match &self.verdict_without_them {
@@ -174,7 +175,7 @@ impl CaseTally {
         &mut self.checks[at]
     }
 
-    /// The runs that have a verdict.
+    /// Gives the trials that have a verdict: how many passed, of how many.
     pub fn cluster(&self) -> Cluster {
         Cluster::new(self.passed, self.passed + self.failed)
     }
@@ -183,12 +184,12 @@ impl CaseTally {
         self.passed + self.failed + self.not_scored
     }
 
-    /// Planned trials that were not run, though those before them did not tell enough.
+    /// Gives the number of planned trials that were not run although the case was not decided.
     pub fn not_run(&self) -> u64 {
         self.planned.saturating_sub(self.trials() + self.skipped_as_decided)
     }
 
-    /// Runs that should have a verdict and have none.
+    /// Gives the number of trials that should have a verdict and have none.
     pub fn unscored_runs(&self) -> u64 {
         self.not_scored
     }
@@ -197,8 +198,8 @@ impl CaseTally {
         self.checks.iter().filter(|check| check.judged)
     }
 
-    /// What it does when nothing is changed and what it does now, if it is known to fail now and again
-    /// for no reason and is not clearly worse than that.
+    /// Gives the known and the present results of a case that is known to be flaky. `None` if the case is not
+    /// flaky, or now fails clearly more often than its history predicts.
     pub fn usual_flakiness(&self) -> Option<CasePair> {
         let noise = self.known_noise.as_ref().filter(|noise| noise.is_flaky())?;
         let pair = CasePair { before: Cluster::new(noise.passed, noise.runs), after: self.cluster() };
@@ -206,12 +207,12 @@ impl CaseTally {
         (!is_worse).then_some(pair)
     }
 
-    /// Whether it has failed, and only as it does anyway.
+    /// Says whether the case failed, but not clearly more often than its known flakiness explains.
     pub fn is_only_flaky(&self) -> bool {
         self.failed > 0 && self.usual_flakiness().is_some()
     }
 
-    /// Whether its runs tell whether it mostly passes or mostly fails.
+    /// Says whether the trials show that the case mostly passes or mostly fails.
     pub fn is_decided(&self) -> bool {
         let test = Sprt::new(LOW_PASS_RATE, HIGH_PASS_RATE, ALPHA, ERROR_CHANCE);
         let decision = test.map_or(SprtDecision::Undecided, |test| test.decide(self.passed, self.failed));
@@ -221,7 +222,7 @@ impl CaseTally {
         }
     }
 
-    /// Whether the case passes; `None` if no run of it could tell.
+    /// Says whether the case passes; `None` if none of its trials has a result.
     pub fn passes(&self) -> Option<bool> {
         match self.activation_rule {
             Some(rule) => rule.is_met(self.activation.activated_runs(), self.activation.conclusive_runs()),
@@ -229,7 +230,8 @@ impl CaseTally {
         }
     }
 
-    /// The same if every run without an answer had gone wrong. `None` if there were none at all.
+    /// Says whether the case would pass if every trial without a result had gone wrong. `None` if no trial has or
+    /// should have a result.
     pub fn passes_at_worst(&self) -> Option<bool> {
         let missing = self.unscored_runs();
         if self.cluster().runs + missing == 0 {
@@ -302,18 +304,18 @@ impl CaseTally {
     }
 }
 
-/// What a sequential test tells apart, and how often it may call a good case bad.
+/// The pass rates that the sequential test tells apart, and how often it may call a good case bad.
 const LOW_PASS_RATE: f64 = 0.6;
 const HIGH_PASS_RATE: f64 = 0.9;
 const ERROR_CHANCE: f64 = 0.2;
 
-/// How many different reasons a case keeps.
+/// The greatest number of different reasons that a case keeps.
 const MAX_REASONS: usize = 5;
 
-/// Nobody runs a thing more often than this in the hope that it passes once.
+/// The largest `k` of pass@k. More repetitions are not useful in practice.
 const MAX_K: u64 = 10;
 
-/// A pass rate with what is not in it.
+/// Makes a pass rate, with the number of trials that are not scored and the rate at worst.
 pub fn pass_rate(rate: Option<(f64, Interval)>, passed: u64, runs: u64, not_scored: u64) -> PassRate {
     let (value, interval) = rate.unzip();
     PassRate {
@@ -335,10 +337,10 @@ pub struct CheckTally {
     /// The lowest and the highest score.
     score_range: Option<(f64, f64)>,
     scale: Option<ScoreScale>,
-    /// Why the first trial without an answer has none.
+    /// The reason why the first trial without an answer has none.
     not_scored_because: Option<String>,
     judged: bool,
-    /// Scores on a scale from 0 to 1, and how many.
+    /// The number of scores that were converted to a scale from 0 to 1; `share_sum` is their sum.
     pub shares: u64,
     pub share_sum: f64,
 }

@@ -1,4 +1,4 @@
-//! What judges, and the checks of their quotes, leave in doubt.
+//! Doubts about grades: what judges say about the evals, and quotes that could not be confirmed.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use crate::model::{EvalFinding, GradingDoubts, TrialRecord};
 #[derive(Debug, Default)]
 pub struct DoubtTally {
     counts: GradingDoubts,
-    /// Suite, case and check: each counts once, however often its case was run.
+    /// Suite, case and check. Each counts once, however often its case was run.
     weak_checks: BTreeSet<(String, String, String)>,
-    /// The first of what was said of the evals, in words.
+    /// The first findings about the evals, in the judges' words.
     findings: Vec<EvalFinding>,
 }
 
-/// What judges write has no end. What is not told is still counted.
+/// The greatest number of findings that are kept. Judges may write any number; the rest is only counted.
 const MAX_FINDINGS: usize = 200;
 const MAX_UNCOVERED: usize = 5;
 const MAX_TEXT_LENGTH: usize = 600;
@@ -36,7 +36,8 @@ impl DoubtTally {
         }
     }
 
-    /// Judges put one doubt about a check in many words, so the first of them stand for it.
+    /// Adds a finding. Judges put one doubt about a check in many different words, so only the first is kept for
+    /// each check.
     fn add_finding(&mut self, record: &TrialRecord, check: Option<&str>, said: &str) {
         let text = truncate_text(said);
         let of_case = |known: &&mut EvalFinding| (&known.suite, &known.case) == (&record.suite, &record.case);

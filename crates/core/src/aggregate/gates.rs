@@ -1,4 +1,4 @@
-//! What must be reached.
+//! The results of gates: whether a suite reached what it must reach.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +17,22 @@ pub struct SuiteGate {
     pub gate: Gate,
 }
 
-/// What a gate looks at.
+/// The figure that a gate compares with its threshold.
 struct GateFigure {
     value: Option<f64>,
     interval: Option<(f64, f64)>,
     /// The value if everything without an answer had gone wrong.
     worst_value: Option<f64>,
-    /// How much has no answer, of how much.
+    /// How many answers are missing, and of how many.
     missing: (u64, u64),
 }
 
-/// Cases with what was counted of them.
+/// Cases, each with its counts.
 type KeyedCaseTallies<'t> = Vec<(&'t CaseKey, &'t CaseTally)>;
 
 impl RunTally {
-    /// The results of a gate: one for each agent and model that the suite ran with, so that a good agent cannot hide
-    /// a bad one. `gates` are those of the whole run.
+    /// Gives the results of a gate, one for each agent and model that the suite ran with, so that a good agent
+    /// cannot hide a bad one. `gates` are those of the whole run.
     pub(super) fn gate_results(
         &self,
         SuiteGate { suite, gate }: &SuiteGate,
@@ -50,7 +50,7 @@ impl RunTally {
             by_agent.entry((&key.agent, key.model.as_deref())).or_default().push((key, case));
         }
         match by_agent.len() {
-            // Nothing of the suite is known, so nothing is measured.
+            // There are no results of this suite, so nothing is measured.
             0 => vec![self.gate_result_over(suite, gate, None, Vec::new(), has_own_gate)],
             1 => by_agent
                 .into_values()
@@ -66,7 +66,8 @@ impl RunTally {
         }
     }
 
-    /// The result of a gate over these cases. `has_own_gate`: the suite's activation cases have a gate of their own.
+    /// Gives the result of a gate over these cases. `has_own_gate`: the suite's activation cases have a gate of
+    /// their own.
     fn gate_result_over(
         &self,
         suite: &str,
@@ -80,7 +81,7 @@ impl RunTally {
             GateName::Stability if has_own_gate => select_by_activation(cases, false),
             _ => cases,
         };
-        // Nobody knows what trials would have shown that were not run.
+        // The results of trials that were not run are unknown, so the gate cannot pass.
         let not_run = cases.iter().map(|(_, case)| case.not_run()).sum();
         let all: Vec<&CaseTally> = cases.iter().map(|(_, case)| *case).collect();
         let found = figure_for_gate(gate.name, &all);
@@ -93,7 +94,7 @@ impl RunTally {
                 && self.reaches_threshold(&figure_for_gate(gate.name, &steady), gate.threshold.get())
             {
                 let names = flaky.iter().map(|(key, _)| key.case.clone()).collect();
-                // One alone has been asked already.
+                // `is_only_flaky` has already tested a single case.
                 ok = flaky.len() == 1 || are_as_flaky_as_usual(&all);
                 *(if ok { &mut spared } else { &mut too_many_flaky }) = names;
             }
@@ -124,14 +125,14 @@ impl RunTally {
     }
 }
 
-/// The cases that say whether a skill must be activated, or the others. Where there are none, nothing is measured:
-/// other cases do not stand in for them.
+/// Selects the cases that say whether a skill must be activated, or the others. If there are none, nothing is
+/// measured: other cases do not stand in for them.
 fn select_by_activation<'c>(cases: KeyedCaseTallies<'c>, about_activation: bool) -> KeyedCaseTallies<'c> {
     cases.into_iter().filter(|(_, case)| case.is_about_activation == about_activation).collect()
 }
 
-/// Whether the flaky cases together do what they do anyway. Those that passed are asked too: to look
-/// only at what failed would find failures.
+/// Says whether the flaky cases together fail no more often than their history predicts. Flaky cases that passed
+/// count too: a look at the failed ones alone would always find too many failures.
 fn are_as_flaky_as_usual(cases: &[&CaseTally]) -> bool {
     let pairs = cases.iter().filter_map(|case| case.usual_flakiness());
     chance_of_so_few(&pairs.map(|pair| (pair.before, pair.after)).collect::<Vec<_>>()) > ALPHA
@@ -156,7 +157,7 @@ fn figure_for_gate(name: GateName, cases: &[&CaseTally]) -> GateFigure {
         GateName::MeanScore => mean_score_figure(cases),
         GateName::Stability => GateFigure {
             value: minimum(cases.iter().filter_map(|case| case.cluster().share())),
-            // The least of several has no interval that could be believed.
+            // The interval of a minimum would not be reliable.
             interval: None,
             worst_value: minimum(cases.iter().filter_map(|case| share(case.cluster().passed, case.trials()))),
             missing: (count_unscored_runs(cases), count_trials(cases)),

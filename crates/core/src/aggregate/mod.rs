@@ -1,6 +1,6 @@
-//! From trials to a summary.
+//! Aggregation of trial records into a summary.
 //!
-//! In: trial records, one at a time. Out: `Summary` with its gates. Never: looks at anything else.
+//! In: trial records, one at a time. Out: `Summary` with its gates. Never: reads anything else.
 
 mod activation;
 mod arms;
@@ -24,11 +24,12 @@ use crate::model::{
 };
 use crate::stats::{ALPHA, Cluster, clustered_rate};
 
-/// Folds records into counts. Its size depends on the number of cases, and hardly on that of trials.
+/// The counts of a run, to which records are added one by one. Their size depends on the number of cases, and
+/// hardly on that of trials.
 #[derive(Debug, Default)]
 pub struct RunTally {
     cases: BTreeMap<CaseKey, CaseTally>,
-    /// In the order they were expected, which is the order of the plan.
+    /// The cases in the order of the plan.
     order: Vec<CaseKey>,
     totals: TrialTotals,
     tokens: TokenUsage,
@@ -40,9 +41,10 @@ pub struct RunTally {
     skills_judged: Vec<SkillJudgement>,
     /// The share of trials that may stay unscored.
     allowed_unscored: f64,
-    /// Trials that were not run because those before them told enough. `None` if nobody looked.
+    /// The number of trials that were skipped because earlier ones had decided their case. `None` if trials are
+    /// never skipped in this run.
     skipped_as_decided: Option<u64>,
-    /// The part of the cases that is run, where it is not all of them.
+    /// The selection of cases that is run, if it is not all of them.
     sample: Option<CaseSample>,
     /// Files that were found and not read as evals.
     skipped_files: Vec<PathBuf>,
@@ -71,13 +73,13 @@ impl CaseKey {
         }
     }
 
-    /// The arm without the skill is what the other is compared with; it has nothing to pass.
+    /// Says whether the case has to pass. The arm without the skill does not: the other arm is compared with it.
     fn is_under_test(&self) -> bool {
         self.arm != Arm::WithoutSkill
     }
 }
 
-/// Money adds up only while every part of it is known.
+/// The sum of all costs. It is unknown as soon as one part of it is unknown.
 #[derive(Debug, Clone, Copy)]
 enum TotalCost {
     Known(f64),
@@ -91,8 +93,8 @@ impl Default for TotalCost {
 }
 
 impl RunTally {
-    /// Makes room for a case before any of its trials is done, so that a summary has the plan's
-    /// order whatever finished first.
+    /// Adds a case before any of its trials is done, so that the summary has the order of the plan whatever
+    /// finishes first.
     pub fn expect_case(
         &mut self,
         suite: &str,
@@ -137,7 +139,8 @@ impl RunTally {
         self.add_judge_usage(record.judging.as_ref());
     }
 
-    /// What was said of a skill's text, and what that took. Of several answers the last one counts.
+    /// Adds the judgement of a skill's text, and what it cost. If a skill is judged several times, the last
+    /// judgement counts.
     pub fn add_skill_judgement(&mut self, judged: &SkillJudgement) {
         self.add_judge_usage(judged.judging.as_ref());
         let is_same = |known: &SkillJudgement| (&known.suite, &known.skill) == (&judged.suite, &judged.skill);
@@ -153,22 +156,22 @@ impl RunTally {
         all.cost_usd = all.cost_usd.zip(judging.cost_usd).map(|(sum, more)| sum + more);
     }
 
-    /// Says which skills are beside those under test.
+    /// Sets which skills are installed beside those under test.
     pub fn add_rival_skills(&mut self, rivals: RivalSkills) {
         self.rivals.push(rivals);
     }
 
-    /// Says that only a part of the cases is run.
+    /// Sets that only a selection of the cases is run.
     pub fn set_sample(&mut self, sample: Option<CaseSample>) {
         self.sample = sample;
     }
 
-    /// Says which files were found and not read as evals.
+    /// Sets which files were found and not read as evals.
     pub fn set_skipped_files(&mut self, skipped: Vec<PathBuf>) {
         self.skipped_files = skipped;
     }
 
-    /// A probe is no trial, and costs what it costs.
+    /// Adds the result of a probe. A probe is not a trial, but its cost counts.
     pub fn add_probe(&mut self, probe: &ProbeRecord) {
         self.probes.push(probe.clone());
         self.add_spending(probe.usage, probe.cost_usd);
@@ -186,7 +189,7 @@ impl RunTally {
         self.allowed_unscored = share.get();
     }
 
-    /// Tells the cases what was seen of them when nothing was changed.
+    /// Gives each case its known results from runs in which nothing was changed.
     pub fn set_known_noise(&mut self, noise: &Noise) {
         for (key, case) in &mut self.cases {
             let known = noise.cases.iter().find(|known| {
@@ -197,8 +200,8 @@ impl RunTally {
         }
     }
 
-    /// Whether the runs of a case tell whether it mostly passes, and so one more is left out. Looking
-    /// after each run is what this test is made for, and what intervals are not: they are given up.
+    /// Says whether a case is already decided, and then counts one more trial as skipped. The sequential test
+    /// allows a look after every trial. Intervals do not, so the summary then has none.
     pub fn skip_if_decided(&mut self, suite: &str, case: &str, condition: &Condition) -> bool {
         let left_out = self.skipped_as_decided.get_or_insert_default();
         let case = self.cases.get_mut(&CaseKey::new(suite, case, condition));
@@ -212,7 +215,7 @@ impl RunTally {
         TrialTotals { not_run: self.cases.values().map(CaseTally::not_run).sum(), ..self.totals }
     }
 
-    /// The end of a run: every gate with its value, and the exit code that follows.
+    /// Ends the counting: gives every gate with its value, and the exit code that follows.
     pub fn summary(self, run: &str, gates: &[SuiteGate], seconds: f64, outcome: RunCompletion) -> Summary {
         let results: Vec<GateResult> = gates.iter().flat_map(|gate| self.gate_results(gate, gates)).collect();
         let exit = self.exit_code(&results, outcome);
@@ -251,7 +254,7 @@ impl RunTally {
         if self.skipped_as_decided.is_some() { sequential::without_intervals(summary) } else { summary }
     }
 
-    /// In the order of the plan, whatever finished first.
+    /// Gives the findings in the order of the plan, whatever finished first.
     fn eval_findings(&self) -> Vec<EvalFinding> {
         let mut findings = self.doubts.findings();
         let place = |of: &EvalFinding| {
@@ -265,7 +268,7 @@ impl RunTally {
         self.order.iter().filter_map(|key| self.cases.get(key).map(|case| case.summary(key))).collect()
     }
 
-    /// The cases with the skill. Where nothing ran with it, the run is a baseline, and all cases are meant.
+    /// Gives the cases with the skill. If nothing ran with the skill, the run is a baseline: then gives all cases.
     fn cases_under_test(&self) -> impl Iterator<Item = &CaseTally> {
         let is_baseline = !self.cases.keys().any(CaseKey::is_under_test);
         self.cases.iter().filter(move |(key, _)| is_baseline || key.is_under_test()).map(|(_, case)| case)
@@ -275,12 +278,12 @@ impl RunTally {
         pass_rate_of_cases(&self.cases_under_test().collect::<Vec<_>>())
     }
 
-    /// The pass rate of every case, also of those without the skill: for whoever compares with them.
+    /// Gives the pass rate over all cases, including those without the skill, for comparisons with that arm.
     pub fn pass_rate_of_every_arm(&self) -> PassRate {
         pass_rate_of_cases(&self.cases.values().collect::<Vec<_>>())
     }
 
-    /// Each case counts once, however often it ran.
+    /// Gives the reliability over all cases. Each case counts once, however often it ran.
     fn reliability(&self) -> Vec<Reliability> {
         let of_cases: Vec<Vec<Reliability>> = self.cases_under_test().map(CaseTally::reliability).collect();
         let most = of_cases.iter().flatten().map(|of| of.k).max().unwrap_or(0);
@@ -303,7 +306,8 @@ impl RunTally {
             RunCompletion::NotReady => return 3,
             RunCompletion::Completed => {}
         }
-        // A gate that lacks answers has not failed; whether that is fatal is said below.
+        // A gate that lacks answers has not failed. The next condition decides whether missing answers fail the
+        // run.
         if gates.iter().any(GateResult::fails) {
             return 1;
         }
@@ -328,13 +332,13 @@ fn pass_rate_of_cases(cases: &[&CaseTally]) -> PassRate {
     )
 }
 
-/// Whether the run came to its end.
+/// The way in which a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunCompletion {
     Completed,
     Interrupted,
     OverBudget,
-    /// A probe showed that what was to be measured cannot be, so that nothing was begun.
+    /// A probe showed that the measurement is impossible, so no trial was started.
     NotReady,
 }
 

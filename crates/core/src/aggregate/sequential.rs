@@ -1,7 +1,8 @@
+//! The summary of a run that skipped trials after looking at earlier results.
 use crate::model::{ActivationRates, ComparisonVerdict, Estimate, Summary};
 
-/// What a run that was looked at while it went on may say. Intervals and tests for a number of runs
-/// that was fixed before would promise too much of one that was not.
+/// Removes intervals and tests from a summary. They are valid only for a number of trials that was fixed in
+/// advance. Here the results so far decided how many trials ran, so they would claim too much.
 pub fn without_intervals(mut summary: Summary) -> Summary {
     remove_interval(&mut summary.pass_rate.rate);
     for case in &mut summary.cases {

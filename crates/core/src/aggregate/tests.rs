@@ -1,3 +1,4 @@
+//! Tests of the summary of a run.
 use super::*;
 use crate::model::{
     ActivationExpectation, AgentEnding, CheckResult, Gate, GateName, NoisyCase, NotScoredReason, SkillUse,
@@ -43,7 +44,7 @@ fn exit_codes() {
     }
 }
 
-/// A query passes by the rate at which the skill fired; runs that cannot tell do not count.
+/// A query passes by the rate at which the skill was activated; inconclusive trials do not count.
 #[test]
 fn fire_rates() {
     let (yes, no) = (Some(true), Some(false));
@@ -155,7 +156,7 @@ fn activation(case: &str, expect: ActivationExpectation, about: &[&str], activat
     }
 }
 
-/// Two skills and a rival, wanted and taken up in every combination.
+/// Two skills and a rival, expected and activated in every combination.
 #[test]
 fn confusion_per_skill_and_routing() {
     let both = ["a", "b"];
@@ -237,7 +238,7 @@ fn arms_are_compared_on_the_same_cases() {
     assert!(gated(&records[..1], GateName::PassRate, 0.5, 0.0).arms.is_none());
 }
 
-/// The arm without the skill had it: neither it nor its partner counts, and the summary says so.
+/// The arm without the skill had it: neither that trial nor its partner counts, and the summary says so.
 #[test]
 fn a_failed_proof_voids_the_pair() {
     let leak = || Verdict::NotScored(NotScoredReason::InvalidArm("the agent could see the skill s".into()));
@@ -267,7 +268,7 @@ fn several_suites_are_corrected_for_their_number() {
     }
     let arms = gated(&records, GateName::PassRate, 0.5, 0.0).arms.expect("arms");
     assert_eq!(arms.result.verdict.name(), "better");
-    // Six to nothing is .03125 alone, and twice that for two.
+    // Six wins to none have a chance of .03125 in one suite, and twice that in two suites.
     let verdicts: Vec<_> = arms.suites.iter().map(|one| one.result.verdict.name()).collect();
     assert_eq!(verdicts, ["inconclusive", "inconclusive"]);
 }
@@ -289,28 +290,28 @@ fn several_runs_of_a_case_tell_how_reliable_it_is() {
     assert!(gated(&records[..1], GateName::PassRate, 0.5, 0.0).reliability.is_empty());
 }
 
-/// Flaky cases are spared while they do what they do anyway, each of them and all together.
+/// Flaky cases cannot fail a gate while each of them, and all together, fail no more often than usual.
 #[test]
 fn what_is_known_to_be_flaky_is_spared_within_reason() {
     type Known = (u64, u64);
-    // What is known of cases, and how many of their runs pass and fail now; then who is spared, and who
-    // is too many.
+    // The known results of each case, how many of its trials pass and fail now, how many cases are spared, and how
+    // many are too many.
     let usual: Known = (8, 10);
     for (cases, spared, too_many) in [
         (vec![(usual, 0, 1)], 1, 0),
         (vec![(usual, 0, 1); 2], 2, 0),
         (vec![(usual, 0, 1); 3], 0, 3),
         (vec![(usual, 0, 1); 8], 0, 8),
-        // Four of twenty is what they do; ten are not.
+        // Four failures of twenty are usual; ten are not.
         ([vec![(usual, 0, 1); 4], vec![(usual, 1, 0); 16]].concat(), 4, 0),
         ([vec![(usual, 0, 1); 10], vec![(usual, 1, 0); 10]].concat(), 0, 10),
-        // Little is known of these, so that they promise less.
+        // Little is known of these cases, so more failures are still usual.
         (vec![((1, 2), 0, 1); 3], 3, 0),
         (vec![((1, 2), 0, 1); 5], 0, 5),
-        // One that is worse by itself fails the gate by itself, and one that got better is no failure.
+        // A case that is clearly worse fails the gate, and a case that got better is not a failure.
         (vec![(usual, 0, 10)], 0, 0),
         (vec![((2, 10), 9, 1)], 1, 0),
-        // A steady one is not spared at all.
+        // A case that is not flaky is never spared.
         (vec![((10, 10), 0, 1)], 0, 0),
     ] {
         let (mut tally, mut noise) = (RunTally::default(), Noise::default());

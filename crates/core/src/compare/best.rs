@@ -1,4 +1,4 @@
-//! Which of several ways of running the same cases is best, if that can be said.
+//! The choice of the best of several sides that ran the same cases, if there is a clear one.
 
 use std::collections::BTreeMap;
 
@@ -52,8 +52,8 @@ pub struct LeadOver {
     pub chance: f64,
 }
 
-/// Ranks the sides by F1 where cases are about activation, by accuracy where F1 is undefined for one of them, and
-/// by the pass rate where that is undefined too. A side without a value is not worse than the others, so then no side leads.
+/// Ranks the sides by F1 if cases are about activation, by accuracy if F1 is undefined for one of them, and by the
+/// pass rate if that is undefined too. A side without a value is not worse than the others, so then no side leads.
 pub fn find_best_side(sides: &[SideRecords<'_>]) -> BestSide {
     let summaries: Vec<_> = sides.iter().map(side_summary).collect();
     let value_of = |side: &SideSummary, by: BestMeasure| match by {
@@ -67,7 +67,7 @@ pub fn find_best_side(sides: &[SideRecords<'_>]) -> BestSide {
     let values: Vec<Estimate> = summaries.iter().map(|side| value_of(side, by)).collect();
     let all_defined = is_defined(&by);
     let ranked = values.iter().enumerate().filter_map(|(at, value)| Some((at, value.value?)));
-    // Of equals the first, as the user named them.
+    // Of equal sides the first leads, in the order in which the user named them.
     let lead = ranked.fold(None, |lead: Option<(usize, f64)>, one| match lead {
         Some(lead) if lead.1 >= one.1 => Some(lead),
         Some(_) | None => Some(one),
@@ -99,7 +99,7 @@ pub fn find_best_side(sides: &[SideRecords<'_>]) -> BestSide {
 
 type AgentCaseKey<'r> = (&'r str, &'r str, &'r str);
 
-/// How many runs of each case went right.
+/// Counts the successful trials of each case.
 fn success_clusters<'r>(side: &SideRecords<'r>, by: BestMeasure) -> BTreeMap<AgentCaseKey<'r>, Cluster> {
     let mut cases: BTreeMap<AgentCaseKey<'r>, Cluster> = BTreeMap::new();
     for record in &side.records {
@@ -111,7 +111,7 @@ fn success_clusters<'r>(side: &SideRecords<'r>, by: BestMeasure) -> BTreeMap<Age
     cases
 }
 
-/// Whether a run went right; `None` where it says nothing.
+/// Says whether a trial was a success; `None` if it has no result.
 fn is_success(record: &TrialRecord, by: BestMeasure) -> Option<bool> {
     match by {
         BestMeasure::F1 | BestMeasure::Accuracy => match record.activation_outcome()? {

@@ -1,3 +1,4 @@
+//! One case of a comparison: its trials on each side, and its known noise.
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -20,7 +21,7 @@ pub struct CaseIdentity {
     pub mode: Option<String>,
 }
 
-/// The runs of one case on one side.
+/// The trials of one case on one side.
 #[derive(Debug, Default)]
 pub struct ComparedCaseRuns {
     pub cluster: Cluster,
@@ -49,7 +50,7 @@ impl ComparedCaseRuns {
         mean(&self.seconds)
     }
 
-    /// `None` where the cost of any run is not known.
+    /// Gives the mean cost of a trial. `None` if the cost of any trial is unknown.
     pub fn mean_cost(&self) -> Option<f64> {
         mean(&self.costs.iter().copied().collect::<Option<Vec<f64>>>()?)
     }
@@ -59,7 +60,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The records by case, without the dimensions that are compared.
+/// Groups the records by case, without the dimensions in which the sides differ.
 pub fn group_runs_by_case(
     records: &[&TrialRecord],
     dropped: &[Dimension],
@@ -80,11 +81,12 @@ pub fn group_runs_by_case(
     cases
 }
 
-/// Fewer runs say too little of what a case does when nothing is changed.
+/// The fewest trials from which the noise of a case is known well enough.
 const MIN_NOISE_RUNS: u64 = 5;
 
-/// The rate at which a case passes when nothing is changed: of those that its runs allow, the one
-/// that differs from itself most.
+/// Gives the pass rate of a case when nothing is changed. Of the rates that its trials allow, this is the one
+/// nearest to one half: it makes two sides differ by chance most often, so that a change is claimed only with good
+/// reason.
 pub fn known_pass_rate(noise: &Noise, name: &CaseIdentity) -> Option<f64> {
     let known = find_known_noise(noise, name).filter(|case| case.runs >= MIN_NOISE_RUNS)?;
     let at = wilson(known.passed, known.runs, ALPHA)?;
@@ -95,7 +97,7 @@ pub fn known_flip_rate(noise: &Noise, name: &CaseIdentity) -> Option<f64> {
     find_known_noise(noise, name)?.flip_rate
 }
 
-/// What is known of exactly this case: noise of one agent says nothing of another's.
+/// Finds the known noise of exactly this case: the noise of one agent says nothing about another agent.
 fn find_known_noise<'n>(noise: &'n Noise, name: &CaseIdentity) -> Option<&'n NoisyCase> {
     noise.cases.iter().find(|case| {
         (&case.suite, &case.id, &case.model) == (&name.suite, &name.id, &name.model)

@@ -1,9 +1,10 @@
+//! The dimensions in which the trials of one run may differ, and the split of a run along one of them.
 use std::collections::BTreeSet;
 
 use super::SideRecords;
 use crate::model::{NotScoredReason, TrialRecord, Verdict};
 
-/// In what the trials of one run may differ.
+/// A property in which the trials of one run may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimension {
     Arm,
@@ -39,8 +40,8 @@ impl Dimension {
     }
 }
 
-/// The parts of one run, what the others are compared with first: the arm without the skill, the mode
-/// that adds nothing, otherwise the first by name.
+/// Splits a run into sides. The first side is the one that the others are compared with: the arm without the
+/// skill, the mode that adds nothing, otherwise the first by name.
 pub fn split_by_dimension<'r>(records: &[&'r TrialRecord], dimension: Dimension) -> Vec<SideRecords<'r>> {
     let mut names: Vec<String> = records
         .iter()
@@ -67,7 +68,7 @@ fn trial_pair_key(record: &TrialRecord) -> TrialPairKey<'_> {
     (&record.suite, &record.case, agent, model, mode, record.attempt)
 }
 
-/// Where one trial was not in its arm, its partner has nothing to be compared with.
+/// Finds the pairs of which one trial did not have the skills of its arm: its partner has no counterpart.
 fn void_pairs<'r>(records: &[&'r TrialRecord]) -> BTreeSet<TrialPairKey<'r>> {
     let void =
         |record: &&&TrialRecord| matches!(record.verdict, Verdict::NotScored(NotScoredReason::InvalidArm(_)));

@@ -1,3 +1,4 @@
+//! The result of a comparison as a JSON document.
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -31,7 +32,7 @@ impl ComparisonDocument {
         Self { schema_version: 1, ok: exit == 0, exit, comparisons, best: None }
     }
 
-    /// Says what is, where nothing is to be lost: two agents are no versions of each other.
+    /// Makes the comparison purely descriptive, with no losses: two agents, say, are not versions of each other.
     pub fn ignore_losses(&mut self) {
         self.exit = exit_without_loss(&self.comparisons);
         self.ok = self.exit == 0;
@@ -78,7 +79,7 @@ pub struct SideComparison {
 }
 
 impl SideComparison {
-    /// Draws the conclusions, once it is known how clear the whole has to be.
+    /// Draws the conclusions, once the overall result is known.
     pub(super) fn conclude(&mut self, overall: stats::PairedComparison, rules: &ComparisonRules<'_>) {
         let usd = self.after.usd_per_run.or(self.before.usd_per_run);
         self.difference = overall.difference;
@@ -87,7 +88,7 @@ impl SideComparison {
         self.more_runs = overall.more_runs;
         self.sought = overall.detectable_difference;
         self.more_usd = overall.more_runs.zip(usd).map(|(runs, usd)| runs as f64 * usd);
-        // A case under another name may be the one that got worse.
+        // A case that is missing may have been renamed, and may be the one that got worse.
         let gone = !self.missing.is_empty() && !rules.allow_missing;
         let worse = self.cases.iter().any(|case| case.change == CaseChange::Regression);
         self.lost = gone || worse || overall.verdict == ComparisonVerdict::Worse;

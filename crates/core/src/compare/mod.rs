@@ -1,7 +1,8 @@
-//! Two sets of records, case by case.
+//! The comparison of two sets of records, case by case.
 //!
-//! In: the records of two runs, or of one run in two parts. Out: what got worse, what got better,
-//! what may be noise. Never: runs anything; pairs cases by anything but their ids.
+//! In: the records of two runs, or of one run in two parts. Out: what got worse, what got better, what may be
+//! noise.
+//! Never: runs anything; pairs cases by anything but their ids.
 
 mod best;
 mod case;
@@ -32,16 +33,16 @@ pub struct SideRecords<'r> {
     pub records: Vec<&'r TrialRecord>,
 }
 
-/// What counts.
+/// The rules that decide which differences count.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparisonRules<'n> {
-    /// Differences smaller than this do not matter.
+    /// The margin: smaller differences do not matter.
     pub margin: f64,
-    /// Whether every loss counts, also one that may be noise.
+    /// Whether every loss counts, even one that may be noise.
     pub count_every_loss: bool,
-    /// Whether cases may go away without it counting as a loss.
+    /// Whether cases may disappear without counting as a loss.
     pub allow_missing: bool,
-    /// What is known of the cases when nothing is changed.
+    /// The known results of cases in runs in which nothing was changed.
     pub noise: Option<&'n Noise>,
 }
 
@@ -95,8 +96,8 @@ fn compare_two_sides(
     (comparison, overall)
 }
 
-/// The dimensions in which each side has one value, and not the same: those are what is compared, and
-/// no part of a case's name.
+/// Finds the dimensions in which each side has a single value and the two values differ. These are what is
+/// compared, so they are no part of a case's identity.
 fn differing_dimensions(before: &SideRecords<'_>, after: &SideRecords<'_>) -> (Vec<Dimension>, Vec<String>) {
     let mut dropped = Vec::new();
     let mut words = Vec::new();
@@ -122,13 +123,13 @@ fn side_summary(side: &SideRecords<'_>) -> SideSummary {
     }
     let every_arm = tally.pass_rate_of_every_arm();
     let is_examined = side.records.iter().any(|record| record.condition.arm.has_skill());
-    // The sides of a comparison have no gates, and so no exit code that anyone would read.
+    // The sides of a comparison have no gates, so the exit code is not used.
     let summary = tally.summary(&side.name, &[], 0.0, RunCompletion::Completed);
     let runs = side.records.len() as f64;
     SideSummary {
         name: side.name.clone(),
         runs: side.records.len() as u64,
-        // A side that is only what others are compared with has a rate all the same.
+        // A side without the skill has nothing to pass, but the comparison needs its rate.
         pass_rate: if is_examined { summary.pass_rate } else { every_arm },
         activation: summary.activation.map(|activation| activation.all),
         usd_per_run: summary.cost_usd.map(|usd| usd / runs),
@@ -137,7 +138,7 @@ fn side_summary(side: &SideRecords<'_>) -> SideSummary {
     }
 }
 
-/// How much the rates of activation differ. `None` where a side has no case about activation.
+/// Gives the difference of the activation rates. `None` if a side has no case about activation.
 fn activation_difference(before: &SideSummary, after: &SideSummary) -> Option<ActivationDifference> {
     let (old, new) = (before.activation?, after.activation?);
     Some(ActivationDifference {
@@ -162,8 +163,7 @@ fn mean_delta(both: &SharedCases<'_>, of: fn(&ComparedCaseRuns) -> Option<f64>) 
     }
 }
 
-/// Every case that both sides have. How clear a change must be depends on how many cases could have
-/// shown one by chance.
+/// Compares every case that both sides have. The more cases could differ by chance, the clearer a change must be.
 fn compared_cases(
     both: &SharedCases<'_>,
     pairs: &[CasePair],

@@ -1,8 +1,9 @@
+//! The noise of a run: how often cases change their result although nothing was changed.
 use super::case::group_runs_by_case;
 use crate::model::{Noise, NoisyCase, TrialRecord};
 use crate::stats::Cluster;
 
-/// How the cases of a run, in which nothing was changed, differ from themselves.
+/// Measures how often the cases of a run, in which nothing was changed, differ between their trials.
 pub fn measure_noise(records: &[&TrialRecord]) -> Noise {
     let cases = group_runs_by_case(records, &[]).into_iter().map(|(name, runs)| {
         let Cluster { passed, runs } = runs.cluster;
@@ -21,7 +22,7 @@ pub fn measure_noise(records: &[&TrialRecord]) -> Noise {
     Noise { schema_version: 1, cases: cases.collect() }
 }
 
-/// The share of pairs of runs that differ.
+/// Gives the share of pairs of trials that differ.
 fn flip_rate(passed: u64, runs: u64) -> Option<f64> {
     let pairs = runs * runs.saturating_sub(1) / 2;
     (pairs > 0).then(|| (passed * (runs - passed)) as f64 / pairs as f64)

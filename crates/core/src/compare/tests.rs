@@ -1,3 +1,4 @@
+//! Tests of comparisons.
 use super::*;
 use crate::model::{AgentEnding, Arm, ComparisonVerdict, NoisyCase, NotScoredReason, Verdict, testing};
 
@@ -6,7 +7,7 @@ fn record(case: &str, attempt: u32, passed: bool) -> TrialRecord {
     TrialRecord { cost_usd: Some(0.1), ..testing::record(case, attempt, verdict) }
 }
 
-/// Cases with how many of five runs pass.
+/// Makes the records of a run. Each case comes with how many of its five trials pass.
 fn run(cases: &[(&str, u32)]) -> Vec<TrialRecord> {
     cases
         .iter()
@@ -87,7 +88,7 @@ fn a_renamed_id_never_hides_a_regression() {
     assert_eq!((ids(&one.missing), ids(&one.new)), (vec!["old name".into()], vec!["new name".into()]));
     let allowed = compared(&before, &after, &ComparisonRules { allow_missing: true, ..RULES });
     assert_eq!((allowed.exit, allowed.comparisons[0].missing.len()), (0, 1), "and it is still reported");
-    // Ids that begin alike are not the same.
+    // Two long ids that begin alike are different cases.
     let long = "x".repeat(200);
     let (one, other) = (run(&[(&format!("{long}1"), 5)]), run(&[(&format!("{long}2"), 5)]));
     assert_eq!(compared(&one, &other, &RULES).comparisons[0].missing.len(), 1);
@@ -165,7 +166,7 @@ fn parts_of_one_run() {
     for record in &mut without {
         record.condition.arm = Arm::WithoutSkill;
     }
-    // The third pair is void, so that its partner does not count either.
+    // The third pair is void, so its partner does not count either.
     without[2].verdict =
         Verdict::NotScored(NotScoredReason::InvalidArm("the agent could see the skill".into()));
     records.extend(without);

@@ -1,3 +1,4 @@
+//! The ways in which an agent's execution of a case can end.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +43,7 @@ impl AgentEnding {
         AgentEnding::Cancelled,
     ];
 
-    /// The key under `endings` in a summary.
+    /// Gives the key under `endings` in a summary.
     pub fn name(self) -> &'static str {
         match self {
             AgentEnding::Finished => "finished",
@@ -60,7 +61,7 @@ impl AgentEnding {
         }
     }
 
-    /// Whether the agent had its say, so that its work can be marked at all.
+    /// Says whether the agent came to its end, so that its work can be graded.
     pub fn can_be_graded(self) -> bool {
         match self {
             AgentEnding::Finished => true,
@@ -89,7 +90,7 @@ impl AgentEnding {
             AgentEnding::Crashed => "the agent crashed",
             AgentEnding::NotLaunched => "the agent could not be started",
             AgentEnding::NotStarted => "the agent was not started",
-            // No agent was asked to do anything.
+            // The setup script comes before the agent, so the agent was not started.
             AgentEnding::SetupFailed => "the agent was not started: the setup script failed",
             AgentEnding::OverBudget => "the agent went over its budget",
             AgentEnding::Cancelled => "the agent was cancelled",

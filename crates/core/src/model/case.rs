@@ -1,3 +1,4 @@
+//! A case: one prompt with its workspace and its checks.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,17 +8,17 @@ use serde_json::Value;
 
 use super::{Check, CheckKind, Ratio, RelPath};
 
-/// One question of the exam.
+/// One prompt for an agent, with the checks that grade the result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     pub id: String,
     pub group: Option<String>,
-    /// Why this case exists, for people.
+    /// The reason why this case exists, for people.
     pub note: Option<String>,
     pub prompt: CasePrompt,
     pub workspace: WorkspaceSpec,
     pub checks: Vec<Check>,
-    /// What the judge may read but does not score.
+    /// Background that the judge may read but does not grade.
     pub context: Option<String>,
     pub timeout: Option<Duration>,
     pub repeat: Option<u32>,
@@ -28,8 +29,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// The code that comes with the case, each with what it is there for: its scripts, and checks that run
-    /// commands.
+    /// Gives the code that comes with the case, each piece with its purpose: the case's scripts, and checks that
+    /// run commands.
     pub fn scripts(&self) -> impl Iterator<Item = (&'static str, String)> {
         let around = [("setup", &self.workspace.setup), ("teardown", &self.workspace.teardown)];
         let around = around.into_iter().filter_map(|(what, script)| Some((what, script.clone()?)));
@@ -47,15 +48,15 @@ impl Case {
 pub enum CasePrompt {
     /// User messages, sent one after another in one session. Never empty.
     Turns(Vec<String>),
-    /// The skill invoked by name, as its own command.
+    /// The skill's own command, with these arguments.
     SkillCommand { args: String },
 }
 
-/// What the agent finds when it opens its eyes.
+/// The contents of the agent's workspace at the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkspaceSpec {
     pub base: WorkspaceBase,
-    /// Folders laid over the base, in order; later ones win.
+    /// Folders copied over the base, in order; later ones win.
     pub overlays: Vec<PathBuf>,
     pub skill_name: StagedSkillName,
     pub files: Vec<Fixture>,
@@ -85,12 +86,12 @@ pub enum WorkspaceBase {
     Empty,
 }
 
-/// Under which name the skill is staged.
+/// The name under which the skill is staged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StagedSkillName {
     Own,
-    /// A name that occurs nowhere else, so that only the description can have fired it.
+    /// A name that occurs nowhere else, so that only the description can make the agent activate the skill.
     Alias,
 }
 
@@ -108,18 +109,18 @@ pub enum FixtureAccess {
     Mutable,
 }
 
-/// When a case passes.
+/// The rule that decides when a case passes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PassRule {
     EveryRequiredCheck,
-    /// The share of runs in which the skill fired, against a threshold. `None` leaves the
-    /// threshold to the settings.
+    /// The share of trials that activated the skill must reach a threshold. `None` leaves the threshold to the
+    /// settings.
     ActivationRate(Option<Ratio>),
-    /// Every required check holds, and of the judged ones this share passes with this mean score.
+    /// Every required check passes; of the judged checks this share passes, with this mean score.
     JudgedThresholds {
         pass_rate: Ratio,
         mean_score: Ratio,
     },
-    /// The case only counts towards rates; it has no pass of its own.
+    /// The case only counts towards rates; it does not pass or fail by itself.
     CountOnly,
 }

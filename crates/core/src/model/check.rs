@@ -1,3 +1,4 @@
+//! Checks: what must be true of an agent's work, and how that is decided.
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -8,10 +9,10 @@ use serde_json::Value;
 
 use super::{CheckFinding, Observation, RelPath};
 
-/// One thing that must be so, or would be nice.
+/// One thing that must be true of the agent's work (required) or should be (optional).
 #[derive(Debug, Clone)]
 pub struct Check {
-    /// Unique within its case, and stable: reports compare runs by it.
+    /// The id, unique within its case and stable: reports compare runs by it.
     pub id: String,
     /// A name for people.
     pub name: Option<String>,
@@ -21,7 +22,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// Whether a model decides it.
+    /// Says whether a model decides the check.
     pub fn needs_model(&self) -> bool {
         match &self.kind {
             CheckKind::Judged(_) | CheckKind::Sections(_) => true,
@@ -38,23 +39,23 @@ pub enum CheckNeed {
     Advisory,
 }
 
-/// The text a check reads.
+/// The text that a check reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckTarget {
     /// The last assistant message of the last turn.
     Output,
     /// All assistant text of all turns.
     AllText,
-    /// One file the agent was to write. Missing or untouched is a failure.
+    /// One file that the agent was to write. The check fails if the file is missing or untouched.
     File(RelPath),
-    /// Every file that matches and was created or changed, in order, each as a text of its own.
+    /// Every file that matches a pattern and was created or changed, in order, each as a text of its own.
     Files(Vec<String>),
-    /// Output, tool calls, files: for checks that read no single text.
+    /// Output, tool calls and files: for checks that read no single text.
     WholeRun,
 }
 
 impl CheckTarget {
-    /// The text in words for a message; for files their names.
+    /// Describes the text for a message; files by their names.
     pub fn describe(&self) -> String {
         match self {
             CheckTarget::Output => "the answer".to_owned(),
@@ -68,62 +69,62 @@ impl CheckTarget {
 
 #[derive(Debug, Clone)]
 pub enum CheckKind {
-    /// Decided by code. What kinds there are is the registry of `score`.
+    /// A check decided by code. The crate `practicum-evals` defines which kinds there are.
     Rule(Arc<dyn Rule>),
     Judged(JudgedStatement),
     Sections(Vec<OutputSection>),
     Activation(ActivationCheck),
 }
 
-/// A deterministic check: data that can write itself down and mark a run.
+/// A deterministic check: data that can be written to a file and can grade a trial.
 pub trait Rule: fmt::Debug + Send + Sync {
-    /// Its key in a native eval file.
+    /// Gives the key of the rule in a native eval file.
     fn key(&self) -> &'static str;
 
-    /// What stands behind the key. Two rules are equal when key and value are.
+    /// Gives the value after the key. Two rules are equal if their keys and values are.
     fn value(&self) -> Value;
 
     fn check(&self, evidence: &CheckEvidence<'_>) -> CheckFinding;
 
-    /// Whether it looks at what the agent said and did, and not only at what it left behind.
+    /// Says whether the rule reads what the agent said and did, and not only the files it left.
     fn reads_agent_output(&self) -> bool {
         true
     }
 
-    /// Whether every text must be as it is wanted, so that one more can make the check fail and never pass.
+    /// Says whether the rule must hold for every text, so that one more text can make the check fail but never
+    /// pass.
     fn is_about_every_text(&self) -> bool {
         false
     }
 
-    /// Whether marking runs something that the eval's author wrote. Then the user must trust it.
+    /// Says whether grading runs something that the eval's author wrote. Then the user must trust it.
     fn runs_code(&self) -> bool {
         false
     }
 
-    /// Whether marking may wait for others' servers.
+    /// Says whether grading may wait for servers on the network.
     fn uses_network(&self) -> bool {
         false
     }
 }
 
-/// What a rule may look at.
+/// The evidence that a rule may read.
 pub struct CheckEvidence<'a> {
-    /// The texts that the check's `looks_at` names: one, or one for each file. Never none.
+    /// The texts that the check's `looks_at` names: one, or one for each file. Never empty.
     pub texts: &'a [CheckedText<'a>],
     pub observation: &'a Observation,
     pub workspace: &'a dyn WorkspaceView,
-    /// `None` where nothing may be asked.
+    /// Access to the network; `None` if the check may not use it.
     pub url_checker: Option<&'a dyn UrlChecker>,
 }
 
-/// A text that a check reads. A match lies within one text; what is counted or measured is added up
-/// over all of them.
+/// A text that a check reads. A match lies within one text; counts and measures are added up over all texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedText<'a> {
-    /// The file that says it, where a check reads several files. Never part of the text.
+    /// The file that the text comes from, if a check reads several files. Never part of the text.
     pub path: Option<RelPath>,
     pub text: Cow<'a, str>,
-    /// Why `text` is not all that the file says, if so.
+    /// The reason why `text` is not the whole file, if it is not.
     pub unread: Option<String>,
 }
 
@@ -132,59 +133,59 @@ impl<'a> CheckedText<'a> {
         Self { path: None, text: text.into(), unread: None }
     }
 
-    /// Words for a message: " in notes/a.md", or nothing where there is no file to name.
+    /// Gives words for a message: " in notes/a.md", or nothing if there is no file to name.
     pub fn location_phrase(&self) -> String {
         self.path.as_ref().map(|path| format!(" in {path}")).unwrap_or_default()
     }
 }
 
 impl CheckEvidence<'_> {
-    /// The number of characters (code points) in all texts together.
+    /// Gives the number of characters (code points) in all texts together.
     pub fn total_length(&self) -> usize {
         self.texts.iter().map(|checked| checked.text.chars().count()).sum()
     }
 }
 
-/// Someone who may ask the network.
+/// A way for checks to use the network.
 pub trait UrlChecker: Sync {
-    /// Whether an address on the web answers; `Err` says why not. Only public ones are ever asked.
+    /// Says whether a web address answers; `Err` says why not. Only public addresses are requested.
     fn check_url(&self, url: &str) -> Result<(), String>;
 }
 
-/// What checks may do beside looking.
+/// The permissions of checks beyond reading.
 #[derive(Clone, Copy, Default)]
 pub struct CheckPermissions<'l> {
-    /// Run what the eval's author wrote.
+    /// Whether checks may run code that the eval's author wrote.
     pub run_code: bool,
     pub url_checker: Option<&'l dyn UrlChecker>,
 }
 
-/// The agent's workspace after the run, as far as a check may see it: regular files inside, read
-/// with a bound, never through a link that leads out.
+/// The agent's workspace after the run, as far as a check may see it: regular files inside it, read up to a size
+/// limit, never through a link that leads out.
 pub trait WorkspaceView: Sync {
     fn read(&self, path: &RelPath) -> std::io::Result<Option<Vec<u8>>>;
 
-    /// Whether anything (a folder too) is there. An error where nobody can say any more.
+    /// Says whether a file or folder exists. An error if that can no longer be determined.
     fn exists(&self, path: &RelPath) -> std::io::Result<bool>;
 
-    /// The file that a path leads to through links, if it is another.
+    /// Gives the file that a path leads to through links, if it is another one.
     fn link_target(&self, _path: &RelPath) -> Option<RelPath> {
         None
     }
 
-    /// What stands at a path that cannot be read as a file of the workspace, where something does.
+    /// Describes what is at a path that cannot be read as a file of the workspace. `None` if nothing is there.
     fn describe_unreadable(&self, _path: &RelPath) -> Option<&'static str> {
         None
     }
 
-    /// Where commands may run; `None` when only a record is left.
+    /// Gives the folder in which commands may run; `None` if only a record is left.
     fn folder(&self) -> Option<&std::path::Path>;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgedStatement {
     pub statement: String,
-    /// What this statement needs the judge to know, not scored.
+    /// Background that the judge needs for this statement. Not graded.
     pub context: Option<String>,
     pub scale: ScoreScale,
 }
@@ -214,7 +215,7 @@ impl ScoreScale {
         Self::ALL.into_iter().find(|scale| scale.name() == text)
     }
 
-    /// The lowest score that passes.
+    /// Gives the lowest score that passes.
     pub fn lowest_passing_score(self) -> f64 {
         match self {
             ScoreScale::PassFail => 1.0,
@@ -223,7 +224,7 @@ impl ScoreScale {
         }
     }
 
-    /// Whether the score is one the scale has, and if so whether it passes.
+    /// Says whether the score passes. `None` if the scale does not have this score.
     pub fn passes(self, score: f64) -> Option<bool> {
         let is_on_scale = match self {
             ScoreScale::PassFail => score == 0.0 || score == 1.0,
@@ -234,7 +235,7 @@ impl ScoreScale {
     }
 }
 
-/// A part of the output that a model reads into entries, which code then checks.
+/// A part of the output from which a model extracts entries, which code then checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputSection {
     pub name: String,
@@ -255,13 +256,13 @@ pub struct SectionField {
     pub id: String,
     pub name: String,
     pub required: bool,
-    /// A registered format's name or a pattern for the whole value.
+    /// The name of a registered format, or a pattern for the whole value.
     pub format: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivationCheck {
-    /// `Must`: one of these fires. `MustNot`: none of these does.
+    /// The skills that the check is about. `Must`: one of them is activated. `MustNot`: none of them is.
     pub skills: Vec<String>,
     pub expect: ActivationExpectation,
     pub source: ActivationSource,
@@ -285,7 +286,7 @@ impl ActivationExpectation {
     }
 }
 
-/// Seen in a run, or guessed by a model. The two are never added up.
+/// Whether activation was observed in a run or predicted by a model. The two are never added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ActivationSource {

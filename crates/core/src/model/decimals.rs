@@ -1,5 +1,6 @@
-/// How many digits after the point numbers need beside their limit: at least two, and as many more as it takes for
-/// each rounded number to be on the same side of the rounded limit as it really is.
+//! The number of decimals that a figure beside its limit needs.
+/// Gives the number of decimals with which to print numbers beside their limit: at least two, and enough that each
+/// rounded number is on the same side of the rounded limit as the exact number is of the exact limit.
 pub fn decimals_to_compare(numbers: impl IntoIterator<Item = f64>, limit: f64) -> usize {
     let rounded = |number: f64, digits: usize| format!("{number:.digits$}").parse().unwrap_or(number);
     let tells =
@@ -12,7 +13,7 @@ pub fn decimals_to_compare(numbers: impl IntoIterator<Item = f64>, limit: f64) -
 
 const MIN_DECIMALS: usize = 2;
 
-/// More digits than two different numbers of 64 bits have in common.
+/// Enough digits to tell any two different 64-bit numbers apart.
 const MAX_DECIMALS: usize = 17;
 
 #[cfg(test)]

@@ -1,3 +1,4 @@
+//! Errors and warnings about source files, with their positions.
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,7 +18,7 @@ impl Span {
         Span::new(self.start, other.end.max(self.start))
     }
 
-    /// Line and column, both from 1, columns in characters.
+    /// Gives the line and the column, both from 1, columns in characters.
     pub fn position(self, text: &str) -> TextPosition {
         let mut at = self.start.min(text.len());
         while !text.is_char_boundary(at) {
@@ -49,7 +50,7 @@ pub enum Severity {
     Notice,
 }
 
-/// What is wrong, where, and what to do about it.
+/// An error or a warning: what is wrong, where, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     pub severity: Severity,
@@ -60,8 +61,8 @@ pub struct Diagnostic {
     pub help: Option<String>,
 }
 
-/// Every problem of one source, in the order found. Lowering goes on after an error so that a
-/// person sees all of them at once; the number is bounded because input is hostile.
+/// Every problem of one source, in the order found. Reading goes on after an error, so that a person sees all
+/// problems at once. Their number is limited, because input may be hostile.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     entries: Vec<Diagnostic>,
@@ -124,7 +125,7 @@ impl Diagnostics {
         self.push(Diagnostic { severity, code, message, span, help });
     }
 
-    /// Makes errors of the warnings with one of these codes. Gives whether there were any.
+    /// Turns the warnings with one of these codes into errors. Says whether there were any.
     pub fn raise_to_errors(&mut self, codes: &[&str]) -> bool {
         let mut any = false;
         for warning in self.entries.iter_mut().filter(|found| codes.contains(&found.code)) {
@@ -134,19 +135,19 @@ impl Diagnostics {
         any
     }
 
-    /// Makes warnings of all errors, where they are about what nobody wants to run.
+    /// Turns all errors into warnings, for a source that is not going to be run.
     pub fn lower_to_warnings(&mut self) {
         for error in self.entries.iter_mut().filter(|found| found.severity == Severity::Error) {
             error.severity = Severity::Warning;
         }
     }
 
-    /// Puts them as a reader meets them: those of the file as a whole, then one after the other.
+    /// Sorts the problems as a reader meets them: those of the whole file first, then by position.
     pub fn sort(&mut self) {
         self.entries.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));
     }
 
-    /// Those of one severity.
+    /// Gives the problems of one severity.
     pub fn with_severity(&self, severity: Severity) -> Self {
         let found = self.entries.iter().filter(|problem| problem.severity == severity).cloned().collect();
         Self { entries: found, dropped: 0 }
@@ -160,7 +161,7 @@ impl Diagnostics {
         self.entries.iter()
     }
 
-    /// How many were left out because there were too many to show.
+    /// Gives the number of problems that were dropped because there were too many to show.
     pub fn dropped(&self) -> usize {
         self.dropped
     }

@@ -1,3 +1,4 @@
+//! Digests of content.
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -13,8 +14,8 @@ impl Digest {
         Self(blake3::hash(bytes).to_hex().to_string())
     }
 
-    /// The digest of several parts. Each is preceded by its length, so that no two different
-    /// lists of parts run together into the same bytes.
+    /// Gives the digest of several parts. The length of each part is hashed before it, so that two different lists
+    /// of parts never produce the same bytes.
     pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in parts {
@@ -28,7 +29,7 @@ impl Digest {
         &self.0
     }
 
-    /// Enough of it to tell a few thousand things apart in a folder name.
+    /// Gives the first characters of the digest: enough to tell a few thousand things apart in a folder name.
     pub fn short(&self) -> &str {
         self.0.get(..10).unwrap_or(&self.0)
     }

@@ -1,6 +1,7 @@
+//! Durations as people write them.
 use std::time::Duration;
 
-/// The longest time anyone may ask for. Longer is a mistake, and sums stay far from overflow.
+/// The longest duration that a user may ask for. A longer one is a mistake, and sums stay far from overflow.
 pub const MAX_DURATION: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Reads `90`, `1.5`, `500ms`, `20s`, `5m` or `1h`; a bare number is seconds.

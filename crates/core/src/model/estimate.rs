@@ -1,3 +1,4 @@
+//! An estimated figure with its interval.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

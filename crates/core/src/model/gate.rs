@@ -1,3 +1,4 @@
+//! Gates: what a suite must reach, and whether it did.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +42,7 @@ pub enum GateName {
 }
 
 impl GateName {
-    /// Whether these cases have checks that such a gate measures.
+    /// Says whether these cases have checks that such a gate measures.
     pub fn applies_to<'c>(self, cases: impl IntoIterator<Item = &'c Case>) -> bool {
         let mut cases = cases.into_iter();
         let mut any_check = |is_it: fn(&CheckKind) -> bool| {
@@ -98,17 +99,17 @@ impl GateName {
 }
 
 impl GateResult {
-    /// Whether what was measured is too little. Missing answers are another matter.
+    /// Says whether the measured value is below the threshold. A gate that only lacks answers does not fail.
     pub fn fails(&self) -> bool {
         !self.ok && self.value.is_some_and(|value| value < self.threshold)
     }
 
-    /// Whether any value would be too little. Where nothing has to be reached, a gate was taken back.
+    /// Says whether any value would be too low. A user removes a gate by setting its threshold to 0.
     pub fn can_fail(&self) -> bool {
         self.threshold > 0.0
     }
 
-    /// The suite, and the agent where each of several has a result of its own: `notes with codex`.
+    /// Gives the suite, and the agent if each of several agents has its own result: `notes with codex`.
     pub fn subject(&self) -> String {
         match &self.agent {
             Some(agent) => format!("{} with {agent}", self.suite),
@@ -116,10 +117,10 @@ impl GateResult {
         }
     }
 
-    /// How it stands, in a word or two.
+    /// Describes the result in a word or two.
     pub fn status(&self) -> &'static str {
         match (self.ok, self.value) {
-            // A gate that was taken back decides nothing.
+            // A gate with the threshold 0 decides nothing.
             (true, _) if !self.can_fail() => "cannot fail",
             (true, _) => "holds",
             (false, None) => "not measured",

@@ -1,6 +1,6 @@
-//! The domain: what an exam is made of.
+//! The domain types: suites, cases, checks, trials, records, verdicts, summaries.
 //!
-//! In: nothing. Out: types that cannot be wrong once built. Never: I/O, a file format, another module.
+//! In: nothing. Out: types that are valid once built. Never: I/O, a file format, another module.
 
 mod agent_ending;
 mod case;

@@ -1,3 +1,4 @@
+//! The noise of cases: results that vary although nothing was changed.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +28,7 @@ pub struct NoisyCase {
 }
 
 impl NoisyCase {
-    /// Whether it went both ways though nothing was changed.
+    /// Says whether the case both passed and failed although nothing was changed.
     pub fn is_flaky(&self) -> bool {
         self.passed > 0 && self.passed < self.runs
     }

@@ -1,41 +1,42 @@
+//! An observation: what one execution of an agent did, in the same form for every agent.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{AgentEnding, RelPath};
 
-/// What was seen of one run, the same for every agent.
+/// Everything that was observed of one execution of an agent, in the same form for every agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
     pub ended: AgentEnding,
-    /// What the process or the stream itself said about an ending that is not `RunFinishedEvent`.
+    /// The message of the process or of its stream about an ending that is not `AgentEnding::Finished`.
     pub ended_because: Option<String>,
     /// Everything the agent said and did, in order, over all turns.
     pub steps: Vec<Step>,
     /// The last assistant message of the last turn.
     pub output: String,
-    /// The skills the agent itself said it could use; `None` if it does not say.
+    /// The skills that the agent says it can use; `None` if it does not say.
     pub skills_listed: Option<Vec<String>>,
-    /// The commands it said a user could give, its own among them. A command file is one of these.
+    /// The commands that the agent says a user can give, including its own. A command file is one of these.
     #[serde(default)]
     pub commands_listed: Vec<String>,
     pub activated: Vec<ActivatedSkill>,
-    /// Skills that it tried to take up and was not given.
+    /// Skills that the agent tried to activate and did not get.
     #[serde(default)]
     pub refused: Vec<RefusedSkill>,
-    /// Whether the agent's stream would not have shown a tool call.
+    /// Whether the agent's stream does not show tool calls.
     #[serde(default)]
     pub hides_tools: bool,
-    /// Why not all that the agent said is known, if so.
+    /// The reason why the agent's stream was not read completely, if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
     pub files: Vec<FileChange>,
     pub usage: TokenUsage,
     pub cost_usd: Option<f64>,
-    /// Skills of the user's own that the agent lists.
+    /// Skills from the user's own folders that the agent lists.
     pub leaked: Vec<String>,
     pub api_calls: Option<u64>,
-    /// How many user messages were sent.
+    /// The number of user messages that were sent.
     pub turns: usize,
     pub model: Option<String>,
     pub agent_version: Option<String>,
@@ -45,7 +46,7 @@ pub struct Observation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// A user message of ours, which begins a turn.
+    /// A user message that the program sent, which begins a turn.
     User(String),
     Text(String),
     Tool(ToolCall),
@@ -56,27 +57,27 @@ pub struct ToolCall {
     pub name: String,
     pub input: Value,
     pub result: Option<String>,
-    /// `None` while no result was seen.
+    /// Whether the call succeeded; `None` while no result was seen.
     pub ok: Option<bool>,
 }
 
-/// A skill that the agent took up by itself.
+/// A skill that the agent activated by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActivatedSkill {
-    /// As the agent named it, without a plugin's namespace.
+    /// The name as the agent gave it, without a plugin's namespace.
     pub skill: String,
-    /// What stands before its colon: a plugin, or the folders of a command.
+    /// The part before the colon: a plugin, or the folders of a command.
     pub plugin: Option<String>,
     pub evidence: ActivationEvidence,
 }
 
 impl ActivatedSkill {
-    /// Whether it is known by this name, with or without what stands before the colon.
+    /// Says whether the skill has this name, with or without the part before the colon.
     pub fn has_name(&self, name: &str) -> bool {
         self.skill == name || self.full_name() == name
     }
 
-    /// The name with what stands before its colon.
+    /// Gives the name with the part before the colon.
     pub fn full_name(&self) -> String {
         match &self.plugin {
             Some(plugin) => format!("{plugin}:{}", self.skill),
@@ -88,11 +89,11 @@ impl ActivatedSkill {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivationEvidence {
-    /// The agent's own skill tool, called with success.
+    /// The agent called its own skill tool with success.
     SkillTool,
-    /// The skill's SKILL.md was read.
+    /// The agent read the skill's SKILL.md.
     ReadSkillFile { tool: String },
-    /// The canary of its staged copy turned up.
+    /// The canary of the staged copy appeared in the agent's output.
     Canary { seen_in: String },
 }
 
@@ -115,36 +116,36 @@ impl ActivationEvidence {
     }
 }
 
-/// A skill that the agent called for and did not get.
+/// A skill that the agent asked for and did not get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedSkill {
-    /// As the agent named it, without a plugin's namespace.
+    /// The name as the agent gave it, without a plugin's namespace.
     pub skill: String,
     pub by: SkillRefusalSource,
-    /// What the agent was told.
+    /// The answer that the agent got.
     pub said: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkillRefusalSource {
-    /// The skill tool: it knows no such skill, or cannot give it.
+    /// The skill tool: it knows no such skill, or cannot provide it.
     SkillTool,
-    /// The agent's own rules of what may be done unasked.
+    /// The agent's own permission rules.
     Permissions,
 }
 
-/// Whether a skill fired in a run.
+/// Whether a skill was activated in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ObservedActivation {
     Yes(ActivationEvidence),
     No,
-    /// The run did not get far enough, or was not seen well enough, to say no.
+    /// The run did not get far enough, or was not observed well enough, to say no.
     Unknown(String),
 }
 
 impl Observation {
-    /// A run of which nothing was seen but its end.
+    /// Makes an observation in which nothing but the ending is known.
     pub fn with_ending(ended: AgentEnding) -> Self {
         Self {
             ended,
@@ -183,8 +184,8 @@ impl Observation {
         }
     }
 
-    /// Takes the canaries that turned up as evidence. That one did not says nothing: an agent need not
-    /// repeat what it reads.
+    /// Adds the canaries that appeared as evidence of activation. A missing canary proves nothing: an agent need
+    /// not repeat what it reads.
     pub fn add_canary_evidence(&mut self, canaries: &[Canary]) {
         for Canary { skill, marker } in canaries {
             let in_step = self.steps.iter().find_map(|step| match step {
@@ -203,7 +204,7 @@ impl Observation {
         }
     }
 
-    /// All assistant text, in order, a blank line between messages.
+    /// Gives all assistant text, in order, with a blank line between messages.
     pub fn all_text(&self) -> String {
         let texts = self.steps.iter().filter_map(|step| match step {
             Step::Text(text) => Some(text.as_str()),
@@ -212,8 +213,8 @@ impl Observation {
         texts.chain(self.output_outside_steps()).collect::<Vec<&str>>().join("\n\n")
     }
 
-    /// The last answer where it stands only in `output`: a stream that is nothing but an answer is
-    /// not kept twice.
+    /// Gives the last answer if it is only in `output` and not among the steps. Streams that consist of an answer
+    /// alone are not stored twice.
     pub fn output_outside_steps(&self) -> Option<&str> {
         let last_turn = self.steps.iter().rev().take_while(|step| !matches!(step, Step::User(_)));
         let said = last_turn.into_iter().any(|step| matches!(step, Step::Text(_)));
@@ -262,7 +263,7 @@ impl GivenFileFate {
 }
 
 impl GivenFile {
-    /// What a reader of the results has to know of it.
+    /// Gives a message for the reader of the results if the agent changed or deleted the file.
     pub fn describe_problem(&self) -> Option<String> {
         let word = self.fate.name();
         (self.fate != GivenFileFate::Unchanged)

@@ -1,3 +1,4 @@
+//! Relative paths that cannot leave their folder.
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 

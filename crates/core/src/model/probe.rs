@@ -1,3 +1,4 @@
+//! The records of probes, which test before the trials whether a measurement is possible.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +43,7 @@ impl ProbeRecord {
         }
     }
 
-    /// One line for people.
+    /// Describes the probe in one line for people.
     pub fn describe(&self) -> String {
         let whose = format!("{} with {}", self.skill, self.agent);
         match &self.trouble {

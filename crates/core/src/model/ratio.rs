@@ -1,3 +1,4 @@
+//! A share between 0 and 1.
 use serde::{Deserialize, Serialize};
 
 /// A share between 0 and 1, both included.

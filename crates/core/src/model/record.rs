@@ -1,3 +1,4 @@
+//! The stored record of a trial, and what follows from it.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -96,28 +97,28 @@ pub struct ActivationPrediction {
 }
 
 impl ActivationPrediction {
-    /// Whether one of the skills that it is about would fire; `None` if nobody said.
+    /// Says whether the model predicted one of the skills that the case is about; `None` without a prediction.
     pub fn is_activated(&self) -> Option<bool> {
         let chosen = self.chosen.as_ref()?;
         Some(self.about.iter().any(|skill| chosen.contains(skill)))
     }
 }
 
-/// What a run says about whether a skill fires where it should.
+/// The outcome of a trial with respect to activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ActivationOutcome {
     TruePositive,
     FalsePositive,
     TrueNegative,
     FalseNegative,
-    /// Either was fine.
+    /// The case accepts both.
     Acceptable,
-    /// The run cannot tell.
+    /// The trial does not show whether the skill was activated.
     Error,
 }
 
 impl ActivationOutcome {
-    /// The outcome as skill-test writes it.
+    /// Gives the outcome as skill-test writes it.
     pub fn name(self) -> &'static str {
         match self {
             ActivationOutcome::TruePositive => "tp",
@@ -131,7 +132,7 @@ impl ActivationOutcome {
 }
 
 impl SkillUse {
-    /// The skills that the agent activated though the case is not about them.
+    /// Gives the skills that the agent activated though the case is not about them.
     pub fn activated_instead(&self) -> Vec<&str> {
         self.activated.iter().filter(|skill| !self.about.contains(skill)).map(String::as_str).collect()
     }
@@ -141,11 +142,11 @@ impl SkillUse {
     }
 }
 
-/// How the note of a failed teardown script begins.
+/// The beginning of the note on a failed teardown script.
 const TEARDOWN_FAILED_PREFIX: &str = "teardown failed";
 
 impl TrialRecord {
-    /// Why the trial has no verdict, with what is known of the cause; `None` where it has one.
+    /// Says why the trial has no verdict, with what is known of the cause; `None` if it has one.
     pub fn not_scored_reason(&self) -> Option<String> {
         let Verdict::NotScored(why) = &self.verdict else { return None };
         let because = self.ended_because.as_deref().filter(|because| !because.is_empty());
@@ -155,17 +156,17 @@ impl TrialRecord {
         })
     }
 
-    /// The note that says why a teardown script failed.
+    /// Writes the note that says why a teardown script failed.
     pub fn teardown_note(why: &str) -> String {
         format!("{TEARDOWN_FAILED_PREFIX}: {why}")
     }
 
-    /// The notes that say why teardown scripts failed.
+    /// Gives the notes that say why teardown scripts failed.
     pub fn failed_teardowns(&self) -> impl Iterator<Item = &String> {
         self.notes.iter().filter(|note| note.starts_with(TEARDOWN_FAILED_PREFIX))
     }
 
-    /// A note on the optional checks without an answer of a trial that has a verdict without them. `None` where
+    /// Writes a note on optional checks without an answer, for a trial that has a verdict without them. `None` if
     /// there are none.
     pub fn unanswered_note(&self) -> Option<String> {
         let is_silent =
@@ -181,14 +182,14 @@ impl TrialRecord {
         Some(format!("{checks} {verb} no answer: {} ({})", names.join(", "), why.describe()))
     }
 
-    /// Whether running it again would tell nothing new: it came to an end of its own and every
-    /// required check has an answer.
+    /// Says whether running the trial again would show nothing new: the agent came to its end and every required
+    /// check has an answer.
     pub fn is_conclusive(&self) -> bool {
         self.ended.can_be_graded() && !matches!(self.verdict, Verdict::NotScored(_))
     }
 
-    /// Whether another run may count it as its own: it is conclusive, and no check is without an answer for
-    /// a reason that lies in that run alone (no judge, a judge that failed, scripts that were not trusted).
+    /// Says whether another run may reuse the trial: it is conclusive, and no check lacks an answer for a reason
+    /// that lies in its own run alone (no judge, a judge that failed, scripts that were not trusted).
     pub fn is_reusable(&self) -> bool {
         let of_that_run = |check: &CheckResult| match &check.verdict {
             Verdict::NotScored(
@@ -208,32 +209,34 @@ impl TrialRecord {
         self.is_conclusive() && !self.checks.iter().any(of_that_run)
     }
 
-    /// Whether the skill was activated; `None` where this run cannot tell. A skill that could not be seen did not
-    /// refuse. A run that broke off tells one thing only: that a skill was activated which must not be.
+    /// Says whether the skill was activated; `None` if this trial does not show it. A trial whose agent did not
+    /// have the right skills never counts. A trial that was cut short counts only if it activated a skill that
+    /// must not be activated.
     pub fn was_activated(&self) -> Option<bool> {
         let is_wrong = self.expect == Some(ActivationExpectation::MustNot) && self.fired == Some(true);
         self.fired.filter(|_| self.is_valid() || (is_wrong && self.has_valid_arm()))
     }
 
-    /// Whether the agent came to its end and had the skills that it should have.
+    /// Says whether the agent came to its end and had the skills that it should have.
     fn is_valid(&self) -> bool {
         self.ended.can_be_graded() && self.has_valid_arm()
     }
 
-    /// Whether the agent had the skills that it should have.
+    /// Says whether the agent had the skills that it should have.
     fn has_valid_arm(&self) -> bool {
         !matches!(self.verdict, Verdict::NotScored(NotScoredReason::InvalidArm(_)))
     }
 
-    /// Whether its case says that a skill must, or must not, be activated. Without the skill, nothing can be.
+    /// Says whether the case demands that a skill is, or is not, activated. In an arm without the skill, never.
     pub fn is_about_activation(&self) -> bool {
         let guessed = self.predicted.as_ref().map(|guess| guess.expect);
         let asked = self.expect.or(guessed).is_some_and(|expect| expect != ActivationExpectation::Either);
         asked && self.condition.arm.has_skill()
     }
 
-    /// What the trial says about activation. `None` where nobody asked, without the skill, where nothing can
-    /// fire, and where the user named the skill and nothing went wrong: the agent had nothing to decide then.
+    /// Gives the activation outcome of the trial. `None` if the case does not ask about activation, if the trial
+    /// ran without the skill, and if the user named the skill and nothing went wrong, because then the agent had
+    /// no choice.
     pub fn activation_outcome(&self) -> Option<ActivationOutcome> {
         let expect = self.expect.filter(|_| self.condition.arm != Arm::WithoutSkill)?;
         let outcome = match (expect, self.was_activated()) {
@@ -257,9 +260,9 @@ impl TrialRecord {
         Some(outcome).filter(|_| !self.skills.invoked || went_wrong)
     }
 
-    /// The verdict of a trial: the run must have finished, and then the case's rule decides.
-    /// A trial without anything that could fail is not a pass. A run that broke off has failed where a required
-    /// check found so already, and is not scored otherwise.
+    /// Gives the verdict of a trial. The agent must have finished; then the case's rule decides. A trial without
+    /// anything that could fail is not a pass. A trial that was cut short has failed if a required check already
+    /// failed, and is not scored otherwise.
     pub fn verdict_of(observation: &Observation, checks: &[CheckResult], rule: PassRule) -> Verdict {
         if !observation.ended.can_be_graded() {
             let has_failed = checks.iter().any(|check| check.required && check.verdict == Verdict::Fail);
@@ -283,8 +286,8 @@ impl TrialRecord {
 }
 
 impl TrialRecord {
-    /// The verdict of some checks of a trial that came to its end: of the required ones, and of what the judged
-    /// ones must reach together where that was asked. `None` if nothing among them can fail.
+    /// Gives the verdict by some checks of a trial that came to its end: by the required checks, and by the
+    /// thresholds of the judged checks if there are any. `None` if none of these checks can fail.
     pub fn verdict_of_checks(checks: &[CheckResult]) -> Option<Verdict> {
         let required =
             Verdict::combine(checks.iter().filter(|check| check.required).map(|check| &check.verdict));
@@ -295,8 +298,8 @@ impl TrialRecord {
     }
 }
 
-/// Whether enough judged checks pass, and well enough on average. One without an answer leaves
-/// the whole without one, unless the others decide it alone.
+/// Says whether enough judged checks pass, with a high enough mean score. If one has no answer, the result has
+/// none either, unless the others decide it alone.
 fn verdict_by_thresholds(checks: &[CheckResult], pass_rate: Ratio, mean_score: Ratio) -> Option<Verdict> {
     let judged: Vec<&CheckResult> = checks.iter().filter(|check| check.scale.is_some()).collect();
     if judged.is_empty() {

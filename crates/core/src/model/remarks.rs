@@ -1,3 +1,4 @@
+//! Remarks of judges: votes, doubts about checks, and findings about the evals.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,7 @@ pub struct JudgeVote {
 }
 
 impl JudgeVote {
-    /// How many of each answer there are, and the share of the most frequent; `None` without votes.
+    /// Describes how many votes each answer has, and the share of the most frequent one; `None` without votes.
     pub fn describe_agreement(votes: &[JudgeVote]) -> Option<String> {
         let of = |wanted: &Verdict| votes.iter().filter(|vote| vote.verdict == *wanted).count();
         let (passed, failed, all) = (of(&Verdict::Pass), of(&Verdict::Fail), votes.len());
@@ -60,7 +61,7 @@ pub struct ShortenedEvidence {
 }
 
 impl ShortenedEvidence {
-    /// Both together.
+    /// Combines the counts of two judgements of the same trial.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self {
@@ -70,7 +71,7 @@ impl ShortenedEvidence {
         }
     }
 
-    /// One line for people.
+    /// Describes in one line how much of the evidence the judge did not see.
     pub fn describe(&self) -> String {
         let Self { bytes_left_out, calls, calls_by_name } = self;
         let by_name = match calls_by_name {
@@ -98,7 +99,7 @@ pub struct GradingDoubts {
 }
 
 impl GradingDoubts {
-    /// One phrase for each kind of doubt that there is.
+    /// Gives one phrase for each kind of doubt that occurs.
     pub fn describe(&self) -> Vec<String> {
         let Self { weak_checks, unsupported_marks, uncovered, unverified_claims, shortened_evidence } = *self;
         let told = [
@@ -130,7 +131,7 @@ pub struct EvalFinding {
 }
 
 impl EvalFinding {
-    /// One line for people.
+    /// Describes the finding in one line for people.
     pub fn describe(&self) -> String {
         let Self { suite, case, weak_check, text, trials } = self;
         let said = match weak_check {

@@ -1,10 +1,11 @@
-/// How an agent is walled in.
+//! The sandbox modes: off, automatic, strict.
+/// The strength of the sandbox around an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SandboxMode {
-    /// As well as this machine can, and told how well that is.
+    /// The strongest sandbox that this machine has. The run reports how strong it is.
     Auto,
     Off,
-    /// Files and network, or no run at all.
+    /// Isolates files and network, or the run is refused.
     Strict,
 }
 

@@ -1,3 +1,4 @@
+//! A judge's verdicts on the text of a skill.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,17 +21,17 @@ pub struct SkillJudgement {
 }
 
 impl SkillJudgement {
-    /// Whether asking again would tell nothing new.
+    /// Says whether asking the judge again would show nothing new.
     pub fn is_conclusive(&self) -> bool {
         !self.checks.iter().any(|check| matches!(check.verdict, Verdict::NotScored(_)))
     }
 
-    /// What was said of one statement, if it was put.
+    /// Finds the result for one statement.
     pub fn check(&self, id: &str) -> Option<&CheckResult> {
         self.checks.iter().find(|check| check.check == id)
     }
 
-    /// A line for people on each statement.
+    /// Gives one line for people on each statement.
     pub fn describe(&self) -> Vec<String> {
         let line = |check: &CheckResult| {
             let word = match check.verdict {

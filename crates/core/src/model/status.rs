@@ -1,11 +1,12 @@
+//! The status of a run and of a case, as reports show it.
 use super::{ActivationExpectation, CaseActivationRate, CaseSummary, GateResult, Summary};
 
-/// What a run came to. More than its exit code: that is 0 also where nothing had to be reached.
+/// The status of a run. It says more than the exit code, which is 0 also if no gate could fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunStatus {
     Passed,
-    /// Trials failed, and no gate is about them; or nothing ran with the skill, and there is no gate; or no case
-    /// could fail.
+    /// Trials failed and no gate covers them; or nothing ran with the skill and there is no gate; or no case could
+    /// fail.
     Ungated,
     Failed,
     Incomplete,
@@ -14,7 +15,7 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// From the exit code of a run, and whether trials failed that no gate is about.
+    /// Derives the status from the exit code, and from whether trials failed that no gate covers.
     pub fn from_exit(exit: u8, ungated: bool) -> Self {
         match exit {
             0 if ungated => RunStatus::Ungated,
@@ -43,8 +44,8 @@ impl Summary {
         RunStatus::from_exit(self.exit, self.lacks_gate())
     }
 
-    /// Whether nothing could fail the run: a case with the skill failed in a suite without a gate that it could
-    /// fail, or the run is a baseline without a gate, or no case of it could fail.
+    /// Says whether nothing could fail the run: a case with the skill failed in a suite without a gate that can
+    /// fail; or the run is a baseline without a gate; or none of its cases could fail.
     pub fn lacks_gate(&self) -> bool {
         if self.tests_nothing() {
             return true;
@@ -56,7 +57,7 @@ impl Summary {
         self.cases.iter().any(|case| counts(case) && !is_gated(&case.suite))
     }
 
-    /// Why a run that lacks a gate could not fail.
+    /// Says why a run that lacks a gate could not fail.
     pub fn describe_missing_gate(&self) -> &'static str {
         match (self.tests_nothing(), self.is_baseline()) {
             (true, _) => {
@@ -67,7 +68,7 @@ impl Summary {
         }
     }
 
-    /// Whether no case could fail: each asks only whether the skill is activated, and accepts both.
+    /// Says whether no case could fail: each asks only whether the skill is activated, and accepts both answers.
     pub fn tests_nothing(&self) -> bool {
         let accepts_both = |case: &CaseSummary| {
             let expect = case.fire_rate.as_ref().map(|rate| rate.expect);
@@ -76,13 +77,13 @@ impl Summary {
         !self.cases.is_empty() && self.cases.iter().all(accepts_both)
     }
 
-    /// Whether a gate decided the run: one that could have failed.
+    /// Says whether the run had a gate that could fail.
     pub fn has_gate(&self) -> bool {
         self.gates.iter().any(GateResult::can_fail)
     }
 }
 
-/// What a case came to under one condition, the worst first.
+/// The status of a case under one condition, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaseStatus {
     Failed,
@@ -91,8 +92,7 @@ pub enum CaseStatus {
 }
 
 impl CaseSummary {
-    /// The case's own verdict, which every report shows. Where a rate decides, that is its word and not
-    /// that of any run.
+    /// Gives the verdict of the case as every report shows it. If a rate decides the case, single trials do not.
     pub fn status(&self) -> CaseStatus {
         if let Some(rate) = self.deciding_rate() {
             return match rate.passes {
@@ -109,21 +109,21 @@ impl CaseSummary {
         }
     }
 
-    /// How often the skill fires, where that and not each run by itself decides the case.
+    /// Gives the activation rate if it decides the case, rather than each trial by itself.
     pub fn deciding_rate(&self) -> Option<&CaseActivationRate> {
         self.fire_rate
             .as_ref()
             .filter(|rate| rate.threshold.is_some() && rate.expect != ActivationExpectation::Either)
     }
 
-    /// Whether there is something to be told of it: it did not pass, or runs of it have no answer.
+    /// Says whether a report should show details of the case: it did not pass, or some trials have no answer.
     pub fn needs_attention(&self) -> bool {
         self.status() != CaseStatus::Passed || self.not_scored > 0
     }
 }
 
 impl CaseActivationRate {
-    /// One line for people: `the skill fired in 2 of 3 runs, and 0.50 or more is wanted`.
+    /// Describes the rate in one line: `the skill fired in 2 of 3 runs, and 0.50 or more is wanted`.
     pub fn describe(&self) -> String {
         let (Some(rate), runs) = (self.rate.value, self.rate.n) else {
             return "no run can tell whether the skill fires".to_owned();
@@ -136,7 +136,7 @@ impl CaseActivationRate {
         format!("the skill fired in {fired} of {runs} runs{wanted}")
     }
 
-    /// Which rates pass; `None` where the rate decides nothing.
+    /// Describes the rates that pass; `None` if the rate decides nothing.
     pub fn describe_passing_rates(&self) -> Option<String> {
         let threshold = self.threshold?;
         match self.expect {
@@ -167,10 +167,10 @@ mod tests {
             ([2, 1, 0], None, Failed),
             ([2, 0, 1], None, Unscored),
             ([0, 0, 0], None, Unscored),
-            // Each run by itself decides.
+            // Each trial by itself decides.
             ([2, 1, 0], Some(rate(must, None, None)), Failed),
             ([3, 0, 0], Some(rate(ActivationExpectation::Either, Some(0.5), None)), Passed),
-            // The rate decides, whatever runs came to.
+            // The rate decides, whatever the verdicts of the trials are.
             ([2, 1, 0], Some(rate(must, Some(0.5), Some(true))), Passed),
             ([3, 0, 0], Some(rate(must_not, Some(0.0), Some(false))), Failed),
             ([2, 0, 1], Some(rate(must, Some(0.5), Some(true))), Passed),

@@ -1,3 +1,4 @@
+//! A suite: the cases of one eval file or folder, and how to run and judge them.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,34 +12,35 @@ use super::{
     Ratio, SkillUseMode, WorkspaceBase,
 };
 
-/// One eval file (or one folder of them) as every later stage sees it.
+/// One eval file (or one folder of them) in the form that every later stage uses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
     pub name: String,
     pub origin: Origin,
     pub description: Option<String>,
-    /// The skills under test. Several only where a suite measures how they are told apart.
+    /// The skills under test. There are several only if a suite measures which of them the agent picks.
     pub skills: Vec<SkillRef>,
     /// Skills staged beside those under test, because the question is which of them the agent picks.
     pub rivals: Vec<SkillRef>,
-    /// Folders of plugins that are staged whole, with their commands and agents, for agents that load
-    /// plugins. Their skills are under test or rivals, too.
+    /// Folders of plugins that are staged whole, with their commands and agents, for agents that load plugins.
+    /// Their skills are also among the skills under test or the rivals.
     pub plugins: Vec<PathBuf>,
-    /// What a judge is to decide of each skill's own text, whatever its runs come to. No gate counts it.
+    /// The statements about each skill's own text that a judge decides, whatever the trials show. No gate counts
+    /// them.
     pub skill_statements: Vec<SkillStatement>,
     pub cases: Vec<Case>,
-    /// What the file itself says about running.
+    /// Settings from the file itself.
     pub run_policy: RunPolicy,
-    /// What its format says where the file, the project and the user are silent.
+    /// Defaults of the file's format, used if the file, the project and the user say nothing.
     pub format_defaults: RunPolicy,
     pub judge_policy: JudgePolicy,
     pub gates: Vec<Gate>,
-    /// What the file says that no stage uses. Kept so that converting loses nothing.
+    /// Content of the file that no stage uses. It is kept so that converting loses nothing.
     pub meta: BTreeMap<String, Value>,
 }
 
 impl Suite {
-    /// A suite that says nothing, for settings that no file has a say in.
+    /// Makes a suite without content, for settings that do not depend on a file.
     pub fn empty(name: &str, origin: Origin) -> Self {
         Self {
             name: name.to_owned(),
@@ -57,7 +59,8 @@ impl Suite {
         }
     }
 
-    /// Has activation guessed by a model instead of seen in a run. The same guess twice says nothing new.
+    /// Lets a model predict activation instead of observing it in a run. A case with no other checks then runs
+    /// once, because a repeated prediction shows nothing new.
     pub fn switch_to_predicted_activation(&mut self) {
         for case in &mut self.cases {
             let mut others = case.checks.is_empty();
@@ -74,7 +77,7 @@ impl Suite {
         }
     }
 
-    /// Whether any activation is guessed by a model.
+    /// Says whether a model predicts any activation.
     pub fn predicts_activation(&self) -> bool {
         let mut checks = self.cases.iter().flat_map(|case| &case.checks);
         checks.any(|check| {
@@ -82,9 +85,9 @@ impl Suite {
         })
     }
 
-    /// Tests this skill instead of the one the file names. What the checks say about that one, they
-    /// then say about this: a check that waits for another name could never fire. A suite about
-    /// several skills takes only one of theirs; whether it was is the answer.
+    /// Tests this skill instead of the one the file names. Checks that name the old skill then name the new one,
+    /// because they could never pass otherwise. In a suite about several skills, only one of them can be replaced,
+    /// by its name. Says whether the skill was set.
     pub fn set_tested_skill(&mut self, skill: SkillRef) -> bool {
         if self.skills.len() > 1 {
             let same = self.skills.iter_mut().find(|known| known.name == skill.name);
@@ -93,7 +96,7 @@ impl Suite {
         let old = self.skills.first().map(|old| old.name.clone());
         for check in self.cases.iter_mut().flat_map(|case| &mut case.checks) {
             if let CheckKind::Activation(activation) = &mut check.kind {
-                // A check about a skill beside the one under test stays what it is.
+                // A check about another skill than the one under test stays as it is.
                 for name in activation.skills.iter_mut().filter(|name| Some(&**name) == old.as_ref()) {
                     name.clone_from(&skill.name);
                 }
@@ -107,8 +110,8 @@ impl Suite {
         true
     }
 
-    /// Stages a skill beside those under test. One of those is no rival of itself, and then nothing is
-    /// done; whether it was is the answer.
+    /// Stages a skill beside those under test. A skill under test is not added, because it cannot be its own
+    /// rival. Says whether the skill was added.
     pub fn add_rival(&mut self, rival: SkillRef) -> bool {
         if self.skills.iter().any(|skill| skill.name == rival.name) {
             return false;
@@ -118,20 +121,20 @@ impl Suite {
         true
     }
 
-    /// What the user says in place of the skill's own command where the skill is not there: the request in the
-    /// author's words, else what the command is given. `None` where both say nothing.
+    /// Gives the prompt that replaces the skill's own command in an arm without the skill: the request in the
+    /// author's words, else the arguments of the command. `None` if both are empty.
     pub fn prompt_without_skill<'s>(&'s self, args: &'s str) -> Option<&'s str> {
         let filled = |text: &&str| !text.trim().is_empty();
         self.judge_policy.user_prompt.as_deref().filter(filled).or(Some(args).filter(filled))
     }
 
-    /// Whether the suite has checks that a gate of this name is about.
+    /// Says whether the suite has checks that a gate of this name measures.
     pub fn has_checks_for(&self, gate: GateName) -> bool {
         self.can_measure_on(gate, &self.cases)
     }
 
-    /// Whether some of the suite's cases have checks that a gate of this name is about. Stability is not about the
-    /// activation cases where those have a gate of their own.
+    /// Says whether these cases of the suite have checks that a gate of this name measures. Stability leaves out
+    /// the activation cases if they have a gate of their own.
     pub fn can_measure_on<'c>(&self, gate: GateName, cases: impl IntoIterator<Item = &'c Case>) -> bool {
         let of_activation = GateName::ActivationCasesPass;
         let has_own_gate =
@@ -156,17 +159,17 @@ pub struct SkillRef {
     pub plugin: Option<String>,
 }
 
-/// A statement about the text of a skill, under an id that is unique among those of its suite.
+/// A statement about the text of a skill, with an id that is unique in its suite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillStatement {
     pub id: String,
     pub judged: JudgedStatement,
 }
 
-/// The id of the statement that a skill has what its type needs. Gradings tell it by its name.
+/// The id of the statement that a skill has what its type needs. Grading files contain this name.
 pub const TYPE_ALIGNMENT_ID: &str = "type_alignment";
 
-/// How a suite wants to be run. Every field is optional because each is one layer of settings.
+/// The settings of a suite for running it. Every field is optional, because each source of settings is one layer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunPolicy {
     pub agents: Vec<String>,
@@ -177,13 +180,13 @@ pub struct RunPolicy {
     pub mode: Option<SkillUseMode>,
     pub script: Option<PathBuf>,
     pub trigger_threshold: Option<Ratio>,
-    /// Background tasks of the agent are made to run in the foreground.
+    /// Whether background tasks of the agent are made to run in the foreground.
     pub sync_tasks: Option<bool>,
-    /// Whether a run that ends by asking a question counts as `AskedUser`.
+    /// Whether a run that ends with a question counts as `AskedUser`.
     pub detect_questions: Option<bool>,
     /// Text put before the user's message for agents that know no skill command.
     pub system_prompt: Option<String>,
-    /// What workspaces begin as, where a format leaves that to the settings.
+    /// The initial contents of workspaces, if the format leaves that to the settings.
     pub workspace: Option<WorkspaceBase>,
 }
 
@@ -217,7 +220,7 @@ impl Provider {
         }
     }
 
-    /// Whose model this is, by its name.
+    /// Finds the provider of a model by the model's name.
     pub fn of_model(model: &str) -> Option<Self> {
         let is_o_series = |model: &str| {
             model.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -267,12 +270,12 @@ impl JudgeTransportChoice {
     }
 }
 
-/// What becomes of a pass that the judge supports with no quote from the record, also when asked again.
+/// The treatment of a pass for which the judge quotes no evidence from the record, even when asked again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnsupportedPassPolicy {
     /// The statement is not scored.
     NotScored,
-    /// The pass stands, with a flag.
+    /// The pass counts, with a flag.
     Accept,
 }
 
@@ -295,7 +298,7 @@ impl UnsupportedPassPolicy {
     }
 }
 
-/// What reading one source gives: a suite if it could be understood, and everything worth saying.
+/// The result of reading one source: a suite if the source could be understood, and all diagnostics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadedSuite {
     pub suite: Option<Suite>,

@@ -1,3 +1,4 @@
+//! The summary of a run.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -90,7 +91,7 @@ pub struct CaseSample {
 }
 
 impl CaseSample {
-    /// One line for people: `sample of 5 of 20 cases (--max-evals 5)`.
+    /// Describes the sample in one line: `sample of 5 of 20 cases (--max-evals 5)`.
     pub fn describe(&self) -> String {
         format!("sample of {} of {} ({})", self.cases, count_with_noun(self.of, "case"), self.by)
     }
@@ -112,7 +113,7 @@ pub struct RivalSkills {
 }
 
 impl RivalSkills {
-    /// One line for people.
+    /// Describes the rival skills in one line for people.
     pub fn describe(&self) -> String {
         format!("staged beside the skill in {}: {}", self.suite, self.skills.join(", "))
     }
@@ -319,30 +320,30 @@ pub struct CaseSummary {
     pub checks: Vec<CheckSummary>,
 }
 
-/// Whether a count is nothing worth writing down.
+/// Says whether a count is 0, so that it need not be written to the file.
 pub(super) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
 impl Summary {
-    /// Whether nothing ran with the skill, so that the run measures what the agent does by itself.
+    /// Says whether nothing ran with the skill, so that the run measures what the agent does by itself.
     pub fn is_baseline(&self) -> bool {
         !self.cases.is_empty() && !self.cases.iter().any(CaseSummary::is_under_test)
     }
 
-    /// Whether the trials of a case have to pass: those with the skill, and in a baseline those that the user
+    /// Says whether the trials of a case have to pass: those with the skill, and in a baseline those that the user
     /// set a gate for.
     pub fn has_to_pass(&self, case: &CaseSummary) -> bool {
         let is_gated = || self.gates.iter().any(|gate| gate.suite == case.suite && gate.can_fail());
         case.is_under_test() || self.is_baseline() && is_gated()
     }
 
-    /// The trials that have to pass.
+    /// Gives the totals of the trials that have to pass.
     pub fn totals_under_test(&self) -> TrialTotals {
         TrialTotals::from_cases(self.cases.iter().filter(|case| case.is_under_test()))
     }
 
-    /// The trials that those are only compared with.
+    /// Gives the totals of the trials that the others are only compared with.
     pub fn totals_compared_with(&self) -> TrialTotals {
         TrialTotals::from_cases(self.cases.iter().filter(|case| !case.is_under_test()))
     }
@@ -361,7 +362,8 @@ impl TrialTotals {
 }
 
 impl CaseSummary {
-    /// Whether its trials have to pass: without the skill they are only compared with.
+    /// Says whether the case's trials have to pass. Trials without the skill do not: the others are compared with
+    /// them.
     pub fn is_under_test(&self) -> bool {
         self.arm != Arm::WithoutSkill.name()
     }
@@ -370,12 +372,12 @@ impl CaseSummary {
         self.passed + self.failed + self.not_scored
     }
 
-    /// Whether it asks nothing but whether the skill fires.
+    /// Says whether the case checks only whether the skill is activated.
     pub fn is_only_about_activation(&self) -> bool {
         self.fire_rate.is_some() && self.checks.len() <= 1
     }
 
-    /// The condition its trials ran under. `None` for an arm that this version does not know.
+    /// Gives the condition under which the trials ran. `None` for an arm that this version does not know.
     pub fn condition(&self) -> Option<Condition> {
         let (agent, model, mode) =
             (self.agent.clone(), self.model.clone(), SkillUseMode::from(self.mode.clone()));

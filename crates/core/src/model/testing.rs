@@ -1,9 +1,10 @@
+//! Records and check results for tests.
 use super::{
     AgentEnding, Arm, CheckResult, Condition, Remarks, SkillUse, SkillUseMode, TokenUsage, TrialId,
     TrialRecord, Verdict,
 };
 
-/// A trial that finished, with this verdict and nothing else to tell.
+/// Makes the record of a finished trial with this verdict.
 pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
     let condition =
         Condition { agent: "a".into(), model: None, arm: Arm::WithSkill, mode: SkillUseMode::Baseline };
@@ -35,7 +36,7 @@ pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
     }
 }
 
-/// A required check that was found to be this.
+/// Makes a required check with this verdict.
 pub fn check(id: &str, verdict: Verdict) -> CheckResult {
     CheckResult {
         check: id.into(),

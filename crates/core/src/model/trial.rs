@@ -1,3 +1,4 @@
+//! A trial: one execution of a case by an agent, under one condition.
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -5,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use super::Digest;
 
-/// One run of one case under one condition.
+/// One execution of one case under one condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial {
     pub id: TrialId,
-    /// Positions in the plan's suites and in that suite's cases.
+    /// The index of the suite in the plan. `case` is the index of the case in that suite.
     pub suite: usize,
     pub case: usize,
     pub condition: Condition,
-    /// From 1.
+    /// The number of the repetition, from 1.
     pub attempt: u32,
 }
 
@@ -36,7 +37,7 @@ pub enum Arm {
 }
 
 impl Arm {
-    /// Whether the skill is there, in whichever version.
+    /// Says whether the arm has the skill, in any version.
     pub fn has_skill(self) -> bool {
         match self {
             Arm::WithSkill | Arm::Version(_) => true,
@@ -61,7 +62,7 @@ impl Arm {
     }
 }
 
-/// How much the agent is pushed to use skills.
+/// How strongly the system prompt urges the agent to use skills.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum SkillUseMode {
@@ -72,7 +73,6 @@ pub enum SkillUseMode {
     Named(String),
 }
 
-/// A name, as it is written.
 impl JsonSchema for SkillUseMode {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Mode".into()

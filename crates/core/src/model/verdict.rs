@@ -1,3 +1,4 @@
+//! Verdicts, and the results of checks.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +81,8 @@ impl NotScoredReason {
         }
     }
 
-    /// What must be changed before there can be an answer; `None` where running the trial again may give one.
+    /// Gives the change that is needed before there can be an answer; `None` if running the trial again may give
+    /// one.
     pub fn change_needed(&self) -> Option<ChangeNeeded> {
         match self {
             NotScoredReason::NoCheck => Some(ChangeNeeded::AddCheck),
@@ -97,8 +99,8 @@ impl NotScoredReason {
 }
 
 impl Verdict {
-    /// The answer to "did all of these hold": any failure is a failure, else any missing answer
-    /// is a missing answer. Nothing to hold is not a pass, so the caller says what it is.
+    /// Answers whether all verdicts are passes. Any failure is a failure; otherwise any missing answer is a
+    /// missing answer. `None` for an empty list, because passing nothing is not a pass.
     pub fn combine<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<Verdict> {
         let mut answer = None;
         for verdict in verdicts {
@@ -124,7 +126,7 @@ impl Verdict {
     }
 }
 
-/// What marking one check gives, before it is tied to the check's id.
+/// The result of grading one check, before it gets the check's id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckFinding {
     pub verdict: Verdict,
@@ -189,7 +191,7 @@ pub struct CheckResult {
     pub criteria: Option<CriteriaThresholds>,
 }
 
-/// A check for people: its id, and its name where that is something else.
+/// Gives a check's title for people: its id, and its name if that differs.
 pub fn title(id: &str, name: Option<&str>) -> String {
     match name.filter(|name| *name != id) {
         Some(name) => format!("{id} ({name})"),
@@ -209,8 +211,8 @@ pub struct CriteriaThresholds {
 }
 
 impl CriteriaThresholds {
-    /// What the judged checks of a trial reached together, beside what they had to, in words; `None`
-    /// where they do not decide together or one has no answer.
+    /// Describes what the judged checks of a trial reached together, beside their thresholds; `None` if they do
+    /// not decide together or one has no answer.
     pub fn describe_result(checks: &[CheckResult]) -> Option<String> {
         let judged: Vec<&CheckResult> = checks.iter().filter(|check| check.criteria.is_some()).collect();
         let Self { min_pass_rate, min_mean_score } = judged.first()?.criteria?;
@@ -230,18 +232,18 @@ impl CriteriaThresholds {
 }
 
 impl CheckResult {
-    /// The check for people: its id, and its name where it has one. `has_title (Has a title)`.
+    /// Gives the check's title for people: its id, and its name if it has one. `has_title (Has a title)`.
     pub fn title(&self) -> String {
         title(&self.check, self.name.as_deref())
     }
 
-    /// What its author called it.
+    /// Gives the check's name, or its id if it has none.
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.check)
     }
 
-    /// What the result of this check is worth for the trial, in words to stand behind its name: whether it is
-    /// optional or one of several criteria that count together, and its score if it has one.
+    /// Describes how the check counts for the trial, as words to follow its name: whether it is optional or one of
+    /// several criteria that count together, and its score if it has one.
     pub fn describe_weight(&self) -> String {
         let kind = match (self.criteria.is_some(), self.required) {
             (true, _) => Some("criterion".to_owned()),
@@ -257,7 +259,7 @@ impl CheckResult {
         if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
     }
 
-    /// A judged check's score between 0 and 1, whatever its scale. `None` where there is none.
+    /// Gives a judged check's score between 0 and 1, whatever its scale. `None` if it has none.
     pub fn normalised_score(&self) -> Option<f64> {
         match (self.scale?, &self.verdict, self.score) {
             (_, Verdict::NotScored(_), _) => None,

@@ -1,3 +1,4 @@
+//! The differences between two gradings of one trial.
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -18,8 +19,8 @@ pub struct VerdictChange {
     pub why: String,
 }
 
-/// What differs between two markings of one trial. `is_changed` says whether a check, by its id, is
-/// another one than it was.
+/// Lists the differences between two gradings of one trial. `is_changed` says whether the check with this id is no
+/// longer the same check.
 pub fn changed_verdicts(
     old: &TrialRecord,
     new: &TrialRecord,

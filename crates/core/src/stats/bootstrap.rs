@@ -1,11 +1,12 @@
+//! Bootstrap intervals.
 use super::SeededRandom;
 use super::proportion::Interval;
 
 const RESAMPLES: usize = 2000;
 
-/// The interval of a figure that is computed from all cases together, by drawing whole cases again
-/// and again. The same cases and seed give the same interval. `None` with fewer than two cases, or
-/// where the figure is undefined in most draws.
+/// Gives the interval of a figure that is computed from all cases together, by resampling whole cases. The same
+/// cases and seed give the same interval. `None` with fewer than two cases, or if the figure is undefined in most
+/// resamples.
 pub fn bootstrap_ratio<C>(
     cases: &[C],
     figure: impl Fn(&mut dyn Iterator<Item = &C>) -> Option<f64>,

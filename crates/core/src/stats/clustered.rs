@@ -1,4 +1,4 @@
-//! Runs of one case are not as good as runs of as many cases: they hang together.
+//! Rates over clusters: the runs of one case are correlated, so they count for less than runs of as many cases.
 
 use super::proportion::{Interval, wilson_effective};
 
@@ -22,14 +22,14 @@ impl Cluster {
 /// The standard error of a mean over clusters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StandardErrors {
-    /// As if every run were a case of its own.
+    /// The standard error as if every run were a case of its own.
     pub naive: f64,
     pub clustered: f64,
-    /// The clustered one, corrected for their number being small. `None` with one cluster.
+    /// The clustered standard error, corrected for a small number of clusters. `None` with one cluster.
     pub corrected: Option<f64>,
 }
 
-/// `None` where there are not two runs.
+/// Computes the standard errors. `None` with fewer than two runs.
 pub fn standard_errors(clusters: &[Cluster]) -> Option<StandardErrors> {
     let counted = || clusters.iter().filter(|cluster| cluster.runs > 0);
     let (passed, runs) = total_passed_and_runs(clusters);
@@ -52,9 +52,9 @@ fn total_passed_and_runs(clusters: &[Cluster]) -> (f64, f64) {
     (passed as f64, runs as f64)
 }
 
-/// The share that passes, with the score interval for as many independent points as the runs are
-/// worth: at least the number of cases, at most the number of runs. Cases that are each unanimous
-/// count once, so that repeating what never varies does not narrow anything.
+/// Gives the pass rate and its score interval. The interval uses as many independent points as the runs are worth:
+/// at least the number of cases, at most the number of runs. If each case is unanimous, each counts once, so that
+/// repeating what never varies does not narrow the interval.
 pub fn clustered_rate(clusters: &[Cluster], alpha: f64) -> Option<(f64, Interval)> {
     let (passed, runs) = total_passed_and_runs(clusters);
     if runs == 0.0 {
@@ -64,7 +64,7 @@ pub fn clustered_rate(clusters: &[Cluster], alpha: f64) -> Option<(f64, Interval
     let cases = clusters.iter().filter(|cluster| cluster.runs > 0).count() as f64;
     let errors = standard_errors(clusters);
     let worth = errors.and_then(|errors| Some((errors.naive / errors.corrected?).powi(2) * runs));
-    // One case has nothing to be compared with: its runs are all there is.
+    // A single case cannot be compared with others, so its runs count one by one.
     let single = if cases < 2.0 { runs } else { cases };
     let points = worth.filter(|points| points.is_finite()).unwrap_or(single).clamp(cases, runs);
     Some((share, wilson_effective(share, points, alpha)?))

@@ -1,11 +1,11 @@
-//! Precision and recall of activation, and how sure they are.
+//! Precision, recall, F1 and accuracy of activation, with their intervals.
 
 use super::bootstrap::bootstrap_ratio;
 use super::clustered::{Cluster, clustered_rate};
 use super::proportion::{Interval, wilson};
 use crate::model::Estimate;
 
-/// What happened against what was wanted, a run at a time. Runs that cannot tell are not in it.
+/// The number of runs by expected and observed activation. Inconclusive runs are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Confusion {
     pub tp: u64,
@@ -29,13 +29,13 @@ impl Confusion {
         self.tp + self.fp + self.tn + self.fn_
     }
 
-    /// Whether every run of it went the same way.
+    /// Says whether every run had the same outcome.
     fn has_one_outcome(self) -> bool {
         [self.tp, self.fp, self.tn, self.fn_].iter().filter(|count| **count > 0).count() < 2
     }
 }
 
-/// A figure of a confusion, as a part and its whole. Nothing of nothing is undefined.
+/// A measure of a confusion, as numerator and denominator. 0 of 0 is undefined.
 type ConfusionMeasure = fn(Confusion) -> (u64, u64);
 
 fn precision(of: Confusion) -> (u64, u64) {
@@ -54,7 +54,7 @@ fn f1(of: Confusion) -> (u64, u64) {
     (2 * of.tp, 2 * of.tp + of.fp + of.fn_)
 }
 
-/// The part of F1 that is a share of runs: F1 is 2 j / (1 + j) of it.
+/// Gives the share j of runs from which F1 follows: F1 is 2 j / (1 + j).
 fn jaccard(of: Confusion) -> (u64, u64) {
     (of.tp, of.tp + of.fp + of.fn_)
 }
@@ -67,12 +67,12 @@ pub struct ConfusionRates {
     pub accuracy: Estimate,
 }
 
-/// The rates over all cases. Their intervals draw cases, not runs, because the runs of a case hang
-/// together; where every case is unanimous, each counts once.
+/// Gives the rates over all cases. Their intervals resample cases, not runs, because the runs of a case are
+/// correlated. If every case is unanimous, each counts once.
 pub fn rates(cases: &[Confusion], alpha: f64) -> ConfusionRates {
     let Confusion { fp, tn, .. } = sum_confusions(cases.iter().copied());
     let recall = rate_of_measure(cases, recall, alpha);
-    // Where no run could have activated the skill wrongly, that none did says nothing.
+    // If no run could have activated the skill wrongly, the absence of false positives says nothing.
     if fp + tn == 0 {
         let undefined = Estimate::undefined(0);
         return ConfusionRates { precision: undefined, recall, f1: undefined, accuracy: undefined };
@@ -110,14 +110,14 @@ fn interval_of_measure(cases: &[Confusion], figure: ConfusionMeasure, alpha: f64
     if counted.iter().all(|case| case.has_one_outcome()) && counted.len() > 1 {
         let whole = counted.iter().filter(|case| figure(**case).0 > 0).count();
         let at = wilson(whole as u64, counted.len() as u64, alpha)?;
-        // Cases with more runs weigh more in the value than here.
+        // The interval counts each case once, but cases with more runs weigh more in the value.
         return measure_value(figure, sum_confusions(counted.into_iter()))
             .0
             .map(|value| at.extended_to(value));
     }
     match counted.as_slice() {
         [] => None,
-        // One case cannot be drawn from; its runs are all there is.
+        // A single case cannot be resampled, so its runs count one by one.
         [one] => {
             let (part, whole) = figure(*one);
             clustered_rate(&[Cluster::new(part, whole)], alpha).map(|(_, at)| at)
@@ -131,7 +131,7 @@ fn interval_of_measure(cases: &[Confusion], figure: ConfusionMeasure, alpha: f64
     }
 }
 
-/// Any number would do; it must only stay the same.
+/// The seed of the bootstrap. Any fixed number would do.
 const SEED: u64 = 1;
 
 fn sum_confusions(cases: impl Iterator<Item = Confusion>) -> Confusion {
@@ -143,7 +143,7 @@ fn measure_value(figure: ConfusionMeasure, of: Confusion) -> (Option<f64>, u64) 
     ((whole > 0).then(|| part as f64 / whole as f64), whole)
 }
 
-/// The word for a precision or a recall.
+/// Gives the word for a precision or a recall.
 pub fn describe_rate(value: f64) -> &'static str {
     match value {
         _ if value >= 1.0 => "Perfect",
@@ -153,7 +153,7 @@ pub fn describe_rate(value: f64) -> &'static str {
     }
 }
 
-/// The word for an F1.
+/// Gives the word for an F1.
 pub fn describe_f1(value: f64) -> &'static str {
     match value {
         _ if value >= 0.9 => "Excellent",
@@ -174,7 +174,7 @@ mod tests {
         Confusion { tp, fp, tn, fn_ }
     }
 
-    /// Every way in which a figure is defined or not.
+    /// Every way in which a measure is defined or not.
     #[test]
     fn documented_metrics_from_every_confusion() {
         let none = None;

@@ -1,5 +1,6 @@
-/// Chances corrected for having been looked at together (Holm's way, which allows any dependence):
-/// compare them with the same bound as one alone. In the order they came.
+//! Corrections for several tests at once.
+/// Corrects p-values for several tests at once with Holm's method, which allows any dependence between them. The
+/// results are compared with the same alpha as a single p-value, and keep their order.
 pub fn holm(chances: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..chances.len()).collect();
     order.sort_by(|a, b| chances[*a].total_cmp(&chances[*b]));
@@ -12,8 +13,8 @@ pub fn holm(chances: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// The bound for each of several chances, when most of them could not be small whatever came out
-/// (Tarone's): only those that could be count. `least` are the smallest they could have been.
+/// Gives the alpha for each of several tests with Tarone's method. It counts only the tests whose p-value could be
+/// small enough. `least` has the smallest p-value that each test could have given.
 pub fn tarone(least: &[f64], alpha: f64) -> f64 {
     let could = |number: usize| least.iter().filter(|chance| **chance <= alpha / number as f64).count();
     let number = (1..=least.len().max(1)).find(|number| could(*number) <= *number);

@@ -1,20 +1,20 @@
-//! Tests that hold for any number of runs, because they count instead of approximating.
+//! Exact tests. They count possibilities instead of approximating, so they are valid for any number of runs.
 
 use super::clustered::Cluster;
 
-/// How unlikely it is that of pairs that differ, so many differ one way and so many the other, when
-/// both ways are equally likely. Two-sided. 1 when none differ.
+/// McNemar's test, two-sided: gives the chance that the pairs that differ are split at least so unevenly if both
+/// directions are equally likely. 1 if none differ.
 pub fn mcnemar(one_way: u64, other_way: u64) -> f64 {
     let (n, fewer) = (one_way + other_way, one_way.min(other_way));
     (2.0 * chance_of_at_most(fewer, n)).min(1.0)
 }
 
-/// The same, asked only whether there are this many wins or more.
+/// Sign test, one-sided: gives the chance of this many wins or more if wins and losses are equally likely.
 pub fn sign_test(wins: u64, losses: u64) -> f64 {
     chance_of_at_most(losses, wins + losses)
 }
 
-/// The chance of at most `k` heads in `n` tosses.
+/// Gives the chance of at most `k` heads in `n` tosses.
 fn chance_of_at_most(k: u64, n: u64) -> f64 {
     let logs = log_factorials(n);
     let choose = |k: usize| logs[n as usize] - logs[k] - logs[n as usize - k];
@@ -24,14 +24,14 @@ fn chance_of_at_most(k: u64, n: u64) -> f64 {
         .min(1.0)
 }
 
-/// Whether two counts could have come from the same chance: two-sided, the sum over all tables that
-/// are as unlikely as this one or more. 1 when either side has no runs.
+/// Fisher's test, two-sided: gives the chance of a table as unlikely as this one or more if both sides have the
+/// same pass rate. 1 if either side has no runs.
 pub fn fisher(a_passed: u64, a_runs: u64, b_passed: u64, b_runs: u64) -> f64 {
     stratified_test(&[(Cluster::new(a_passed, a_runs), Cluster::new(b_passed, b_runs))])
 }
 
-/// The same over several cases, each with a chance of its own. One case is Fisher's test; cases run
-/// once on each side are McNemar's.
+/// Fisher's test over several cases, each with its own pass rate. With one case it is Fisher's test; with cases
+/// run once on each side it is McNemar's.
 pub fn stratified_test(cases: &[(Cluster, Cluster)]) -> f64 {
     let mut chances = vec![1.0];
     let mut seen = 0;
@@ -41,13 +41,13 @@ pub fn stratified_test(cases: &[(Cluster, Cluster)]) -> f64 {
         seen += a.passed.saturating_sub(least) as usize;
     }
     let Some(here) = chances.get(seen).copied() else { return 1.0 };
-    // Equal chances differ by rounding.
+    // Chances that are equal may differ by rounding.
     let as_unlikely = chances.iter().filter(|chance| **chance <= here * (1.0 + 1e-7));
     as_unlikely.sum::<f64>().clamp(0.0, 1.0)
 }
 
-/// The chances that the first side has the least number of passes it can have, one more, and so on,
-/// when the passes are dealt out by chance; and that least number.
+/// Gives the least number of passes that the first side can have, and the chances of that number, one more, and so
+/// on, if the passes are dealt out at random.
 fn hypergeometric(a_runs: u64, b_runs: u64, passes: u64) -> (u64, Vec<f64>) {
     let passes = passes.min(a_runs + b_runs);
     let (least, most) = (passes.saturating_sub(b_runs), passes.min(a_runs));

@@ -1,7 +1,8 @@
+//! Cohen's kappa: agreement between two graders.
 use super::proportion::Interval;
 use super::quantile;
 
-/// How far two markers agree beyond what chance alone would give.
+/// The agreement of two graders beyond what chance alone would give.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Kappa {
     pub value: f64,
@@ -10,8 +11,8 @@ pub struct Kappa {
     pub interval: Interval,
 }
 
-/// From a table: rows are one marker's answers, columns the other's. `None` if nothing was marked, or
-/// if chance alone makes them agree always, so that nothing can be beyond it.
+/// Computes kappa from a table: rows are one grader's answers, columns the other's. `None` if nothing was graded,
+/// or if chance alone makes them always agree, so that no agreement can go beyond it.
 pub fn kappa(table: [[u64; 2]; 2], alpha: f64) -> Option<Kappa> {
     let n = table.iter().flatten().sum::<u64>() as f64;
     if n == 0.0 {
@@ -52,7 +53,7 @@ mod tests {
         {
             assert_near(kappa(table, 0.05).expect("defined").value, expected);
         }
-        // The same by hand: the variance is 0.016128.
+        // Computed by hand: the variance is 0.016128.
         let found = kappa([[20, 5], [10, 15]], 0.05).expect("defined");
         assert_near(found.interval.low, 0.1511);
         assert_near(found.interval.high, 0.6489);

@@ -1,7 +1,7 @@
-//! What numbers allow to be said.
+//! Statistics: estimates, tests and sample sizes.
 //!
-//! In: counts and scores. Out: estimates with their intervals, tests, sample sizes. Never: I/O; a
-//! NaN; a number for what is undefined.
+//! In: counts and scores. Out: estimates with their intervals, tests, sample sizes. Never: I/O; a NaN; a number
+//! for what is undefined.
 
 mod bootstrap;
 mod clustered;
@@ -40,5 +40,5 @@ pub use proportion::{Interval, clopper_pearson, wilson, wilson_effective};
 pub use random::SeededRandom;
 pub use sequential::{Sprt, SprtDecision};
 
-/// The chance of a false alarm that everything here allows unless told otherwise.
+/// The chance of a false alarm that tests and intervals allow by default.
 pub const ALPHA: f64 = 0.05;

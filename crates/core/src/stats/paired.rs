@@ -1,4 +1,4 @@
-//! Two ways of doing the same cases: which is better, and can that be said?
+//! Comparison of two sides that ran the same cases: which is better, and is the difference significant?
 
 use super::clustered::Cluster;
 use super::correction::holm;
@@ -8,7 +8,7 @@ use super::proportion::{Interval, wilson_effective};
 use super::quantile;
 use crate::model::{ComparisonVerdict, Estimate};
 
-/// One case, done both ways.
+/// The runs of one case on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CasePair {
     pub before: Cluster,
@@ -16,17 +16,17 @@ pub struct CasePair {
 }
 
 impl CasePair {
-    /// How much more passes after than before. `None` where one of them says nothing.
+    /// Gives the pass rate after minus the pass rate before. `None` if a side has no runs.
     pub fn difference(self) -> Option<f64> {
         Some(self.after.share()? - self.before.share()?)
     }
 
-    /// How likely chance alone would make the two differ so much.
+    /// Gives the p-value: the chance that the sides would differ this much if nothing had changed.
     pub fn chance(self) -> f64 {
         stratified_test(&[self.clusters()])
     }
 
-    /// The same with as many passes and runs, had they differed as much as they could.
+    /// Gives the smallest p-value that the case could have given with as many passes and runs.
     pub fn least_chance(self) -> f64 {
         let passed = self.before.passed + self.after.passed;
         let most = |side: Cluster, other: Cluster| {
@@ -36,7 +36,7 @@ impl CasePair {
         most(self.before, self.after).min(most(self.after, self.before))
     }
 
-    /// How likely runs that pass at this rate, whatever is done, differ so much.
+    /// Gives the chance that two sides which both pass at this rate differ this much.
     pub fn chance_at_rate(self, rate: f64) -> f64 {
         let Some(seen) = self.difference() else { return 1.0 };
         let (before, after) = (binomial(self.before.runs, rate), binomial(self.after.runs, rate));
@@ -58,21 +58,21 @@ impl CasePair {
     }
 }
 
-/// What a comparison comes to.
+/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PairedComparison {
-    /// After minus before, over the cases that both did.
+    /// The pass rate after minus the pass rate before, over the cases that both sides have.
     pub difference: Estimate,
-    /// How likely chance alone would make such a difference.
+    /// The p-value: the chance of such a difference if nothing had changed.
     pub chance: f64,
     pub verdict: ComparisonVerdict,
-    /// About how many runs more would tell, where these do not.
+    /// About how many more runs would show a clear result, if these do not.
     pub more_runs: Option<u64>,
-    /// The difference that so many runs would find: the one that was seen, or the margin if that is larger.
+    /// The difference that so many runs would find: the observed one, or the margin if that is larger.
     pub detectable_difference: Option<f64>,
 }
 
-/// Comparisons that are looked at together: each has to be clearer than one alone.
+/// Corrects several comparisons for being made together: each has to be clearer than a single one.
 pub fn correct_comparisons(found: &mut [PairedComparison], alpha: f64) {
     let corrected = holm(&found.iter().map(|one| one.chance).collect::<Vec<_>>());
     for (one, chance) in found.iter_mut().zip(corrected) {
@@ -89,7 +89,7 @@ pub fn correct_comparisons(found: &mut [PairedComparison], alpha: f64) {
     }
 }
 
-/// The chances of 0, 1, … passes in so many runs.
+/// Gives the chances of 0, 1, … passes in this many runs.
 fn binomial(runs: u64, rate: f64) -> Vec<f64> {
     let mut chances = vec![1.0];
     for _ in 0..runs {
@@ -100,7 +100,7 @@ fn binomial(runs: u64, rate: f64) -> Vec<f64> {
     chances
 }
 
-/// The mean of differences, one for each case, with its interval. Undefined without any.
+/// Gives the mean of the differences, one for each case, with its interval. Undefined if there are none.
 pub fn mean_difference(differences: &[f64], alpha: f64) -> Estimate {
     let count = differences.len() as u64;
     if count == 0 {
@@ -112,14 +112,14 @@ pub fn mean_difference(differences: &[f64], alpha: f64) -> Estimate {
     Estimate::new(Some(value), interval, count)
 }
 
-/// Differences smaller than this do not matter, unless someone says otherwise.
+/// The default margin: smaller differences do not matter.
 pub const DEFAULT_MARGIN: f64 = 0.1;
 
-/// From so many runs on, the spread of the cases alone decides; below, an exact test has to agree.
+/// The number of runs from which the spread of the cases alone decides; with fewer, an exact test has to agree.
 pub const MANY_RUNS: u64 = 400;
 
-/// Compares cases done before and after. The interval is that of a mean over cases, so it is about
-/// cases like these and not only about these runs.
+/// Compares the runs of cases before and after. The interval is that of a mean over cases, so it is about cases
+/// like these and not only about these runs.
 pub fn compare_pairs(pairs: &[CasePair], margin: f64, alpha: f64) -> PairedComparison {
     let told: Vec<CasePair> = pairs.iter().copied().filter(|pair| pair.difference().is_some()).collect();
     let differences: Vec<f64> = told.iter().filter_map(|pair| pair.difference()).collect();
@@ -137,7 +137,7 @@ pub fn compare_pairs(pairs: &[CasePair], margin: f64, alpha: f64) -> PairedCompa
     let value = differences.iter().sum::<f64>() / differences.len() as f64;
     let chance = chance_of_difference(&told, &differences, value, runs);
     let spread = interval_of_difference(&told, &differences, value, alpha);
-    // What the exact test cannot rule out is not ruled out.
+    // The interval has to include 0 if the exact test cannot rule out that nothing changed.
     let interval = spread.map(|at| if chance > alpha { at.extended_to(0.0) } else { at });
     let verdict = interval.map_or(ComparisonVerdict::Inconclusive, |at| verdict_of_interval(at, margin));
     let difference = Estimate::new(Some(value), interval.map(|at| (at.low, at.high)), told.len() as u64);
@@ -149,7 +149,7 @@ pub fn compare_pairs(pairs: &[CasePair], margin: f64, alpha: f64) -> PairedCompa
     PairedComparison { difference, chance, verdict, more_runs, detectable_difference: sought }
 }
 
-/// How likely chance alone would make such a difference: counted out, or from the spread of many runs.
+/// Gives the p-value of a difference: with few runs by an exact test, with many from the spread.
 fn chance_of_difference(told: &[CasePair], differences: &[f64], value: f64, runs: u64) -> f64 {
     match standard_error(differences, value) {
         Some(error) if runs >= MANY_RUNS => quantile::student_chance(value / error, told.len() as u64 - 1),
@@ -157,7 +157,7 @@ fn chance_of_difference(told: &[CasePair], differences: &[f64], value: f64, runs
     }
 }
 
-/// The standard error of the mean difference. `None` where the cases show no spread.
+/// Gives the standard error of the mean difference. `None` if the cases show no spread.
 fn standard_error(differences: &[f64], mean: f64) -> Option<f64> {
     let count = differences.len() as f64;
     let squares: f64 = differences.iter().map(|difference| (difference - mean).powi(2)).sum();
@@ -182,14 +182,14 @@ fn interval_of_difference(
     let found = match quantile::student(alpha, told.len() as u64 - 1).zip(standard_error(differences, value))
     {
         Some((reach, error)) => Interval { low: value - reach * error, high: value + reach * error },
-        // Cases that all differ alike show no spread, and one case cannot: the rates themselves say
-        // how sure they are, cases counted once if there are several.
+        // A single case, and cases that all differ alike, show no spread. Then the interval follows from the two
+        // rates; if there are several cases, each counts once.
         None => interval_from_rates(told, value, alpha)?,
     };
     Some(found.clamped_to(-1.0, 1.0).extended_to(value))
 }
 
-/// The interval of a difference from those of the two rates (Newcombe's).
+/// Gives the interval of a difference from those of the two rates (Newcombe's method).
 fn interval_from_rates(told: &[CasePair], value: f64, alpha: f64) -> Option<Interval> {
     let side = |of: fn(&CasePair) -> Cluster| {
         let shares: Vec<f64> = told.iter().filter_map(|pair| of(pair).share()).collect();
@@ -205,8 +205,9 @@ fn interval_from_rates(told: &[CasePair], value: f64, alpha: f64) -> Option<Inte
     })
 }
 
-/// The difference of two rates that were measured apart, with an interval made from theirs (Newcombe's). It is
-/// wide where the rates are of the same cases, and never too narrow for that. No interval where one has none.
+/// Gives the difference of two rates that were measured separately, with an interval made from theirs (Newcombe's
+/// method). If both rates are of the same cases, the interval is wider than necessary, never too narrow. No
+/// interval if either rate has none.
 pub fn rate_difference(before: Estimate, after: Estimate) -> Estimate {
     let Some((old, new)) = before.value.zip(after.value) else {
         return Estimate::undefined(before.n.min(after.n));
@@ -221,13 +222,13 @@ pub fn rate_difference(before: Estimate, after: Estimate) -> Estimate {
     Estimate::new(Some(value), interval, before.n.min(after.n))
 }
 
-/// Whether a difference is none, as far as anyone would print it.
+/// Says whether a difference would be printed as 0.
 pub fn is_no_difference(difference: f64) -> bool {
     difference.abs() < 0.005
 }
 
-/// Runs in all that would make a difference like this one visible four times in five, less those
-/// there are. A difference below the margin is not looked for; its absence is.
+/// Estimates how many more runs would show a difference like this one with a power of 80 %. If the difference is
+/// below the margin, the runs are those that would show a difference as large as the margin.
 fn more_runs(at: Interval, told: &[CasePair], value: f64, margin: f64, alpha: f64) -> Option<u64> {
     let sides = |of: fn(&CasePair) -> Cluster| told.iter().map(of);
     let runs: u64 = sides(|pair| pair.before).chain(sides(|pair| pair.after)).map(|side| side.runs).sum();
@@ -241,12 +242,12 @@ fn more_runs(at: Interval, told: &[CasePair], value: f64, margin: f64, alpha: f6
     }
     let z = quantile::normal(1.0 - alpha / 2.0);
     let times = ((z + quantile::normal(0.8)) / z * reach / sought).powi(2);
-    // An exact test may want more than the spread alone lets expect.
+    // The exact test may need more runs than the spread suggests.
     Some(((times - 1.0) * runs as f64).ceil().max(2.0) as u64)
 }
 
-/// The same where no difference was seen: nothing about its spread is known, so the rates alone say what
-/// it would take to see one as large as the margin.
+/// Estimates how many more runs are needed if no difference was observed. Its spread is then unknown, so the
+/// number follows from the rates: enough runs to show a difference as large as the margin.
 fn runs_for_margin(told: &[CasePair], runs: u64, margin: f64, alpha: f64) -> Option<u64> {
     let passed: u64 = told.iter().map(|pair| pair.before.passed + pair.after.passed).sum();
     let rate = passed as f64 / runs as f64;
@@ -334,7 +335,7 @@ mod tests {
     #[test]
     fn what_is_known_of_a_case_says_how_it_may_differ() {
         let [pair] = pairs(&[((3, 3), (0, 3))])[..] else { unreachable!() };
-        // Fisher cannot tell; a rate that is known can.
+        // Fisher's test is not significant here; the test at a known rate is.
         assert!((pair.chance() - 0.1).abs() < 1e-9 && (pair.least_chance() - 0.1).abs() < 1e-9);
         assert!((pair.chance_at_rate(0.9) - 2.0 * 0.9f64.powi(3) * 0.1f64.powi(3)).abs() < 1e-9);
         let [same] = pairs(&[((3, 3), (3, 3))])[..] else { unreachable!() };

@@ -1,13 +1,13 @@
-//! What runs that are known foretell of runs to come.
+//! Prediction of future passes from known results.
 
 use super::clustered::Cluster;
 use super::exact::{convolve, log_factorials};
 
-/// How likely so few runs of all these cases together pass, if each goes on as it is known: of
-/// each, what was seen of it before and what was seen now.
+/// Gives the chance that so few runs of all these cases together pass if each case behaves as before. Each case
+/// comes with its known results and its present results.
 ///
-/// Few runs do not make a rate known, so each next run of a case passes with the chance of Laplace's
-/// rule of succession, (passed + 1) / (runs + 2), in which the runs before it count.
+/// A few runs do not determine a rate. So each next run of a case passes with the chance of Laplace's rule of
+/// succession, (passed + 1) / (runs + 2), in which the runs before it count.
 pub fn chance_of_so_few(cases: &[(Cluster, Cluster)]) -> f64 {
     let mut all = PassDistribution { fewest_passes: 0, chances: vec![1.0] };
     let mut passed = 0;
@@ -25,7 +25,8 @@ struct PassDistribution {
     chances: Vec<f64>,
 }
 
-/// What is less likely than this changes no decision, and would make thousands of runs slow to count.
+/// The smallest chance that is kept. Smaller ones change no decision, and would make thousands of runs slow to
+/// count.
 const NEGLIGIBLE_CHANCE: f64 = 1e-15;
 
 impl PassDistribution {
@@ -38,7 +39,7 @@ impl PassDistribution {
     }
 }
 
-/// The chances of 0, 1, … passes in the next runs of a case.
+/// Gives the chances of 0, 1, … passes in the next runs of a case.
 fn predict_passes(known: Cluster, runs: u64) -> Vec<f64> {
     let logs = log_factorials(known.runs + runs + 1);
     let log = |n: u64| logs[n as usize];
@@ -64,7 +65,7 @@ mod tests {
         of.iter().map(|((a, n), (b, m))| (Cluster::new(*a, *n), Cluster::new(*b, *m))).collect()
     }
 
-    /// Every way that all runs could go, one after the other.
+    /// Adds up every way in which all runs could go, one after the other.
     fn tried_out(of: &[(Cluster, Cluster)]) -> f64 {
         let runs: Vec<usize> =
             of.iter().enumerate().flat_map(|(at, (_, now))| vec![at; now.runs as usize]).collect();
@@ -91,7 +92,7 @@ mod tests {
     #[test]
     fn golden() {
         for (of, expected) in [
-            // 9/12 is the rate of each: 1/4 to the power of how many failed.
+            // The rate of each is 9/12: 1/4 to the power of how many failed.
             (vec![((8, 10), (0, 1))], 0.25),
             (vec![((8, 10), (0, 1)); 2], 0.0625),
             (vec![((8, 10), (0, 1)); 3], 0.015625),

@@ -1,21 +1,22 @@
-/// The chance that at least one of `k` runs passes, seen in `passed` of `runs`. `None` where there
-/// were fewer than `k` runs: nothing was seen then that could say it.
+//! pass@k and pass^k.
+/// Gives the chance that at least one of `k` runs passes, if `passed` of `runs` did. `None` with fewer than `k`
+/// runs, because they do not show it.
 pub fn pass_at_k(passed: u64, runs: u64, k: u64) -> Option<f64> {
     let failed = runs.checked_sub(passed)?;
     chance_all_drawn(failed, runs, k).map(|none| 1.0 - none)
 }
 
-/// The chance that all of `k` runs pass.
+/// Gives the chance that all of `k` runs pass.
 pub fn pass_hat_k(passed: u64, runs: u64, k: u64) -> Option<f64> {
     chance_all_drawn(passed, runs, k)
 }
 
-/// C(part, k) / C(whole, k): the chance that `k` drawn without putting back are all of the part.
+/// Gives C(part, k) / C(whole, k): the chance that `k` items drawn without replacement all belong to the part.
 fn chance_all_drawn(part: u64, whole: u64, k: u64) -> Option<f64> {
     if k == 0 || k > whole || part > whole {
         return None;
     }
-    // A part smaller than `k` meets a factor of 0 on the way.
+    // If the part is smaller than `k`, one factor is 0.
     Some((0..k).map(|i| part.saturating_sub(i) as f64 / (whole - i) as f64).product())
 }
 

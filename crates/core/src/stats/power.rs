@@ -1,16 +1,16 @@
-//! How many runs are needed, before they are paid for.
+//! Power analysis: how many runs are needed, computed before they are paid for.
 
 use super::clustered::Cluster;
 use super::paired::{CasePair, DEFAULT_MARGIN, MANY_RUNS, compare_pairs};
 use super::{SeededRandom, quantile};
 use crate::model::ComparisonVerdict;
 
-/// Where the differences of a comparison come from.
+/// The sources of variance in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Variances {
-    /// How the true differences vary from case to case (ω²).
+    /// The variance of the true differences between cases (ω²).
     pub between_cases: f64,
-    /// How the runs of one case vary, on each side (σ²), and how many there are (K).
+    /// The variance of the runs of one case (σ²) and their number (K), on each side.
     pub before: (f64, u64),
     pub after: (f64, u64),
 }
@@ -22,7 +22,7 @@ impl Variances {
     }
 }
 
-/// Cases needed to see a difference of this size with this power. `None` for no difference.
+/// Gives the number of cases needed to show a difference of this size with this power. `None` for no difference.
 pub fn needed_cases(difference: f64, variances: Variances, alpha: f64, power: f64) -> Option<u64> {
     let needed = quantile_sum(alpha, power).powi(2) * variances.variance_per_case() / difference.powi(2);
     needed.is_finite().then(|| needed.ceil() as u64)
@@ -32,17 +32,17 @@ fn quantile_sum(alpha: f64, power: f64) -> f64 {
     quantile::normal(1.0 - alpha / 2.0) + quantile::normal(power)
 }
 
-/// A comparison that is planned.
+/// The design of a planned comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ComparisonDesign {
     /// The pass rate before.
     pub baseline: f64,
-    /// How much it is to change; negative for a loss.
+    /// The expected change of the pass rate; negative for a loss.
     pub effect: f64,
     pub cases: u64,
-    /// Runs of each case on each side.
+    /// The number of runs of each case on each side.
     pub repeat: u64,
-    /// How much the change differs from case to case: its standard deviation.
+    /// The standard deviation of the change between cases.
     pub spread: f64,
     pub alpha: f64,
     pub power: f64,
@@ -65,8 +65,8 @@ impl ComparisonDesign {
         normal_share(beyond)
     }
 
-    /// The chance that the comparison will see the effect. Small designs are tried out, because no
-    /// formula knows what an exact test, or the spread of a few cases, will say of them.
+    /// Gives the chance that the comparison will show the effect. Small designs are simulated, because no formula
+    /// predicts what an exact test, or the spread of a few cases, will give for them.
     pub fn actual_power(&self) -> f64 {
         match self.runs() >= MANY_RUNS && self.cases >= MANY_CASES {
             true => self.power_by_formula(),
@@ -75,7 +75,7 @@ impl ComparisonDesign {
     }
 }
 
-/// From so many cases on, their spread is known well enough for a formula.
+/// The number of cases from which their spread is known well enough for a formula.
 const MANY_CASES: u64 = 100;
 
 fn normal_share(below: f64) -> f64 {
@@ -86,7 +86,7 @@ fn normal_share(below: f64) -> f64 {
 const SIMULATION_ROUNDS: usize = 1000;
 const SEED: u64 = 1;
 
-/// How often a comparison as planned finds what is really there, tried out with dice.
+/// Gives the share of simulated comparisons that find the effect.
 pub fn simulated_power(design: &ComparisonDesign, rounds: usize, seed: u64) -> f64 {
     let wanted = if design.effect < 0.0 { ComparisonVerdict::Worse } else { ComparisonVerdict::Better };
     let mut random = SeededRandom::new(seed);
@@ -99,7 +99,7 @@ pub fn simulated_power(design: &ComparisonDesign, rounds: usize, seed: u64) -> f
     found as f64 / rounds as f64
 }
 
-/// One comparison as it might come out.
+/// Simulates the results of one comparison.
 pub fn simulate_pairs(design: &ComparisonDesign, random: &mut SeededRandom) -> Vec<CasePair> {
     let side = |rate: f64, random: &mut SeededRandom| {
         Cluster::new(random.successes(design.repeat, rate.clamp(0.0, 1.0)), design.repeat)
@@ -112,18 +112,18 @@ pub fn simulate_pairs(design: &ComparisonDesign, random: &mut SeededRandom) -> V
     (0..design.cases).map(pair).collect()
 }
 
-/// More of something than anyone would run.
+/// The largest number of cases or repeats that the search considers.
 const MAX_SEARCHED: u64 = 100_000;
 
-/// The fewest cases with which the design has its power. `None` if no number has.
+/// Finds the fewest cases with which the design has its power. `None` if no number of cases is enough.
 pub fn fewest_cases(design: ComparisonDesign) -> Option<u64> {
     let first =
         needed_cases(design.effect, design.variances(), design.alpha, design.power)?.clamp(1, MAX_SEARCHED);
     search_upwards(first, |cases| ComparisonDesign { cases, ..design })
 }
 
-/// The fewest repeats with which so many cases have the power. `None` if the cases differ too much
-/// among themselves for repeats to help.
+/// Finds the fewest repeats with which this many cases have the power. `None` if the cases differ too much among
+/// themselves for repeats to help.
 pub fn fewest_repeats(design: ComparisonDesign) -> Option<u64> {
     let once = ComparisonDesign { repeat: 1, ..design }.variances();
     let within = once.before.0 + once.after.0;
@@ -136,7 +136,7 @@ pub fn fewest_repeats(design: ComparisonDesign) -> Option<u64> {
     search_upwards(first, |repeat| ComparisonDesign { repeat, ..design })
 }
 
-/// The first number from `first` on, in growing steps, whose design has its power.
+/// Finds the first number from `first` on, in growing steps, whose design has its power.
 fn search_upwards(first: u64, design: impl Fn(u64) -> ComparisonDesign) -> Option<u64> {
     let mut number = first;
     for _ in 0..100 {
@@ -149,19 +149,21 @@ fn search_upwards(first: u64, design: impl Fn(u64) -> ComparisonDesign) -> Optio
     None
 }
 
-/// The smallest gain, in points of a hundred, that the design sees with its power. `None` if it sees
-/// none at all.
+/// Finds the smallest gain, in steps of one percentage point, that the design shows with its power. `None` if it
+/// shows none.
 pub fn detectable_effect(design: ComparisonDesign) -> Option<f64> {
     let gains = (1..=100).map(|points| f64::from(points) / 100.0);
     let possible = gains.take_while(|gain| design.baseline + gain <= 1.0 + 1e-9);
-    // Trying out takes time, and sees hardly ever more than the formula does.
+    // Simulation is slow, and hardly ever finds more power than the formula. So gains far below by the formula are
+    // skipped.
     let hopeful = possible
         .map(|effect| ComparisonDesign { effect, ..design })
         .filter(|design| design.power_by_formula() >= design.power - 0.05);
     hopeful.into_iter().find(|design| design.actual_power() >= design.power).map(|design| design.effect)
 }
 
-/// What someone wants to know before they pay: whatever is left out is looked for.
+/// A question about a planned comparison. The first of effect, cases and repeat that is `None`
+/// is searched for, else the power.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PowerQuestion {
     pub baseline: f64,
@@ -173,7 +175,7 @@ pub struct PowerQuestion {
     pub power: f64,
 }
 
-/// Which part of the design was looked for.
+/// The part of the design that was searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PowerUnknown {
     Cases,
@@ -182,7 +184,7 @@ pub enum PowerUnknown {
     Power,
 }
 
-/// The design that answers the question, its power the one it really has. `None` if none does.
+/// Finds the design that answers the question, with the power it really has. `None` if there is none.
 pub fn answer_power_question(question: &PowerQuestion) -> (PowerUnknown, Option<ComparisonDesign>) {
     let PowerQuestion { baseline, effect, cases, repeat, spread, alpha, power } = *question;
     let design = ComparisonDesign {

@@ -1,8 +1,9 @@
+//! Intervals of proportions.
 use statrs::distribution::{Beta, ContinuousCDF};
 
 use super::quantile;
 
-/// Where the truth may lie.
+/// An interval in which the true value may lie.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     pub low: f64,
@@ -10,7 +11,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The smallest interval that holds both this and a point.
+    /// Gives the smallest interval that contains both this one and a point.
     #[must_use]
     pub fn extended_to(self, point: f64) -> Self {
         Self { low: self.low.min(point), high: self.high.max(point) }
@@ -20,14 +21,14 @@ impl Interval {
         self.low <= point && point <= self.high
     }
 
-    /// Cut down to what is possible at all.
+    /// Cuts the interval down to the possible values.
     #[must_use]
     pub fn clamped_to(self, low: f64, high: f64) -> Self {
         Self { low: self.low.clamp(low, high), high: self.high.clamp(low, high) }
     }
 }
 
-/// The score interval of a proportion. `None` when nothing was counted.
+/// Gives the Wilson score interval of a proportion. `None` if nothing was counted.
 pub fn wilson(successes: u64, trials: u64, alpha: f64) -> Option<Interval> {
     if trials == 0 || successes > trials {
         return None;
@@ -35,7 +36,7 @@ pub fn wilson(successes: u64, trials: u64, alpha: f64) -> Option<Interval> {
     wilson_effective(successes as f64 / trials as f64, trials as f64, alpha)
 }
 
-/// The same where the points are worth less than their number, because they hang together.
+/// Gives the Wilson score interval for correlated points, which count as fewer than there are.
 pub fn wilson_effective(share: f64, points: f64, alpha: f64) -> Option<Interval> {
     if !(points > 0.0 && (0.0..=1.0).contains(&share)) {
         return None;
@@ -44,11 +45,12 @@ pub fn wilson_effective(share: f64, points: f64, alpha: f64) -> Option<Interval>
     let z2 = z * z / points;
     let middle = (share + z2 / 2.0) / (1.0 + z2);
     let reach = z / (1.0 + z2) * (share * (1.0 - share) / points + z2 / (4.0 * points)).sqrt();
-    // Rounding must not leave out the end that is exact.
+    // Rounding must not exclude the end that is exact.
     Some(Interval { low: middle - reach, high: middle + reach }.clamped_to(0.0, 1.0).extended_to(share))
 }
 
-/// The exact interval of a proportion: never narrower than promised. `None` when nothing was counted.
+/// Gives the exact (Clopper-Pearson) interval of a proportion, which is never too narrow. `None` if nothing was
+/// counted.
 pub fn clopper_pearson(successes: u64, trials: u64, alpha: f64) -> Option<Interval> {
     if trials == 0 || successes > trials {
         return None;
@@ -62,7 +64,7 @@ pub fn clopper_pearson(successes: u64, trials: u64, alpha: f64) -> Option<Interv
     Some(Interval { low, high }.extended_to(successes as f64 / trials as f64))
 }
 
-/// By halving, because that cannot fail to converge.
+/// Finds a quantile of the beta distribution by bisection, which always converges.
 fn beta_quantile(beta: &Beta, share: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {

@@ -1,18 +1,19 @@
+//! Quantiles of the normal and of Student's distribution.
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// The point below which this share of a standard normal distribution lies.
+/// Gives the point below which this share of a standard normal distribution lies.
 pub fn normal(share: f64) -> f64 {
     Normal::standard().inverse_cdf(share)
 }
 
-/// How many standard errors an interval reaches to each side when the error was estimated with so
-/// many degrees of freedom. `None` without any: then nothing is known of the spread.
+/// Gives the number of standard errors that an interval extends to each side if the error was estimated with this
+/// many degrees of freedom. `None` without any, because the spread is then unknown.
 pub fn student(alpha: f64, freedom: u64) -> Option<f64> {
     let distribution = StudentsT::new(0.0, 1.0, freedom as f64).ok()?;
     Some(distribution.inverse_cdf(1.0 - alpha / 2.0)).filter(|reach| reach.is_finite())
 }
 
-/// How likely a mean lies so many standard errors from 0, or further, by chance alone.
+/// Gives the chance that a mean lies this many standard errors from 0, or more, by chance alone.
 pub fn student_chance(errors: f64, freedom: u64) -> f64 {
     let distribution = StudentsT::new(0.0, 1.0, freedom as f64);
     distribution.map_or(1.0, |distribution| 2.0 * distribution.sf(errors.abs())).clamp(0.0, 1.0)

@@ -1,4 +1,5 @@
-/// Numbers that look random and are the same for the same seed on every machine (SplitMix64).
+//! Reproducible pseudo-random numbers.
+/// A generator of pseudo-random numbers, which are the same for the same seed on every machine (SplitMix64).
 #[derive(Debug, Clone)]
 pub struct SeededRandom {
     state: u64,
@@ -17,22 +18,22 @@ impl SeededRandom {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 up to but not including 1.
+    /// Gives a number from 0 up to but not including 1.
     pub fn fraction(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// One of the positions of something so long; 0 if it is empty.
+    /// Gives a random index below `length`; 0 if `length` is 0.
     pub fn position(&mut self, length: usize) -> usize {
         (self.fraction() * length as f64) as usize
     }
 
-    /// Whether something of this chance happens.
+    /// Gives true with this chance.
     pub fn happens(&mut self, chance: f64) -> bool {
         self.fraction() < chance
     }
 
-    /// How many of `runs` succeed when each does with this chance.
+    /// Gives the number of successes in `runs` trials, each with this chance.
     pub fn successes(&mut self, runs: u64, chance: f64) -> u64 {
         (0..runs).filter(|_| self.happens(chance)).count() as u64
     }

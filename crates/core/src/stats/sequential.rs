@@ -1,4 +1,5 @@
-/// A test that may be looked at after every run (Wald's): is a case's pass rate low or high?
+//! Wald's sequential test.
+/// A test whose result may be looked at after every run (Wald's SPRT): is the pass rate of a case low or high?
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sprt {
     accept: f64,
@@ -17,8 +18,8 @@ pub enum SprtDecision {
 }
 
 impl Sprt {
-    /// Tells a rate of `low` from one of `high`, wrong at most so often when it is low (`alpha`) and
-    /// when it is high (`beta`). `None` if they are not rates that could be told apart.
+    /// Makes a test that tells a rate of `low` from one of `high`. `alpha` and `beta` limit how often it is wrong
+    /// if the rate is low and if it is high. `None` if these rates cannot be told apart.
     pub fn new(low: f64, high: f64, alpha: f64, beta: f64) -> Option<Self> {
         let inside = |share: f64| share > 0.0 && share < 1.0;
         let sound = inside(low) && inside(high) && low < high && inside(alpha) && inside(beta);
@@ -81,7 +82,7 @@ mod tests {
         }
     }
 
-    /// Looking after every run is allowed: the errors stay within what was promised.
+    /// A look after every run is allowed: the error rates stay within their limits.
     #[test]
     fn peeking_does_not_raise_the_error() {
         let mut random = SeededRandom::new(11);

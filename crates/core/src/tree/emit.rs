@@ -1,8 +1,8 @@
-//! Data as YAML that a person would write and that our own reader reads back unchanged.
+//! Writes data as YAML that a person would write and that `tree` reads back unchanged.
 
 use serde_json::Value;
 
-/// The document as YAML text.
+/// Gives the document as YAML text.
 pub fn to_yaml(value: &Value) -> String {
     let mut out = String::new();
     match value {
@@ -31,7 +31,7 @@ fn write_mapping(map: &serde_json::Map<String, Value>, depth: usize, out: &mut S
     }
 }
 
-/// What stands after a key.
+/// Writes the value after a key.
 fn write_mapping_value(value: &Value, depth: usize, out: &mut String) {
     match value {
         Value::Object(map) if !map.is_empty() => {
@@ -75,12 +75,12 @@ fn write_scalar(value: &Value, depth: usize, out: &mut String) {
             Some(block) => out.push_str(&block),
             None => out.push_str(&inline_scalar(text)),
         },
-        // Empty lists and mappings, numbers, words: JSON is YAML.
+        // Empty lists and mappings, numbers, `true` and `null`: JSON is also YAML.
         other => out.push_str(&other.to_string()),
     }
 }
 
-/// Several lines as a literal block, where that keeps every character.
+/// Writes several lines as a literal block. `None` if that would not keep every character.
 fn literal_block(text: &str, depth: usize) -> Option<String> {
     let body = text.strip_suffix('\n').unwrap_or(text);
     let fits = body.contains('\n')
@@ -103,7 +103,7 @@ fn literal_block(text: &str, depth: usize) -> Option<String> {
     Some(out)
 }
 
-/// Plain where nobody could take it for something else, else in double quotes.
+/// Writes a text without quotes if it cannot be mistaken for something else, otherwise in double quotes.
 fn inline_scalar(text: &str) -> String {
     if is_plain(text) { text.to_owned() } else { quote(text) }
 }

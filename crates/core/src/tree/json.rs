@@ -1,4 +1,4 @@
-//! Strict JSON (RFC 8259): what every other tool would also accept.
+//! Reads strict JSON (RFC 8259), as every other tool would.
 
 use super::{MAX_DEPTH, MAX_NODES, MapEntry, NodeData, TreeNode};
 use crate::model::{Diagnostics, Span};

@@ -1,9 +1,9 @@
-//! What a document may hold, as JSON Schema. Written beside what reads it, so that editors can
-//! complete and explain a file with the words of the program that will read it.
+//! Builds JSON Schemas of documents. Each schema is written beside the code that reads the document, so that
+//! editors can complete and explain a file with the program's own words.
 
 use serde_json::{Map, Value, json};
 
-/// A mapping, key by key. No key goes without a sentence that an editor can show.
+/// The schema of a mapping, key by key. Every key has a sentence that an editor can show.
 #[derive(Debug, Clone)]
 pub struct MappingSchema {
     keys: Map<String, Value>,
@@ -13,12 +13,12 @@ pub struct MappingSchema {
 }
 
 impl MappingSchema {
-    /// A mapping in which any other key is a mistake.
+    /// Starts a mapping in which any other key is an error.
     pub fn closed() -> Self {
         Self { keys: Map::new(), required_keys: Vec::new(), allows_other_keys: false, keywords: Map::new() }
     }
 
-    /// A mapping whose other keys are kept and mean nothing.
+    /// Starts a mapping whose other keys are kept and mean nothing.
     pub fn open() -> Self {
         Self { allows_other_keys: true, ..Self::closed() }
     }
@@ -35,7 +35,7 @@ impl MappingSchema {
         self
     }
 
-    /// A keyword of JSON Schema about the mapping as a whole.
+    /// Adds a JSON Schema keyword about the mapping as a whole.
     #[must_use]
     pub fn with_keyword(mut self, keyword: &str, value: Value) -> Self {
         self.keywords.insert(keyword.to_owned(), value);
@@ -61,7 +61,7 @@ impl From<MappingSchema> for Value {
     }
 }
 
-/// A whole file: what it is called, what it is for, and the shapes that it refers to by name.
+/// Builds the schema of a whole file: its title, its purpose, and the shapes that it refers to by name.
 pub fn document(
     title: &str,
     about: &str,
@@ -80,7 +80,7 @@ pub fn document(
     Value::Object(map)
 }
 
-/// The same shape with a sentence about it.
+/// Adds a description to a shape.
 pub fn with_description(doc: &str, shape: impl Into<Value>) -> Value {
     let mut map = Map::new();
     map.insert("description".to_owned(), json!(doc));
@@ -88,21 +88,21 @@ pub fn with_description(doc: &str, shape: impl Into<Value>) -> Value {
     Value::Object(map)
 }
 
-/// The same shape with examples that an editor can offer.
+/// Adds examples that an editor can offer to a shape.
 pub fn with_examples(shape: impl Into<Value>, examples: Value) -> Value {
     let mut map = into_map(shape.into());
     map.insert("examples".to_owned(), examples);
     Value::Object(map)
 }
 
-/// The same shape with what holds when nothing is said.
+/// Adds a default value to a shape.
 pub fn with_default(shape: impl Into<Value>, value: impl Into<Value>) -> Value {
     let mut map = into_map(shape.into());
     map.insert("default".to_owned(), value.into());
     Value::Object(map)
 }
 
-/// Shapes are mappings; the two that are not say "anything" and "nothing".
+/// Turns a shape into a mapping. The two shapes that are not mappings are `true` (anything) and `false` (nothing).
 fn into_map(shape: Value) -> Map<String, Value> {
     match shape {
         Value::Object(map) => map,
@@ -119,7 +119,7 @@ pub fn text() -> Value {
     json!({"type": "string"})
 }
 
-/// Text that says something.
+/// The schema of a text that is not blank.
 pub fn nonempty_text() -> Value {
     json!({"type": "string", "pattern": "\\S"})
 }
@@ -140,7 +140,7 @@ pub fn integer_from(least: i64) -> Value {
     json!({"type": "integer", "minimum": least})
 }
 
-/// A number from 0 to 1.
+/// The schema of a number from 0 to 1.
 pub fn ratio() -> Value {
     json!({"type": "number", "minimum": 0, "maximum": 1})
 }
@@ -153,12 +153,12 @@ pub fn nonempty_list(item: impl Into<Value>) -> Value {
     json!({"type": "array", "items": item.into(), "minItems": 1})
 }
 
-/// A list of texts; one text stands for a list of one.
+/// The schema of a list of texts; a single text stands for a list of one.
 pub fn text_or_texts() -> Value {
     any_of([text(), list(text())])
 }
 
-/// As `texts`, and not empty.
+/// The schema of a non-empty list of non-blank texts; a single text stands for a list of one.
 pub fn nonempty_text_or_texts() -> Value {
     any_of([nonempty_text(), nonempty_list(nonempty_text())])
 }
@@ -167,7 +167,7 @@ pub fn any_of(shapes: impl IntoIterator<Item = Value>) -> Value {
     json!({"anyOf": shapes.into_iter().collect::<Vec<_>>()})
 }
 
-/// A number is seconds; or a number with a unit.
+/// The schema of a duration: a number of seconds, or a number with a unit.
 pub fn duration() -> Value {
     let week = 7 * 24 * 3600;
     let shape = any_of([

@@ -1,7 +1,7 @@
-//! Text files as a tree in which every node knows where it stood.
+//! Text files as a tree in which every node knows its position.
 //!
-//! In: bytes of YAML or JSON. Out: `SourceFile` with a `Node` tree, or a diagnostic with a position.
-//! Never: what a key means.
+//! In: bytes of YAML or JSON. Out: `SourceFile` with a tree of `TreeNode`, or a diagnostic with a position. Never:
+//! the meaning of a key.
 
 mod emit;
 mod json;
@@ -21,10 +21,10 @@ pub use source::{SourceFile, SourceSyntax, read_bounded};
 
 use crate::model::Span;
 
-/// How deep a document may nest. People's files stay below a dozen.
+/// The greatest depth of a document. Files that people write stay below a dozen levels.
 const MAX_DEPTH: usize = 128;
 
-/// How many nodes a document may have, aliases followed. Bounds alias bombs.
+/// The greatest number of nodes in a document, with aliases expanded. Limits alias bombs.
 const MAX_NODES: usize = 2_000_000;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -88,7 +88,7 @@ impl TreeNode {
         matches!(self.data, NodeData::Null)
     }
 
-    /// What this is, for messages.
+    /// Gives the kind of the node, for messages.
     pub fn kind_name(&self) -> &'static str {
         match self.data {
             NodeData::Null => "null",
@@ -101,7 +101,7 @@ impl TreeNode {
         }
     }
 
-    /// Data that stands nowhere of its own, taken to stand at `span`.
+    /// Makes a node from data without positions. Everything in it gets the position `span`.
     pub fn from_value(value: &Value, span: Span) -> Self {
         let data = match value {
             Value::Null => NodeData::Null,
@@ -127,7 +127,7 @@ impl TreeNode {
         TreeNode { span, data }
     }
 
-    /// The same data without positions.
+    /// Gives the data without positions.
     pub fn to_value(&self) -> Value {
         match &self.data {
             NodeData::Null => Value::Null,

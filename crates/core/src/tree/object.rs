@@ -1,7 +1,8 @@
+//! Reading of mappings key by key.
 use super::{MapEntry, NodeData, TreeNode};
 use crate::model::{Diagnostics, Span};
 
-/// A mapping being read key by key. What was not asked for can be told afterwards.
+/// A mapping that is read key by key. Afterwards it can list the keys that were not read.
 #[derive(Clone)]
 pub struct ObjectReader<'n> {
     pub span: Span,
@@ -10,7 +11,7 @@ pub struct ObjectReader<'n> {
 }
 
 impl<'n> ObjectReader<'n> {
-    /// `what` names the thing in messages: "a case", "the file".
+    /// Makes a reader. `what` names the thing in messages: "a case", "the file".
     pub fn new(node: &'n TreeNode, what: &str, diagnostics: &mut Diagnostics) -> Option<Self> {
         match &node.data {
             NodeData::Map(entries) => Some(Self { span: node.span, entries, requested_keys: Vec::new() }),
@@ -30,7 +31,7 @@ impl<'n> ObjectReader<'n> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
-    /// As `get`, but an explicit null is the same as nothing.
+    /// Reads a value like `get`, but treats an explicit null as a missing key.
     pub fn get_non_null(&mut self, key: &'static str) -> Option<&'n TreeNode> {
         self.get(key).filter(|node| !node.is_null())
     }
@@ -67,7 +68,7 @@ impl<'n> ObjectReader<'n> {
         }
     }
 
-    /// A whole number within bounds, both included.
+    /// Reads a whole number within bounds, both included.
     pub fn int(
         &mut self,
         key: &'static str,
@@ -79,7 +80,7 @@ impl<'n> ObjectReader<'n> {
         node_int(node, key, least, most, diagnostics)
     }
 
-    /// A number within bounds, both included.
+    /// Reads a number within bounds, both included.
     pub fn number(
         &mut self,
         key: &'static str,
@@ -118,7 +119,7 @@ impl<'n> ObjectReader<'n> {
         }
     }
 
-    /// A list of texts; one text stands for a list of one.
+    /// Reads a list of texts; a single text stands for a list of one.
     pub fn texts(
         &mut self,
         key: &'static str,
@@ -157,53 +158,54 @@ impl<'n> ObjectReader<'n> {
         }
     }
 
-    /// Entries nobody asked for.
+    /// Gives the entries that were not read.
     pub fn unread_entries(&self) -> impl Iterator<Item = &'n MapEntry> + '_ {
         #[cfg(any(test, feature = "test-helpers"))]
         requested_keys::record(&self.requested_keys);
         self.entries.iter().filter(|entry| !self.requested_keys.iter().any(|asked| *asked == entry.key))
     }
 
-    /// The value of a key, without asking for it.
+    /// Gives the value of a key without counting the key as read.
     pub fn peek(&self, key: &str) -> Option<&'n TreeNode> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
-    /// Whether this key was asked for, so that it means something in this mapping.
+    /// Says whether this key was asked for, so that it has a meaning in this mapping.
     pub fn is_known_key(&self, key: &str) -> bool {
         self.requested_keys.contains(&key)
     }
 
-    /// The known key that was perhaps meant by an unknown one, unless it is here as well.
+    /// Finds the known key that the author perhaps meant by an unknown one, unless the mapping already has it.
     pub fn suggest_key(&self, unknown: &str) -> Option<&'static str> {
         closest_word(unknown, &self.absent_keys().collect::<Vec<_>>())
     }
 
-    /// The known key of which an unknown one is a misspelling, unless it is here as well. One that begins
-    /// with `_` is written so on purpose.
+    /// Finds the known key of which an unknown one is a misspelling, unless the mapping already has it. A key that
+    /// begins with `_` is never a misspelling.
     pub fn find_misspelt_key(&self, unknown: &str) -> Option<&'static str> {
         self.absent_keys().find(|known| !unknown.starts_with('_') && is_misspelt(unknown, known))
     }
 
-    /// The known key that stands beside an unknown one which is a misspelling of it.
+    /// Finds the known key that the mapping has beside a misspelling of it.
     pub fn find_misspelt_duplicate(&self, unknown: &str) -> Option<&'static str> {
         let is_here = |key: &str| self.entries.iter().any(|entry| entry.key == key);
         let mut known = self.requested_keys.iter().copied().filter(|asked| is_here(asked));
         known.find(|known| !unknown.starts_with('_') && is_misspelt(unknown, known))
     }
 
-    /// The known keys that are not here.
+    /// Gives the known keys that the mapping does not have.
     fn absent_keys(&self) -> impl Iterator<Item = &'static str> + '_ {
         let is_here = |key: &str| self.entries.iter().any(|entry| entry.key == key);
         self.requested_keys.iter().copied().filter(move |asked| !is_here(asked))
     }
 
-    /// Unknown keys as errors, with the known key that was perhaps meant.
+    /// Reports unknown keys as errors, with the known key that the author perhaps meant.
     pub fn reject_unknown_keys(&self, what: &str, diagnostics: &mut Diagnostics) {
         self.reject_misplaced_keys(what, &[], diagnostics);
     }
 
-    /// The same, where some of the unknown keys belong into a part: its name, and its keys.
+    /// Reports unknown keys as errors. Some of them belong into a part of the mapping, given by its name and its
+    /// keys; the message then says so.
     pub fn reject_misplaced_keys(
         &self,
         what: &str,
@@ -270,11 +272,11 @@ pub fn report_wrong_type(node: &TreeNode, key: &str, expected: &str, diagnostics
     }
 }
 
-/// Whether a word differs from another only by how it is divided, by its case, or by a letter or two.
+/// Says whether two words differ only in how they are divided, in their case, or in a letter or two.
 fn is_misspelt(word: &str, meant: &str) -> bool {
     let letters = |text: &str| text.to_lowercase().replace(['_', '-', ' '], "");
     let (word, meant) = (letters(word), letters(meant));
-    // In a short word one other letter makes another word.
+    // In a short word, one changed letter makes a different word.
     let most = match meant.chars().count() {
         0..=3 => 0,
         4..=6 => 1,
@@ -283,7 +285,7 @@ fn is_misspelt(word: &str, meant: &str) -> bool {
     strsim::damerau_levenshtein(&word, &meant) <= most
 }
 
-/// The known word that was perhaps meant.
+/// Finds the known word that was perhaps meant.
 pub fn closest_word<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     known
         .iter()
@@ -293,7 +295,7 @@ pub fn closest_word<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
         .map(|(_, candidate)| candidate)
 }
 
-/// Which keys readers ask for, so that a test can hold them against what is published.
+/// The keys that readers ask for, recorded so that a test can compare them with the published schema.
 #[cfg(any(test, feature = "test-helpers"))]
 pub mod requested_keys {
     use std::cell::RefCell;
@@ -307,7 +309,7 @@ pub mod requested_keys {
         ASKED.with_borrow_mut(|asked| asked.insert(keys.iter().copied().collect()));
     }
 
-    /// The keys of each mapping read on this thread since last asked.
+    /// Gives the keys of each mapping read on this thread since the last call.
     pub fn take() -> BTreeSet<BTreeSet<&'static str>> {
         ASKED.take()
     }

@@ -1,3 +1,4 @@
+//! Source files: reading, syntax detection, and parsing into a tree.
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -5,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{TreeNode, json, yaml};
 use crate::model::{Diagnostics, Digest, Span};
 
-/// Larger eval files do not exist; larger files were named by mistake or in malice.
+/// The largest file that is read. Eval files are smaller; a larger file was named by mistake or in malice.
 const MAX_FILE_SIZE: u64 = 32 * 1024 * 1024;
 
 /// A file's text and its tree.
@@ -23,7 +24,7 @@ pub enum SourceSyntax {
 }
 
 impl SourceSyntax {
-    /// By the name; a file named otherwise by how it begins.
+    /// Detects the syntax by the file's extension, otherwise by how the text begins.
     pub fn detect(path: &Path, text: &str) -> Self {
         let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_lowercase);
         match ending.as_deref() {
@@ -38,8 +39,8 @@ impl SourceSyntax {
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 impl SourceFile {
-    /// Reads and parses a file. On failure the text read so far comes back with the problem, so
-    /// that an excerpt can be shown.
+    /// Reads and parses a file. On failure it gives the text that was read, so that an excerpt can be shown with
+    /// the problem.
     pub fn read(path: &Path, diagnostics: &mut Diagnostics) -> (String, Option<SourceFile>) {
         let text = match read_text(path, diagnostics) {
             Some(text) => text,
@@ -56,7 +57,7 @@ impl SourceFile {
         diagnostics: &mut Diagnostics,
     ) -> Option<SourceFile> {
         let root = match syntax {
-            // Most readers of JSON refuse the mark, so a file that has one works nowhere else.
+            // Most readers of JSON refuse a byte order mark, so a file that has one would not work elsewhere.
             SourceSyntax::Json if text.starts_with(BYTE_ORDER_MARK) => {
                 let at = Span::new(0, BYTE_ORDER_MARK.len_utf8());
                 let help = "save the file as UTF-8 without a byte order mark";
@@ -78,7 +79,7 @@ impl SourceFile {
         Digest::of_bytes(self.text.as_bytes())
     }
 
-    /// The folder that relative paths in the file start from.
+    /// Gives the folder that relative paths in the file start from.
     pub fn folder(&self) -> &Path {
         match self.path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -115,9 +116,9 @@ fn read_text(path: &Path, diagnostics: &mut Diagnostics) -> Option<String> {
     }
 }
 
-/// A regular file's bytes, if there are no more than `largest`; else why not, in words.
+/// Reads a regular file of at most `largest` bytes. The error says in words why the file cannot be read.
 pub fn read_bounded(path: &Path, largest: u64) -> Result<Vec<u8>, String> {
-    // Asked before opening: opening a named pipe would wait for a writer.
+    // The size and kind are read before the file is opened: opening a named pipe would wait for a writer.
     let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if metadata.is_dir() {
         return Err("it is a folder".to_owned());

@@ -1,4 +1,4 @@
-//! YAML 1.2 with merge keys, bounded against alias bombs and deep nesting.
+//! Reads YAML 1.2 with merge keys, with limits against alias bombs and deep nesting.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<TreeNode> {
             Err(error) => {
                 let gave_up = error.marker().byte_offset().unwrap_or(0).min(text.len());
                 let (what, help) = describe_error(error.kind());
-                // The parser tells where it gave up; the author wants to see what is wrong.
+                // The parser reports where it gave up; the message should point to the mistake that caused it.
                 let (what, help, at) = match (builder.find_unclosed_bracket(gave_up), error.kind()) {
                     (Some((bracket, at)), _) => {
                         let help = "close it, or put text that begins with a bracket in quotes";
@@ -74,8 +74,8 @@ pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<TreeNode> {
     }
 }
 
-/// The quote that is still open where the parser gave up: the first one after what was read, outside of
-/// comments.
+/// Finds the quote that is still open where the parser gave up: the first one after the text that was read,
+/// outside of comments.
 fn opening_quote(text: &str, read: usize, gave_up: usize) -> Option<usize> {
     let mut before = text.get(..read)?.chars().next_back();
     let mut in_comment = false;
@@ -91,7 +91,7 @@ fn opening_quote(text: &str, read: usize, gave_up: usize) -> Option<usize> {
     None
 }
 
-/// The first tab from here on that indents a line, this one included.
+/// Finds the first tab that indents a line, from the line of `from` on.
 fn indenting_tab(text: &str, from: usize) -> Option<usize> {
     let mut start = text.get(..from)?.rfind('\n').map_or(0, |at| at + 1);
     for line in text[start..].split_inclusive('\n') {
@@ -129,12 +129,12 @@ enum OpenNodeContent {
     Map { entries: Vec<MapEntry>, key: Option<(String, Span)> },
 }
 
-/// A diagnostic has been given and building cannot go on.
+/// The error after which building stops. Its diagnostic has already been added.
 struct YamlBuildError;
 
 impl YamlTreeBuilder<'_, '_> {
-    /// The bracket of an earlier line that is still open where the parser gave up, and its place: what
-    /// most likely went wrong.
+    /// Finds the bracket of an earlier line that is still open where the parser gave up, and its position. This is
+    /// the most likely mistake.
     fn find_unclosed_bracket(&self, gave_up: usize) -> Option<(char, usize)> {
         let start = self.open_nodes.last()?.start.start;
         let bracket = self.text[start..].chars().next().filter(|first| ['[', '{'].contains(first))?;
@@ -201,8 +201,7 @@ impl YamlTreeBuilder<'_, '_> {
         self.attach_node(TreeNode { span, data }, open.anchor)
     }
 
-    /// A finished node goes to whatever is open: a list, a mapping waiting for a key or a value,
-    /// or the document itself.
+    /// Adds a finished node to the list or mapping that is open, or to the document itself.
     fn attach_node(&mut self, node: TreeNode, anchor: usize) -> Result<(), YamlBuildError> {
         self.node_count += 1;
         if self.node_count > MAX_NODES {
@@ -250,7 +249,7 @@ impl YamlTreeBuilder<'_, '_> {
         Ok(())
     }
 
-    /// `<<: *base` adds the entries of the base that are not given here.
+    /// Resolves merge keys: `<<: *base` adds the entries of the base that are not given here.
     fn resolve_merge_keys(&mut self, entries: Vec<MapEntry>) -> Result<Vec<MapEntry>, YamlBuildError> {
         if !entries.iter().any(|entry| entry.key == "<<") {
             return Ok(entries);
@@ -302,8 +301,8 @@ fn key_text(node: &TreeNode) -> Option<String> {
     }
 }
 
-/// The core schema of YAML 1.2. Timestamps stay text; `.nan` and `.inf` do too, so that no later
-/// stage meets a number that is not one.
+/// Reads a plain scalar by the core schema of YAML 1.2. Timestamps stay text. So do `.nan` and `.inf`, so that
+/// every later number is finite.
 fn plain_scalar(text: &str) -> NodeData {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return NodeData::Null,

@@ -1,8 +1,8 @@
-//! What the YAML parser stumbled over, in words that help an author.
+//! Error messages of the YAML parser in words that help an author.
 
 use granit_parser::ErrorKind;
 
-/// One sentence, and what to do about it where that is known.
+/// Describes an error in one sentence, with advice if there is any.
 pub fn describe_error(kind: &ErrorKind) -> (String, Option<&'static str>) {
     use ErrorKind as Kind;
     let (sentence, help) = match kind {
@@ -68,7 +68,7 @@ pub fn describe_error(kind: &ErrorKind) -> (String, Option<&'static str>) {
     (sentence, Some(help))
 }
 
-/// Whether a tab stands where only spaces can.
+/// Says whether the error is a tab where only spaces are allowed.
 pub fn is_tab(kind: &ErrorKind) -> bool {
     matches!(
         kind,
@@ -80,7 +80,7 @@ pub fn is_tab(kind: &ErrorKind) -> bool {
     )
 }
 
-/// Whether the parser gave up within quotes that nothing closed.
+/// Says whether the parser gave up within quotes that are never closed.
 pub fn is_unclosed_quote(kind: &ErrorKind) -> bool {
     matches!(
         kind,

@@ -1,3 +1,4 @@
+//! The activation report, in skill-test's terms.
 use std::io::Write;
 
 use serde::Serialize;
@@ -6,7 +7,7 @@ use serde_json::Value;
 use super::{ReportFormat, ReportOutput, RunResults};
 use practicum_core::model::{ActivationOutcome, ActivationSummary, TrialRecord};
 
-/// The metrics of activation, and the outcome of every run: what skill-test writes as its results.
+/// The activation report: metrics of activation, and the outcome of every trial, as skill-test writes its results.
 pub static REPORT: ReportFormat = ReportFormat {
     name: "activation",
     description: "JSON: rates of activation, and the outcome of each run",
@@ -14,37 +15,37 @@ pub static REPORT: ReportFormat = ReportFormat {
     environment_file: None,
 };
 
-/// The outcome of one run.
+/// The outcome of one trial.
 #[derive(Serialize)]
 struct ActivationRunRow<'r> {
     suite: &'r str,
     case: &'r str,
     prompt: String,
-    /// Why the case is there, as its author says.
+    /// The reason why the case exists, in its author's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     rationale: Option<&'r str>,
     agent: &'r str,
     mode: &'r str,
     attempt: u32,
     trial: &'r str,
-    /// What is expected: must, must_not or either.
+    /// The expectation: must, must_not or either.
     expect: &'r str,
     /// The skills that the expectation is about.
     skills: &'r [String],
-    /// tp, fp, tn, fn, acceptable or error.
+    /// One of tp, fp, tn, fn, acceptable and error.
     outcome: &'r str,
     /// Every skill that the agent activated.
     activated: &'r [String],
-    /// Those of them that the case is not about, where the skill that it is about was not activated.
+    /// The activated skills that the case is not about, if the skill that it is about was not activated.
     activated_instead: Vec<&'r str>,
-    /// How the agent's process ended.
+    /// The way in which the agent's process ended.
     ended: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_because: Option<&'r str>,
     seconds: f64,
 }
 
-/// Writes one run after the other, so that a long run needs no more memory than a short one.
+/// Writes one trial after the other, so that a long run needs no more memory than a short one.
 fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let questions = results.case_texts();
     let summary = &results.summary;

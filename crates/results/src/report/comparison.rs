@@ -9,7 +9,7 @@ use practicum_core::compare::{
 use practicum_core::model::{ComparisonVerdict, Estimate, count_with_noun};
 use practicum_skills::own_files::OWN_FILE_MARK;
 
-/// How many cases of a kind are told one by one on a terminal.
+/// The greatest number of cases of a kind that a terminal lists one by one.
 const MAX_LISTED_CASES: usize = 20;
 
 pub fn render_text(of: &ComparisonDocument) -> String {
@@ -48,13 +48,13 @@ pub fn render_text(of: &ComparisonDocument) -> String {
     out
 }
 
-/// What is compared, what the others are compared with first.
+/// Gives the sides, first the one that the others are compared with.
 fn compared_sides(of: &ComparisonDocument) -> impl Iterator<Item = &SideSummary> {
     let first = of.comparisons.first().map(|one| &one.before);
     first.into_iter().chain(of.comparisons.iter().map(|one| &one.after))
 }
 
-/// The rates of activation of one side, each with its interval and of how many runs it is.
+/// Describes the activation rates of one side, each with its interval and the number of trials.
 fn describe_rates(side: &SideSummary) -> String {
     let Some(of) = &side.activation else { return "no case is about activation".to_owned() };
     let rate = |name: &str, of: Estimate| format!("{name} {} (n {})", figures::format_estimate(of), of.n);
@@ -73,7 +73,7 @@ fn describe_differences(of: &ActivationDifference) -> String {
     named.map(|(name, difference)| format!("{name} {}", figures::format_difference(difference))).join(" · ")
 }
 
-/// Which side is best, or that none is clearly better than all the others.
+/// Says which side is best, or that none is clearly better than all the others.
 fn describe_best(best: &BestSide) -> String {
     let measure = best.by.describe();
     let Some(leads) = &best.leads else {
@@ -105,7 +105,7 @@ fn describe_lead(best: &BestSide, leads: &str) -> String {
     }
 }
 
-/// What happened to the cases, what matters most first.
+/// Lists the changes of cases, the most important first.
 fn list_case_changes(one: &SideComparison) -> [(&'static str, Vec<String>); 6] {
     let of = |change: CaseChange| one.cases_with_change(change).map(case_line).collect();
     let names = |names: &[CaseIdentity]| names.iter().map(case_label).collect();
@@ -164,7 +164,7 @@ fn describe_delta(delta: MeanDelta, unit: &str) -> Option<String> {
     Some(format!("{before:.3}{unit} → {after:.3}{unit}: {change}{}", interval.unwrap_or_default()))
 }
 
-/// The same as a document: the sides in one table, then what changed.
+/// Writes the comparison as a Markdown document: the sides in one table, then what changed.
 pub fn render_markdown(title: &str, of: &ComparisonDocument) -> String {
     let mut out = format!("# {}\n\n## Overall\n\n", plain(title));
     out.push_str("| | runs | pass rate | precision | recall | F1 | accuracy | tp | fp | tn | fn | cannot tell | USD per run | s per run |\n");

@@ -1,11 +1,12 @@
+//! The CSV report.
 use std::io::Write;
 
 use super::escaping::truncate_text;
 use super::{ReportFormat, ReportOutput, RunResults, terminal_safe};
 use practicum_core::model::{CaseSummary, CheckResult, TrialRecord, count_with_noun};
 
-/// For spreadsheets: one row for each check of each trial, and one for a trial that has none. A case with trials that
-/// were not run has one more row, whose `trial_verdict` is `not_run`.
+/// The report for spreadsheets: one row for each check of each trial, and one for a trial that has none. A case
+/// with trials that were not run has one more row, whose `trial_verdict` is `not_run`.
 pub static REPORT: ReportFormat = ReportFormat {
     name: "csv",
     description: "one row for each check of each trial, for spreadsheets",
@@ -46,7 +47,7 @@ const COLUMNS: [&str; 30] = [
     "check_name",
 ];
 
-/// Spreadsheets take about thirty thousand characters in a cell.
+/// The longest text in a cell. Spreadsheets allow about thirty thousand characters.
 const MAX_CELL_LENGTH: usize = 4000;
 
 fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
@@ -108,7 +109,7 @@ fn check_cells(
     ]
 }
 
-/// How many planned trials of a case were not run.
+/// Gives the row that says how many planned trials of a case were not run.
 fn not_run_cells(results: &RunResults, case: &CaseSummary) -> [String; COLUMNS.len()] {
     COLUMNS.map(|column| match column {
         "run" => text_cell(&results.summary.run),
@@ -124,7 +125,7 @@ fn not_run_cells(results: &RunResults, case: &CaseSummary) -> [String; COLUMNS.l
     })
 }
 
-/// Text that a spreadsheet takes for text, whatever it begins with.
+/// Makes a cell that a spreadsheet treats as text, whatever it begins with.
 fn text_cell(text: &str) -> String {
     let clean = truncate_text(&terminal_safe(text), MAX_CELL_LENGTH);
     let is_formula =
@@ -132,7 +133,7 @@ fn text_cell(text: &str) -> String {
     if is_formula { format!("'{clean}") } else { clean }
 }
 
-/// As RFC 4180 has it: quotes where they are needed, doubled within.
+/// Writes a row as in RFC 4180: quotes only if they are needed, doubled within.
 fn write_row(cells: [String; COLUMNS.len()], out: &mut dyn Write) -> std::io::Result<()> {
     let quoted = cells.map(|cell| match cell.contains(['"', ',', '\n']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),

@@ -1,3 +1,4 @@
+//! Diagnostics of a file for people.
 use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
@@ -5,7 +6,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use super::terminal_safe::{is_direction_mark, terminal_safe};
 use practicum_core::model::{Diagnostic, Diagnostics, Severity, Span, count_with_noun};
 
-/// Problems of one file for people: position, excerpt, one sentence, a hint.
+/// Writes the problems of one file for people: position, excerpt, one sentence, a hint.
 pub fn render(diagnostics: &Diagnostics, path: &Path, text: &str, colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let mut out = String::new();
@@ -23,7 +24,8 @@ pub fn render(diagnostics: &Diagnostics, path: &Path, text: &str, colour: bool) 
     out
 }
 
-/// A path as one would type it here. Whoever wrote the file may have named its folder too.
+/// Gives a path as one would type it here, without characters that could harm a terminal: an author may have
+/// chosen the names of folders, too.
 pub fn display_path(path: &Path) -> String {
     let here = std::env::current_dir().ok();
     let below = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
@@ -61,7 +63,7 @@ fn render_one_diagnostic(diagnostic: &Diagnostic, path: &Path, text: &str, rende
     renderer.render(&[group])
 }
 
-/// The lines a span touches (a few of them), the number of the first, and the span within them.
+/// Gives the first few lines that a span touches, the number of the first, and the span within them.
 fn excerpt_around(text: &str, span: Span) -> (&str, usize, std::ops::Range<usize>) {
     let floor = |mut at: usize| {
         at = at.min(text.len());
@@ -71,12 +73,12 @@ fn excerpt_around(text: &str, span: Span) -> (&str, usize, std::ops::Range<usize
         at
     };
     let start = floor(span.start);
-    // A long span would fill the screen; its beginning tells enough.
+    // A long span would fill the screen, and its beginning is enough.
     let first_break = text[start..].find('\n').map_or(text.len(), |at| start + at);
     let end = floor(span.end).clamp(start, first_break);
     let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
-    // A five-megabyte line is cut to what can be read. Columns are counted from the cut, so that a
-    // line of a length that people write stays whole; the renderer shortens it.
+    // A very long line is cut to a readable length. Columns are counted from the cut, so a line of ordinary length
+    // stays whole, and the renderer shortens it.
     const MAX_EXCERPT_BYTES: usize = 4096;
     let shown_start = floor(line_start.max(start.saturating_sub(MAX_EXCERPT_BYTES)));
     let shown_end = floor(first_break.min(end + MAX_EXCERPT_BYTES));
@@ -84,7 +86,7 @@ fn excerpt_around(text: &str, span: Span) -> (&str, usize, std::ops::Range<usize
     (&text[shown_start..shown_end], line, start - shown_start..end - shown_start)
 }
 
-/// Control characters and marks of direction replaced by as many bytes, so that positions stay right.
+/// Replaces control characters and direction marks by as many bytes, so that positions stay right.
 fn blank_control_characters(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

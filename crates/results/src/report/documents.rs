@@ -1,4 +1,4 @@
-//! What the commands print for machines.
+//! The JSON documents that commands print.
 
 use std::path::PathBuf;
 
@@ -106,7 +106,7 @@ pub struct CheckFlip {
 }
 
 impl CheckFlip {
-    /// What it means, in a word.
+    /// Describes the change in a word.
     pub fn describe(&self) -> &'static str {
         match (self.before, self.after) {
             (_, GradedVerdict::NotScored) => "unanswered",
@@ -116,7 +116,7 @@ impl CheckFlip {
         }
     }
 
-    /// The exit code that it alone would make: 1 for a loss, 3 where an answer is gone.
+    /// Gives the exit code for this change alone: 1 for a loss, 3 if an answer is gone.
     pub fn exit_code(&self) -> u8 {
         match (self.before, self.after) {
             (_, GradedVerdict::Pass) => 0,

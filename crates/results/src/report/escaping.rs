@@ -1,13 +1,13 @@
-//! Text from agents and files, made to be nothing but text in what a report writes.
+//! Escaping of texts from agents and files, so that a report shows them as text and nothing else.
 
 use super::terminal_safe;
 
-/// As one line.
+/// Joins a text into one line.
 pub fn to_one_line(text: &str) -> String {
     terminal_safe(text).split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
-/// At most so many characters, and a mark where there were more.
+/// Cuts a text to at most this many characters, with a mark if there were more.
 pub fn truncate_text(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
@@ -18,10 +18,10 @@ pub fn truncate_text(text: &str, most: usize) -> String {
     }
 }
 
-/// As one line of Markdown that is only text wherever it stands: no markup, no HTML, no table cell of
-/// its own, and on GitHub no mention, reference or link, which would reach people and other pages.
+/// Escapes a text as one line of Markdown that is only text wherever it stands: no markup, no HTML, no table cell
+/// of its own, and on GitHub no mention, reference or link, which would notify people and appear on other pages.
 pub fn escape_markdown(text: &str) -> String {
-    // Nothing is seen of it, and it ends a name or an address.
+    // This character is invisible, and ends a name or an address.
     const ZERO_WIDTH_SPACE: char = '\u{200b}';
     let line = to_one_line(text);
     let mut out = String::with_capacity(line.len() + line.len() / 8);
@@ -35,7 +35,7 @@ pub fn escape_markdown(text: &str) -> String {
             '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '|' | '~' | '!' | '$' | '^' => {
                 out.extend(['\\', c]);
             }
-            // What begins a list, a heading or a rule.
+            // These characters begin a list, a heading or a rule.
             '-' | '+' | '=' if at == 0 => out.extend(['\\', c]),
             '.' if is_list_marker(&line, at) => out.extend(['\\', c]),
             ':' if line[at..].starts_with("://") => out.extend([c, ZERO_WIDTH_SPACE]),
@@ -46,7 +46,7 @@ pub fn escape_markdown(text: &str) -> String {
     out
 }
 
-/// Whether the dot ends the number of an item.
+/// Says whether the dot ends the number of a list item.
 fn is_list_marker(line: &str, dot: usize) -> bool {
     let item = line[dot + 1..].chars().next().is_none_or(char::is_whitespace);
     item && line[..dot].chars().all(|c| c.is_ascii_digit())
@@ -56,7 +56,7 @@ fn ends_with_www(text: &str) -> bool {
     text.get(text.len().saturating_sub(3)..).is_some_and(|end| end.eq_ignore_ascii_case("www"))
 }
 
-/// As text of HTML or the value of one of its attributes. Line breaks stay.
+/// Escapes a text for HTML, as content or as the value of an attribute. Line breaks stay.
 pub fn escape_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     for c in terminal_safe(text).chars() {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     proptest! {
-        /// Read back, it is one paragraph of text and nothing else.
+        /// Parsed again, the escaped text is one paragraph of text and nothing else.
         #[test]
         fn markdown_of_any_text_is_text(text in "\\PC{0,40}|[-+=#*_`~|<>&!\\[\\]()\\\\ \t\n:./w0-9@$]{0,40}") {
             let page = format!("- {}\n", escape_markdown(&text));

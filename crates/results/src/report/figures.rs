@@ -1,4 +1,4 @@
-//! Figures in a few words, with how sure they are.
+//! Figures in a few words, with their intervals.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use practicum_core::model::{
 };
 use practicum_core::stats::{describe_f1, describe_rate, is_no_difference};
 
-/// `0.80 [0.38, 0.96]`, or a dash for what is undefined.
+/// Writes an estimate: `0.80 [0.38, 0.96]`, or a dash if it is undefined.
 pub fn format_estimate(of: Estimate) -> String {
     match (of.value, of.low, of.high) {
         (None, ..) => "–".to_owned(),
@@ -19,7 +19,7 @@ pub fn format_estimate(of: Estimate) -> String {
     }
 }
 
-/// The same with its sign.
+/// Writes a difference like an estimate, with its sign.
 pub fn format_difference(of: Estimate) -> String {
     match (of.value, of.low, of.high) {
         (None, ..) => "–".to_owned(),
@@ -28,7 +28,8 @@ pub fn format_difference(of: Estimate) -> String {
     }
 }
 
-/// `the teardown script failed in 2 trials: a of s, b of s`; `None` where none failed.
+/// Describes failed teardown scripts: `the teardown script failed in 2 trials: a of s, b of s`; `None` if none
+/// failed.
 pub fn describe_failed_teardowns(of: &Summary) -> Option<String> {
     let failed: Vec<_> = of.cases.iter().filter(|case| case.failed_teardowns > 0).collect();
     let trials: u64 = failed.iter().map(|case| case.failed_teardowns).sum();
@@ -39,7 +40,7 @@ pub fn describe_failed_teardowns(of: &Summary) -> Option<String> {
         .then(|| format!("the teardown script failed in {}: {names}", count_with_noun(trials, "trial")))
 }
 
-/// `4 of 6 trials passed, 1 failed, 1 not scored, 10 not run`.
+/// Describes the totals: `4 of 6 trials passed, 1 failed, 1 not scored, 10 not run`.
 pub fn describe_totals(of: &TrialTotals) -> String {
     let mut text = format!("{} of {} passed", of.passed, count_with_noun(of.trials, "trial"));
     for (count, word) in [(of.failed, "failed"), (of.not_scored, "not scored"), (of.not_run, "not run")] {
@@ -50,7 +51,8 @@ pub fn describe_totals(of: &TrialTotals) -> String {
     text
 }
 
-/// `2 of 3 cases pass by their rates`, where trials alone do not tell how cases stand.
+/// Describes cases that a rate decides: `2 of 3 cases pass by their rates`. `None` if the trials alone show the
+/// result.
 pub fn describe_cases_by_rate(of: &Summary) -> Option<String> {
     let decided = of.cases.iter().filter(|case| case.deciding_rate().is_some());
     let (mut all, mut passed) = (0_usize, 0);
@@ -62,7 +64,7 @@ pub fn describe_cases_by_rate(of: &Summary) -> Option<String> {
     (all > 0).then(|| format!("{passed} of {} {pass}", count_with_noun(all, "case")))
 }
 
-/// `$0.1200, judge $0.0300`, each only as far as it is known.
+/// Describes the cost: `$0.1200, judge $0.0300`, each only as far as it is known.
 pub fn describe_cost(of: &Summary) -> String {
     let money = |usd: Option<f64>| usd.map(|usd| format!("${usd:.4}"));
     let agent = money(of.cost_usd).unwrap_or_else(|| "cost unknown".to_owned());
@@ -73,7 +75,7 @@ pub fn describe_cost(of: &Summary) -> String {
     }
 }
 
-/// A pass rate, and what could be left of it.
+/// Describes a pass rate, and how low it would be with the worst results for trials without a verdict.
 pub fn describe_pass_rate(of: &PassRate) -> String {
     let worst = match (of.not_scored, of.worst) {
         (1.., Some(worst)) => format!(", at worst {worst:.2}: {} not scored", of.not_scored),
@@ -82,13 +84,13 @@ pub fn describe_pass_rate(of: &PassRate) -> String {
     format!("{}{worst}", format_estimate(of.rate))
 }
 
-/// What the most runs that were made say: `pass@3 0.97 · pass^3 0.47`.
+/// Describes the reliability with the greatest number of trials: `pass@3 0.97 · pass^3 0.47`.
 pub fn describe_reliability(of: &[Reliability]) -> Option<String> {
     let Reliability { k, pass_at_k, pass_hat_k } = of.last().filter(|last| last.k > 1)?;
     Some(format!("pass@{k} {pass_at_k:.2} · pass^{k} {pass_hat_k:.2}"))
 }
 
-/// How a gate stands: its figures, and a word.
+/// Describes the result of a gate: its figures, and its status in a word.
 pub fn describe_gate(gate: &GateResult) -> (String, &'static str) {
     let open = !gate.ok && !gate.fails() && gate.value.is_some();
     let worst = gate.worst.filter(|_| open);
@@ -117,8 +119,8 @@ pub fn describe_gate(gate: &GateResult) -> (String, &'static str) {
     (format!("{value}{worst}{not_run} (needs {:.digits$}{spared})", gate.threshold), gate.status())
 }
 
-/// What each criterion of a case got from 1 to 5: the mean, and over several runs the lowest and the highest; or
-/// why it has no score. `None` where nothing is scored so.
+/// Describes the scores from 1 to 5 of each criterion of a case: the mean, and over several trials the lowest and
+/// the highest; or why there is no score. `None` if the case has no such criteria.
 pub fn describe_scores(of: &CaseSummary) -> Option<String> {
     let scored = of.checks.iter().filter(|check| check.scale == Some(ScoreScale::OneToFive));
     let words: Vec<String> = scored
@@ -139,10 +141,10 @@ pub fn describe_scores(of: &CaseSummary) -> Option<String> {
     (!words.is_empty()).then(|| format!("mean scores from 1 to 5: {}", words.join(", ")))
 }
 
-/// Of many things of one kind so many are told, and the others are counted.
+/// The greatest number of things of one kind that are listed; the others are counted.
 const MAX_LISTED: usize = 12;
 
-/// The gates that are worth a line: all of a few; of many those that fail, and how the others stand.
+/// Selects the gates to list: all if they are few, otherwise those that fail, with a phrase about the others.
 pub fn select_gates(of: &[GateResult]) -> (Vec<&GateResult>, Option<String>) {
     if of.len() <= MAX_LISTED {
         return (of.iter().collect(), None);
@@ -164,7 +166,8 @@ pub fn select_gates(of: &[GateResult]) -> (Vec<&GateResult>, Option<String>) {
     (shown, Some(format!("{more}: {}", others.join(", "))))
 }
 
-/// How many trials of a case passed: `1/2`, and those without a verdict apart, because they did not fail.
+/// Describes how many trials of a case passed: `1/2`. Trials without a verdict are counted apart, because they did
+/// not fail.
 pub fn passed(of: &CaseSummary) -> String {
     match (of.passed + of.failed, of.not_scored) {
         (scored, 0) => format!("{}/{scored}", of.passed),
@@ -173,7 +176,7 @@ pub fn passed(of: &CaseSummary) -> String {
     }
 }
 
-/// The names of suites, or of many the first few.
+/// Lists the names of suites, or the first few of many.
 pub fn list_suites(names: &[String]) -> String {
     const MAX_NAMES: usize = 6;
     match names {
@@ -185,13 +188,13 @@ pub fn list_suites(names: &[String]) -> String {
     }
 }
 
-/// The gate that a run without one would want first.
+/// Gives the gate that a run without one should set first.
 pub fn suggested_gate(of: &Summary) -> &'static str {
     let has_f1 = of.activation.as_ref().is_some_and(|activation| activation.all.f1.value.is_some());
     if has_f1 { "f1=0.8" } else { "pass_rate=0.8" }
 }
 
-/// Activation in a few lines: all of it, then each skill if there are several.
+/// Describes activation in a few lines: over all skills, then each skill if there are several.
 pub fn describe_activation(of: &ActivationSummary) -> Vec<String> {
     let mut lines = vec![format!("activation: {}", describe_rates(&of.all))];
     if of.skills.len() > 1 {
@@ -219,7 +222,7 @@ pub fn describe_activation(of: &ActivationSummary) -> Vec<String> {
     lines
 }
 
-/// The same for what a model guessed, and says so.
+/// Describes predicted activation in a few lines, which say that it was predicted.
 pub fn describe_predicted_activation(of: &PredictedActivation) -> Vec<String> {
     let mut lines =
         vec![format!("predicted activation, by a model and not seen: {}", describe_rates(&of.all))];
@@ -232,7 +235,7 @@ pub fn describe_predicted_activation(of: &PredictedActivation) -> Vec<String> {
     lines
 }
 
-/// A line for those that have none of their own. Reports that have room tell of each.
+/// Gives a line that counts what is not listed. Longer reports list everything.
 fn describe_unlisted(told: usize, all: usize, of: &str) -> Option<String> {
     (told > 0 && told < all).then(|| format!("  and {}", count_with_noun(all - told, &format!("more {of}"))))
 }
@@ -261,7 +264,7 @@ fn describe_rates(of: &ActivationRates) -> String {
     text
 }
 
-/// The comparison of arms: what differs, whether that can be said, and what could not be compared.
+/// Describes the comparison of arms: the difference, whether it is clear, and what could not be compared.
 pub fn describe_arms(of: &ArmsSummary) -> Vec<String> {
     let title = format!("{} against {}", of.after, of.before);
     let mut lines = vec![format!("{title}: {}", describe_arms_result(&of.result))];
@@ -301,7 +304,7 @@ fn describe_arms_result(of: &ArmsResult) -> String {
     format!("{} over {cases}, {}{more}", format_difference(of.difference), of.verdict.name())
 }
 
-/// What certainty about a difference would take: how many runs more, to find which difference.
+/// Describes how many more trials would show a clear difference, and which difference they would find.
 pub fn describe_needed_runs(
     seen: Option<f64>,
     sought: Option<f64>,
@@ -326,7 +329,7 @@ pub fn describe_needed_runs(
     (!words.is_empty()).then(|| words.join("; "))
 }
 
-/// What is worth telling of cases that passed. Those that did not say it themselves.
+/// Gives the notes on cases that passed. Cases that did not pass show their notes themselves.
 pub fn notes_of_passed(summary: &Summary) -> Vec<String> {
     let passed = summary.cases.iter().filter(|case| case.is_under_test() && !case.needs_attention());
     passed.flat_map(|case| case.notes.iter().map(|note| format!("case {}: {note}", case.id))).collect()

@@ -1,5 +1,5 @@
-//! Which run wrote what into the folder of a report of several files. The formats of others have no place for it, so
-//! it is kept beside their files: the results of two runs must never be taken for those of one.
+//! A record of which run wrote what into the folder of a report of several files. The file formats have no place
+//! for it, so it is kept beside their files: the results of two runs must never be mistaken for those of one.
 
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
@@ -22,20 +22,20 @@ pub struct FolderRecord {
 #[derive(Debug, Serialize, Deserialize)]
 struct Content {
     schema_version: u32,
-    /// The skill whose results these are, where the folder can only be that of one.
+    /// The skill whose results these are, if the folder can have the results of only one skill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     skill: Option<String>,
-    /// What was written, a file or something else that runs replace, with the run that wrote it.
+    /// The files, or other parts that runs replace, each with the run that wrote it.
     written: BTreeMap<String, Source>,
 }
 
-/// The run that results come from. Ids of runs sort by time, and so do sources: by when the trials ran, then by when
-/// they were graded.
+/// The run that results come from. Ids of runs sort by time, and so do sources: by when the trials ran, then by
+/// when they were graded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Source {
     /// The run whose trials these are.
     trials_of: String,
-    /// The run that graded them; the same one unless they were graded again.
+    /// The run that graded them; the same one unless they were regraded.
     run: String,
 }
 
@@ -43,7 +43,7 @@ impl Source {
     fn of(results: &RunResults) -> Self {
         let run = results.info.run.clone();
         let (mut trials_of, mut earlier) = (run.clone(), results.info.graded_from.clone());
-        // A run that was graded again may itself be one.
+        // A regraded run may itself be the regrade of another.
         while let Some(id) = earlier.filter(|id| *id < trials_of) {
             let runs = results.run.path().parent().map(Path::to_owned).unwrap_or_default();
             let info = RunDir::at_path(&runs.join(&id)).and_then(|run| run.info().ok());
@@ -73,7 +73,7 @@ impl FolderRecord {
         Ok(Self { folder: folder.to_owned(), file, content })
     }
 
-    /// Refuses the report of a run where a later run wrote what it would replace.
+    /// Gives an error if a later run wrote something that the report of this run would replace.
     pub fn refuse_later(&self, results: &RunResults, is_replaced: impl Fn(&str) -> bool) -> Result<()> {
         let source = Source::of(results);
         let replaced = self.content.written.iter().filter(|(what, _)| is_replaced(what));
@@ -88,12 +88,12 @@ impl FolderRecord {
         )))
     }
 
-    /// Whether this run wrote it.
+    /// Says whether this run wrote it.
     pub fn is_of(&self, results: &RunResults, what: &str) -> bool {
         self.content.written.get(what) == Some(&Source::of(results))
     }
 
-    /// Refuses a folder that has the results of another skill.
+    /// Gives an error if the folder has the results of another skill.
     pub fn refuse_other_skill(&mut self, skill: Option<String>) -> Result<()> {
         match (&self.content.skill, skill) {
             (Some(known), Some(skill)) if *known != skill => Err(Error::other(format!(
@@ -115,7 +115,7 @@ impl FolderRecord {
         let mut of_others = 0;
         for (path, by) in std::mem::take(&mut self.content.written) {
             let Some(path) = RelPath::new(&path).map(|path| path.join_to(&self.folder)) else { continue };
-            // A link may lead elsewhere by now.
+            // By now, a link may lead elsewhere.
             let Some(above) = path.parent().and_then(|above| above.canonicalize().ok()) else { continue };
             if !above.starts_with(&root) || std::fs::remove_file(&path).is_err() {
                 continue;
@@ -130,7 +130,7 @@ impl FolderRecord {
         Ok(of_others)
     }
 
-    /// Notes what this run wrote, or replaced with nothing, and writes the record.
+    /// Records what this run wrote, or removed, and writes the record.
     pub fn write(mut self, results: &RunResults, written: impl IntoIterator<Item = String>) -> Result<()> {
         let source = Source::of(results);
         self.content.written.extend(written.into_iter().map(|what| (what, source.clone())));

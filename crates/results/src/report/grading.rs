@@ -1,3 +1,4 @@
+//! The grading of one trial in the format of writing-skills.
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -81,7 +82,7 @@ pub enum OverallGrade {
 const MAX_TEXT_LENGTH: usize = 4000;
 
 impl GradingDocument {
-    /// `None` where the run has no criterion with such a score, or no verdict.
+    /// Makes the grading of a trial. `None` if the trial has no criterion with such a score, or no verdict.
     pub fn from_record(
         record: &TrialRecord,
         version: u32,
@@ -127,7 +128,7 @@ impl GradingDocument {
                 "the criterion \"{label}\" has no score, so there is no overall score: {why}"
             ))
         };
-        // The criteria alone do not show why the run failed.
+        // The criteria alone do not show why the trial failed.
         let failed = record.checks.iter().filter(|check| check.required && check.verdict == Verdict::Fail);
         let others = failed.filter(|check| check.scale != Some(ScoreScale::OneToFive));
         let failed_by =
@@ -154,7 +155,7 @@ impl GradingDocument {
         })
     }
 
-    /// With what the agent counted of its work and noted for the user, if it left that in the trial's folder.
+    /// Adds the agent's own counts of its work and its notes for the user, if they are in the trial's folder.
     #[must_use]
     pub fn with_agent_files(self, trial: &Path) -> Self {
         let lines = agent_files::read_user_notes(trial).unwrap_or_default();
@@ -165,7 +166,7 @@ impl GradingDocument {
         Self { execution_metrics, user_notes_summary, ..self }
     }
 
-    /// Its file's documented name, without the ending.
+    /// Gives the documented name of the file, without the extension.
     pub fn file_stem(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let case: String = self.case_id.chars().take(100).map(plain).collect();
@@ -173,14 +174,14 @@ impl GradingDocument {
     }
 }
 
-/// What a judge wrote is made harmless like everything else that one wrote.
+/// Makes a judge's text safe to print, like every text from a model.
 fn sanitise_conventions(conventions: &ConventionCompliance) -> ConventionCompliance {
     let TypeAlignmentResult { passed, details } = &conventions.type_alignment;
     let type_alignment = TypeAlignmentResult { passed: *passed, details: sanitise_text(details) };
     ConventionCompliance { type_alignment, ..conventions.clone() }
 }
 
-/// With one decimal. `None` of nothing.
+/// Gives the mean with one decimal. `None` without scores.
 fn mean_to_one_decimal(scores: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = scores.fold((0.0, 0u32), |(sum, count), score| (sum + score, count + 1));
     (count > 0).then(|| (sum / f64::from(count) * 10.0).round() / 10.0)

@@ -1,8 +1,9 @@
+//! The JSON report.
 use std::io::Write;
 
 use super::{ReportFormat, ReportOutput, RunResults};
 
-/// The summary document.
+/// The report with the summary document.
 pub static REPORT: ReportFormat = ReportFormat {
     name: "json",
     description: "the summary document",

@@ -1,3 +1,4 @@
+//! The JUnit report.
 use std::io::Write;
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use practicum_core::model::{
     TrialTotals, Verdict, count_with_noun,
 };
 
-/// For CI: each trial is a test. Failed checks are failures, broken runs errors, and what was not to be
-/// scored is skipped. Where a rate decides a case, its trials pass or fail together.
+/// The report for CI, in which each trial is a test. Failed checks are failures, broken runs are errors, and what
+/// was left out on purpose is skipped. If a rate decides a case, its trials pass or fail together.
 pub static REPORT: ReportFormat = ReportFormat {
     name: "junit",
     description: "JUnit XML for CI, each trial a test",
@@ -19,7 +20,7 @@ pub static REPORT: ReportFormat = ReportFormat {
     environment_file: None,
 };
 
-/// Far more than anybody reads in a CI's page.
+/// The longest text, far more than anybody reads on a CI page.
 const MAX_TEXT_LENGTH: usize = 4000;
 
 fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
@@ -37,7 +38,7 @@ fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     report.serialize(&mut *out).map_err(std::io::Error::other)
 }
 
-/// The trials of a suite that have to pass, or those that are only compared with.
+/// Makes the tests of a suite: of the trials that have to pass, or of those that they are compared with.
 fn test_suite(results: &RunResults, name: &str, with_skill: bool) -> std::io::Result<Option<TestSuite>> {
     let belongs =
         |case: &&CaseSummary| case.suite == name && (case.arm != Arm::WithoutSkill.name()) == with_skill;
@@ -76,7 +77,7 @@ fn test_suite(results: &RunResults, name: &str, with_skill: bool) -> std::io::Re
     Ok(Some(suite))
 }
 
-/// The planned trials of a case that were not run, as one test that did not succeed.
+/// Makes one unsuccessful test for the planned trials of a case that were not run.
 fn not_run_test(case: &CaseSummary, has_to_pass: bool) -> TestCase {
     let mut words = vec![case.agent.clone()];
     words.extend(case.model.clone());
@@ -123,7 +124,7 @@ fn test_case(case: &CaseSummary, record: &TrialRecord, has_to_pass: bool) -> Tes
     test
 }
 
-/// What a trial alone came to, in words.
+/// Describes the outcome of a single trial.
 fn describe_outcome(record: &TrialRecord) -> String {
     match &record.verdict {
         Verdict::Pass => "passed".to_owned(),
@@ -140,7 +141,7 @@ fn test_status(case: &CaseSummary, record: &TrialRecord, has_to_pass: bool) -> T
             non_success_status(NonSuccessKind::Failure, "fire rate", &rate.describe(), record)
         }
         (Verdict::Pass, None) => TestCaseStatus::success(),
-        // Without the skill nothing has to pass, and a CI must not turn red because of it.
+        // Trials without the skill do not have to pass, so they must not fail a CI job.
         (Verdict::Fail, None) if !has_to_pass => {
             skipped_status(&format!("failed without the skill: {}", failure_message(record)))
         }
@@ -157,7 +158,7 @@ fn test_status(case: &CaseSummary, record: &TrialRecord, has_to_pass: bool) -> T
     }
 }
 
-/// Whether something broke, as opposed to what was left out on purpose.
+/// Says whether something broke, as opposed to what was left out on purpose.
 fn is_broken(why: &NotScoredReason) -> bool {
     match why {
         NotScoredReason::Ended(ended) => match ended {
@@ -174,7 +175,7 @@ fn is_broken(why: &NotScoredReason) -> bool {
             | AgentEnding::OverBudget
             | AgentEnding::Cancelled => false,
         },
-        // A CI that only counts failures and errors must not look green where scripts were not allowed to run.
+        // A CI that counts only failures and errors must not be green if scripts were not allowed to run.
         NotScoredReason::JudgeFailed(_)
         | NotScoredReason::CheckFailed(_)
         | NotScoredReason::InvalidArm(_)
@@ -208,7 +209,7 @@ fn skipped_status(message: &str) -> TestCaseStatus {
     status
 }
 
-/// The first required check that failed, and how many more.
+/// Names the first required check that failed, and how many more did.
 fn failure_message(record: &TrialRecord) -> String {
     let failed: Vec<&CheckResult> =
         record.checks.iter().filter(|check| check.required && check.verdict == Verdict::Fail).collect();
@@ -227,7 +228,7 @@ fn describe_check(check: &CheckResult) -> String {
     std::iter::once(head).chain(evidence).collect::<Vec<String>>().join("\n")
 }
 
-/// Without what XML cannot hold, and without what nobody reads here.
+/// Removes characters that XML cannot contain, and shortens the text.
 fn xml_text(text: &str) -> XmlString {
     XmlString::new(
         truncate_text(&terminal_safe(text), MAX_TEXT_LENGTH).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}"),

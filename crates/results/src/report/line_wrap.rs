@@ -1,13 +1,12 @@
-//! Lines for a terminal that is narrower than they are.
+//! Wraps lines for a terminal that is narrower than they are.
 
-/// How much further than its beginning a line goes on below.
+/// The additional indent of the lines that continue a line.
 const HANGING_INDENT: usize = 4;
 
-/// A terminal narrower than this is left to break lines itself.
+/// The narrowest terminal for which lines are wrapped. A narrower one breaks lines itself.
 const MIN_WIDTH: usize = 40;
 
-/// Breaks lines between words where they would be cut in two, and goes on further in. What is to be
-/// copied, commands and paths, stays whole.
+/// Breaks lines between words, and indents the continuation. Commands and paths, which users copy, stay whole.
 pub fn wrap_lines(text: &str, width: usize) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -48,7 +47,7 @@ fn wrap_line(line: &str, width: usize, out: &mut String) {
     }
 }
 
-/// What is better not torn apart: what stands between two dots, as far as that fits a line; else words.
+/// Splits a line into parts that should stay whole: the text between two dots if it fits a line, otherwise words.
 fn unbreakable_parts(line: &str, room: usize) -> Vec<&str> {
     let mut parts = Vec::new();
     for piece in line.split_inclusive(" · ") {
@@ -62,12 +61,12 @@ fn unbreakable_parts(line: &str, room: usize) -> Vec<&str> {
     parts
 }
 
-/// How many columns a text takes. Styles take none.
+/// Gives the number of columns that a text takes. Styles take none.
 pub fn display_width(text: &str) -> usize {
     anstream::adapter::strip_str(text).to_string().chars().map(char_width).sum()
 }
 
-/// Characters of East Asian scripts and pictures take two.
+/// Gives the number of columns of a character. East Asian characters and emoji take two.
 pub fn char_width(c: char) -> usize {
     match c {
         '\u{1100}'..='\u{115f}'
@@ -103,7 +102,7 @@ mod tests {
             // A word that is too long for any line is left to the terminal.
             (format!("  {id} and more"), format!("  {id}\n      and more\n")),
             (format!("  practicum show {id} more"), format!("  practicum show {id} more\n")),
-            // Styles take no room, and two columns are two.
+            // Styles take no columns, and wide characters take two.
             (
                 "  \u{1b}[31mone\u{1b}[0m two three four five six sev".to_owned(),
                 "  \u{1b}[31mone\u{1b}[0m two three four five six sev\n".to_owned(),

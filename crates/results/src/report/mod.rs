@@ -1,6 +1,6 @@
-//! Results for people and machines.
+//! Reports of results for people and machines.
 //!
-//! In: `RunResults`. Out: bytes in one format a file. Never: calls a stage.
+//! In: `RunResults`. Out: bytes; each format has its file. Never: calls a stage.
 
 mod activation;
 mod agent_files;
@@ -49,28 +49,28 @@ pub use text_grading::render as render_graded;
 pub use verdict_changes::render as render_changes;
 pub use writing_skills::unused_name;
 
-/// One output format. A new one is a file and a line in `REPORTS`.
+/// An output format. A new one is a file and a line in `REPORTS`.
 pub struct ReportFormat {
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// A description in a few words.
     pub description: &'static str,
     pub output: ReportOutput,
-    /// What it adds to a file that the environment names, if it does.
+    /// The part that goes to a file named by an environment variable, if there is one.
     pub environment_file: Option<EnvironmentFileReport>,
 }
 
-/// Writes something about a run.
+/// A function that writes a report of a run.
 pub type ReportWriter = fn(&RunResults, &mut dyn Write) -> std::io::Result<()>;
 
-/// What a report is written to.
+/// The destination of a report.
 pub enum ReportOutput {
     /// One file, or standard output.
     File(ReportWriter),
-    /// Several files in a folder of their own. What is returned are notes on what is not in them.
+    /// Several files in a folder of their own. The function returns notes on what the files do not contain.
     Folder(fn(&RunResults, &Path) -> std::io::Result<Vec<String>>),
 }
 
-/// Something for a file that grows from step to step.
+/// A report that is appended to a file named by an environment variable.
 pub struct EnvironmentFileReport {
     /// The variable that names the file.
     pub variable: &'static str,

@@ -1,3 +1,4 @@
+//! Progress as plain lines.
 use std::io::Write;
 
 use super::escaping::{to_one_line, truncate_text};
@@ -5,7 +6,7 @@ use super::terminal_safe;
 use practicum_core::event::{EventSink, RunEvent};
 use practicum_core::model::{SkillJudgement, TrialRecord, Verdict};
 
-/// Whether a trial is known by its case, or needs its suite as well.
+/// Whether a trial is named by its case alone, or also by its suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SuiteNaming {
     One,
@@ -17,7 +18,7 @@ impl SuiteNaming {
         if count > 1 { SuiteNaming::Several } else { SuiteNaming::One }
     }
 
-    /// What stands in parentheses behind a trial.
+    /// Gives the text in parentheses after a trial.
     pub(super) fn describe_owner(self, suite: &str, agent: &str) -> String {
         match self {
             SuiteNaming::One => terminal_safe(agent),
@@ -26,7 +27,7 @@ impl SuiteNaming {
     }
 }
 
-/// Plain progress, one line a finished trial, on standard error.
+/// Plain progress on standard error, one line for each finished trial.
 pub struct PlainProgress<W> {
     out: W,
     suite_naming: SuiteNaming,
@@ -39,7 +40,7 @@ impl<W: Write + Send> PlainProgress<W> {
         Self { out, suite_naming: suites, finished_trials: 0, trials: 0 }
     }
 
-    /// In one call: standard error has no buffer.
+    /// Writes a line in one call, because standard error has no buffer.
     fn write_line(&mut self, mut line: String) -> std::io::Result<()> {
         line.push('\n');
         self.out.write_all(line.as_bytes())

@@ -1,3 +1,4 @@
+//! The stored results of a run, from which reports are made.
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -9,13 +10,13 @@ use practicum_core::model::{
 };
 use practicum_engine::store::{RunDir, RunInfo, StoredTrials};
 
-/// What a report is made from: a stored run, its trials read as they are asked for.
+/// A stored run, from which reports are made. Its trials are read when they are needed.
 pub struct RunResults {
     pub run: RunDir,
     pub info: RunInfo,
     pub summary: Summary,
     trials: StoredTrials,
-    /// Reports that were written already, for the closing summary to point at.
+    /// Reports that were already written, to which the closing summary points.
     pub written_reports: Vec<PathBuf>,
 }
 
@@ -30,18 +31,18 @@ impl RunResults {
         Ok(Self { run, info, summary, trials, written_reports: Vec::new() })
     }
 
-    /// The trials of a case, in the order of their attempts.
+    /// Reads the trials of a case, in the order of their attempts.
     pub fn trials(&self, case: &CaseSummary) -> impl Iterator<Item = std::io::Result<TrialRecord>> {
         self.trials.trials_of_case(case)
     }
 
-    /// Every trial, case by case.
+    /// Reads every trial, case by case.
     pub fn all_trials(&self) -> impl Iterator<Item = std::io::Result<TrialRecord>> {
         self.summary.cases.iter().flat_map(|case| self.trials(case))
     }
 
-    /// What did not pass and should have: trials, or a case as a whole where a rate decides it. Those
-    /// without the skill are only compared with, and need an answer for that.
+    /// Gives the failures: trials that should have passed, or a case as a whole if a rate decides it. Trials
+    /// without the skill do not have to pass, but are listed if they have no verdict.
     pub fn failures(&self) -> impl Iterator<Item = std::io::Result<ReportedFailure<'_>>> {
         self.summary.cases.iter().filter(|case| case.needs_attention()).flat_map(|case| {
             let has_to_pass = self.summary.has_to_pass(case);
@@ -59,17 +60,18 @@ impl RunResults {
         })
     }
 
-    /// The trials that have to pass, and those without the skill, which are only compared with.
+    /// Gives the totals of the trials that have to pass, and of those without the skill that they are compared
+    /// with.
     pub fn totals(&self) -> (TrialTotals, TrialTotals) {
         (self.summary.totals_under_test(), self.summary.totals_compared_with())
     }
 
-    /// Where a trial's files are.
+    /// Gives the folder with a trial's files.
     pub fn trial_folder(&self, record: &TrialRecord) -> PathBuf {
         self.run.path().join("trials").join(record.trial.as_str())
     }
 
-    /// The cases as they were asked, in the native format.
+    /// Gives the texts of the cases as they were run, in the native format.
     pub fn case_texts(&self) -> CaseTexts<'_> {
         let mut cases = HashMap::new();
         for asked in &self.info.suites {
@@ -81,7 +83,7 @@ impl RunResults {
         CaseTexts { cases }
     }
 
-    /// The names of the suites, each once.
+    /// Gives the names of the suites, each once.
     pub fn suite_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for case in &self.summary.cases {
@@ -101,7 +103,7 @@ pub enum ReportedFailure<'r> {
     NotRun(&'r CaseSummary),
 }
 
-/// What the cases of a run asked.
+/// The texts of the cases of a run.
 pub struct CaseTexts<'r> {
     cases: HashMap<(&'r str, &'r str), &'r Value>,
 }
@@ -111,7 +113,7 @@ impl<'r> CaseTexts<'r> {
         self.cases.get(&(suite, id)).copied()
     }
 
-    /// What the user says, turn by turn. Empty where a skill is invoked by its command alone.
+    /// Gives the user's messages, turn by turn. Empty if a skill is invoked by its command alone.
     pub fn prompts(&self, suite: &str, id: &str) -> Vec<&'r str> {
         let Some(case) = self.case(suite, id) else { return Vec::new() };
         match case.get("prompt").or_else(|| case.get("command")) {
@@ -121,12 +123,12 @@ impl<'r> CaseTexts<'r> {
         }
     }
 
-    /// Why the case is there.
+    /// Gives the note that says why the case exists.
     pub fn note(&self, suite: &str, id: &str) -> Option<&'r str> {
         self.case(suite, id)?.get("note")?.as_str()
     }
 
-    /// A check in words: what is judged, else its name. `None` where only its id is known.
+    /// Gives the wording of a check: the judged statement, else its name. `None` if only its id is known.
     pub fn check_wording(&self, suite: &str, id: &str, check: &str) -> Option<&'r str> {
         let checks = self.case(suite, id)?.get("checks")?.as_array()?;
         let found = checks.iter().find(|found| found["id"] == *check)?;

@@ -1,4 +1,4 @@
-//! What good, bad and doubtful look like on a terminal.
+//! The terminal styles for good, bad and doubtful results.
 
 use anstyle::{AnsiColor, Style};
 

@@ -1,10 +1,11 @@
-/// Text from an agent or a file, made safe for a terminal: what can be printed, and no commands to the runner of
-/// a workflow.
+//! Text that is safe for a terminal.
+/// Makes text from an agent or a file safe for a terminal: only printable text, and no commands to a workflow
+/// runner.
 pub fn terminal_safe(text: &str) -> String {
     defuse_runner_commands(printable_text(text))
 }
 
-/// No control characters, no escapes, no marks that turn the reading direction. Line breaks and tabs stay.
+/// Removes control characters, escapes and direction marks. Line breaks and tabs stay.
 pub fn printable_text(text: &str) -> String {
     text.chars()
         .map(|c| match c {
@@ -15,8 +16,8 @@ pub fn printable_text(text: &str) -> String {
         .collect()
 }
 
-/// GitHub's runner obeys lines of a log that begin with `::`, and `##[` anywhere. A space of no width makes
-/// words of them.
+/// Disarms commands to GitHub's runner, which obeys lines of a log that begin with `::`, and `##[` anywhere. A
+/// zero-width space turns them into ordinary text.
 fn defuse_runner_commands(text: String) -> String {
     if !text.contains("::") && !text.contains("##[") {
         return text;

@@ -1,3 +1,4 @@
+//! The closing summary of a run for a terminal.
 use std::collections::BTreeSet;
 use std::io::Write;
 
@@ -19,16 +20,16 @@ pub static REPORT: ReportFormat = ReportFormat {
     environment_file: None,
 };
 
-/// With more cases than this, those that passed are only counted.
+/// The greatest number of cases that are listed. With more, those that passed are only counted.
 const MAX_LISTED_CASES: usize = 16;
 
-/// Of how many cases it is told why they did not pass.
+/// The greatest number of cases of which the summary says why they did not pass.
 const MAX_EXPLAINED_CASES: usize = 8;
 
-/// How much of one text is shown, and how many lines of evidence.
+/// The greatest length of one text, and the greatest number of lines of evidence.
 const MAX_TEXT_LENGTH: usize = 200;
 
-/// How much of a reason why there is no verdict: what helps often stands at its end.
+/// The greatest length of a reason for a missing verdict: the helpful part is often at its end.
 const MAX_REASON_LENGTH: usize = 800;
 const MAX_EVIDENCE_LINES: usize = 2;
 
@@ -95,7 +96,7 @@ fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "  {FAINT}record: {}{FAINT:#}", display_path(results.run.path()))
 }
 
-/// What is worth telling of cases that passed. Those that did not say it themselves.
+/// Writes the notes on cases that passed. Cases that did not pass show their notes themselves.
 fn write_notes_of_passed(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
     let notes = figures::notes_of_passed(summary);
     for note in notes.iter().take(MAX_EXPLAINED_CASES) {
@@ -107,8 +108,8 @@ fn write_notes_of_passed(summary: &Summary, out: &mut dyn Write) -> std::io::Res
     }
 }
 
-/// What helps a run that did not come to its end: the command that runs what is missing, or what must be changed
-/// where that command would change nothing.
+/// Suggests what to do after a run that was not completed: the command that runs what is missing, or the change
+/// that is needed if that command would not help.
 fn suggest_next_steps(results: &RunResults) -> Vec<String> {
     let summary = &results.summary;
     let advice = match summary.status() {
@@ -119,7 +120,7 @@ fn suggest_next_steps(results: &RunResults) -> Vec<String> {
     if is_answered_call(results) {
         return Vec::new();
     }
-    // Grading again runs nothing that could be resumed.
+    // A regrade runs no trials, so there is nothing to resume.
     if results.info.graded_from.is_some() || !can_resume(summary) && !advice.is_empty() {
         return advice;
     }
@@ -131,7 +132,7 @@ fn suggest_next_steps(results: &RunResults) -> Vec<String> {
     advice.into_iter().chain([to_one_line(&info.resume_hint())]).collect()
 }
 
-/// Whether all that the run lacks is the judge, which the user left out: resumed, it would be left out again.
+/// Says whether the run lacks only the judge, which the user left out: a resumed run would leave it out again.
 fn lacks_only_judge(summary: &Summary) -> bool {
     let mut reasons = summary.cases.iter().flat_map(|case| &case.not_scored_because).peekable();
     summary.status() == RunStatus::Incomplete
@@ -140,8 +141,8 @@ fn lacks_only_judge(summary: &Summary) -> bool {
         && summary.cases.iter().all(|case| case.trials() > 0)
 }
 
-/// Whether running what has no result yet could give one: a trial did not run, or has no verdict for a reason that
-/// may pass.
+/// Says whether a resumed run could give more results: a trial did not run, or has no verdict for a temporary
+/// reason.
 fn can_resume(summary: &Summary) -> bool {
     let may_pass =
         |case: &CaseSummary| case.trials() == 0 || case.not_run > 0 || case.not_scored > case.need_a_change;
@@ -150,7 +151,7 @@ fn can_resume(summary: &Summary) -> bool {
         || summary.cases.iter().any(may_pass)
 }
 
-/// What must be changed before a run can come to its end: in the evals, or in the command.
+/// Describes the changes in the evals or in the command that are needed before the run can be completed.
 fn describe_changes_needed(summary: &Summary) -> Vec<String> {
     let mut changes: Vec<String> = Vec::new();
     for case in &summary.cases {
@@ -181,7 +182,7 @@ fn describe_changes_needed(summary: &Summary) -> Vec<String> {
             GateName::CriteriaPassRate | GateName::MeanScore => "nothing is judged; add a check for a judge",
             GateName::AllCasesPass | GateName::PassRate | GateName::Stability => continue,
         };
-        // Where trials have no verdict, they may be what the gate lacks.
+        // If trials have no verdict, they may be what the gate lacks.
         if cases.into_iter().all(|case| case.not_scored == 0 && case.trials() > 0) {
             changes.push(format!(
                 "gate {} of {} cannot be measured: {why}",
@@ -197,7 +198,7 @@ fn describe_changes_needed(summary: &Summary) -> Vec<String> {
     changes
 }
 
-/// Those that kept the run from beginning. Of the others the cases tell.
+/// Writes the probes that kept the run from starting. Other problems are shown with the cases.
 fn write_failed_probes(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
     let failed: Vec<_> = summary.probes.iter().filter(|probe| !probe.fired).collect();
     for probe in failed.iter().take(MAX_EXPLAINED_CASES) {
@@ -209,7 +210,7 @@ fn write_failed_probes(summary: &Summary, out: &mut dyn Write) -> std::io::Resul
     }
 }
 
-/// Whether the run called a skill by its own command and the agent finished.
+/// Says whether the run called a skill by its own command and the agent finished.
 fn is_answered_call(results: &RunResults) -> bool {
     results.info.is_skill_call()
         && results.summary.status() == RunStatus::Incomplete
@@ -249,10 +250,10 @@ fn write_verdict_line(results: &RunResults, out: &mut dyn Write) -> std::io::Res
     writeln!(out, "{style}{word}{style:#}  {line}{by_rate}")
 }
 
-/// Those that did not pass, with why, then the others, or how many they are.
+/// Writes the cases: those that did not pass, with why, then the others, or how many there are.
 fn write_cases(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let all = &results.summary.cases;
-    // Where nothing else ran, what is usually only compared with is all there is to show.
+    // If there is nothing else, the arm without the skill is shown, too.
     let alone = !all.iter().any(CaseSummary::is_under_test);
     let examined = all.iter().filter(|case| alone || case.is_under_test());
     let (shown, not_run): (Vec<&CaseSummary>, Vec<&CaseSummary>) =
@@ -280,7 +281,7 @@ fn write_cases(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()>
         }
         _ => passed.iter().try_for_each(|case| write_case_line(case, all, out))?,
     }
-    // A run that was stopped has said nothing of them, neither good nor bad.
+    // A stopped run has no results for them, neither good nor bad.
     match not_run.len() {
         0 => Ok(()),
         count => writeln!(out, "  {UNSURE}?{UNSURE:#} {} not run", count_with_noun(count, "case")),
@@ -295,7 +296,7 @@ fn write_case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write)
     };
     let runs = case.trials();
     let mut words = Vec::new();
-    // Suites may well have cases of one name.
+    // Several suites may have cases of the same name.
     if all.iter().any(|other| other.suite != case.suite) {
         words.push(format!("of {}", to_one_line(&case.suite)));
     }
@@ -334,7 +335,8 @@ fn write_case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write)
     }
 }
 
-/// `1/2`, and how many trials have no verdict and why: those have neither passed nor failed.
+/// Describes the counts: `1/2`, and how many trials have no verdict and why, because they neither passed nor
+/// failed.
 fn describe_counts(of: &CaseSummary) -> String {
     let why = of.not_scored_because.first().and_then(|why| why.lines().next()).unwrap_or_default();
     match of.not_scored {
@@ -347,15 +349,15 @@ fn is_default_word(word: &str) -> bool {
     ["with", "baseline"].contains(&word)
 }
 
-/// Whether this is what the other case is compared with.
+/// Says whether `other` is the case without the skill that `case` is compared with.
 fn is_baseline_of(other: &CaseSummary, case: &CaseSummary) -> bool {
     !other.is_under_test()
         && (&other.suite, &other.id, &other.agent) == (&case.suite, &case.id, &case.agent)
         && (&other.model, &other.mode) == (&case.model, &case.mode)
 }
 
-/// Why a case did not pass: its first such trial, and the command that shows all of it.
-/// A reason that was `told` of a case before is not repeated.
+/// Writes why a case did not pass: its first such trial, and the command that shows all of it. A reason that is
+/// already in `told` is not repeated.
 fn write_failure_reasons(
     results: &RunResults,
     case: &CaseSummary,
@@ -382,9 +384,9 @@ fn write_failure_reasons(
     let Some(record) = first else { return Ok(()) };
     let shown = |text: &str| truncate_text(&to_one_line(text), MAX_TEXT_LENGTH);
     let deciding = deciding_checks(&record);
-    // A check that has no answer says itself why.
+    // A check without an answer shows the reason itself.
     if let Some(why) = record.not_scored_reason().filter(|_| deciding.is_empty()) {
-        // The first line says what happened; those below are what a script printed last.
+        // The first line says what happened; those below are the last output of a script.
         let mut lines = why.lines();
         let first = to_one_line(lines.next().unwrap_or_default());
         let is_new = told.insert(why.clone());
@@ -415,12 +417,13 @@ fn write_failure_reasons(
         writeln!(out, "      {FAINT}note: {}{FAINT:#}", shown(note))?;
     }
     let trial = record.trial.as_str();
-    // The end of its id is enough to find it, and the rest is its case.
+    // The end of the id is enough to find the trial; the rest is the name of its case.
     let brief = trial.rsplit_once('-').map_or(trial, |(_, digest)| digest);
     writeln!(out, "      {FAINT}practicum show {} {brief}{FAINT:#}", run_argument(results))
 }
 
-/// The run, in a way that leads to it from where we are: elsewhere than in its project by its folder.
+/// Gives the argument that names the run from the current folder: its id inside its project, otherwise the path of
+/// its folder.
 fn run_argument(results: &RunResults) -> String {
     let folder = results.run.path();
     let project = folder.ancestors().nth(3);
@@ -434,7 +437,7 @@ fn run_argument(results: &RunResults) -> String {
     if plain { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
-/// The checks for which a trial did not pass: those that must, else all that did not.
+/// Finds the checks because of which a trial did not pass: the required ones, else all that did not pass.
 fn deciding_checks(record: &TrialRecord) -> Vec<&CheckResult> {
     // These verdicts do not come from the checks, and have a reason of their own.
     if matches!(
@@ -449,7 +452,7 @@ fn deciding_checks(record: &TrialRecord) -> Vec<&CheckResult> {
     if required.is_empty() { troubled } else { required }
 }
 
-/// What the trials come to, with how sure that is.
+/// Writes the figures over all trials, with their intervals.
 fn write_figures(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
     let reliability = figures::describe_reliability(&summary.reliability).map(|text| format!(" · {text}"));
     let rate = figures::describe_pass_rate(&summary.pass_rate);

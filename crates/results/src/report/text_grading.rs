@@ -1,8 +1,9 @@
+//! The grading of a captured text for a terminal.
 use super::styles::{self, BAD, FAINT, GOOD, UNSURE};
 use super::{figures, terminal_safe};
 use practicum_core::model::{CheckResult, GateResult, Verdict, count_with_noun, title};
 
-/// What was found in a captured text, for a terminal: the verdict first.
+/// Writes the results of grading a captured text for a terminal: the verdict first.
 pub fn render(exit: u8, results: &[(String, CheckResult)], gates: &[GateResult], notes: &[String]) -> String {
     let shown = |text: &str| terminal_safe(text).replace('\n', " ");
     let (style, word) = match exit {

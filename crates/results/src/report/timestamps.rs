@@ -1,16 +1,16 @@
-//! Moments, as precise as somebody wants to read them.
+//! Timestamps in the precision that readers need.
 
-/// `2026-11-14 09:30 UTC`, for people.
+/// Writes a timestamp for people: `2026-11-14 09:30 UTC`.
 pub fn format_for_people(moment: &str) -> String {
     format_moment(moment, "%Y-%m-%d %H:%M UTC")
 }
 
-/// `2026-11-14T09:30:00Z`, as the formats show theirs.
+/// Writes a timestamp as the other formats do: `2026-11-14T09:30:00Z`.
 pub fn format_to_second(moment: &str) -> String {
     format_moment(moment, "%Y-%m-%dT%H:%M:%SZ")
 }
 
-/// What is no moment stays as it is.
+/// Formats a timestamp. A text that is not a timestamp stays as it is.
 fn format_moment(moment: &str, how: &str) -> String {
     match moment.parse::<jiff::Timestamp>() {
         Ok(at) => at.strftime(how).to_string(),

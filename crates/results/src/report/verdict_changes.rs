@@ -1,7 +1,8 @@
+//! The verdicts that a regrade changed.
 use super::{RegradeDocument, terminal_safe};
 use practicum_core::model::Verdict;
 
-/// Which verdicts marking again changed, old and new, for a terminal.
+/// Writes which verdicts a regrade changed, old and new, for a terminal.
 pub fn render(regraded: &RegradeDocument) -> String {
     let shown = |text: &str| terminal_safe(text).replace('\n', " ");
     let RegradeDocument { graded_from, changes, .. } = regraded;

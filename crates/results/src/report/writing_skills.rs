@@ -1,3 +1,4 @@
+//! The report in the format of writing-skills.
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -14,8 +15,8 @@ use practicum_skills::lint::{ConventionCompliance, SkillFileDraft, convention_co
 use practicum_skills::skill::{SKILL_FILE, Skill, normalise_path};
 use practicum_skills::versions::{GradedSkill, GradingHistory, SkillContents};
 
-/// The files of writing-skills: a grading of each run whose criteria have scores from 1 to 5, and the
-/// history of the versions that ran.
+/// The report in the files of writing-skills: a grading of each trial whose criteria have scores from 1 to 5, and
+/// the history of the versions that ran.
 pub static REPORT: ReportFormat = ReportFormat {
     name: "writing-skills",
     description: "writing-skills' grading files and history.json, in a folder",
@@ -23,8 +24,8 @@ pub static REPORT: ReportFormat = ReportFormat {
     environment_file: None,
 };
 
-/// Writes the files of one skill into the folder, and those of several into a folder for each: a history is that
-/// of one skill.
+/// Writes the files of one skill into the folder, and those of several skills into a folder for each, because a
+/// history belongs to one skill.
 fn write(results: &RunResults, folder: &Path) -> std::io::Result<Vec<String>> {
     let mut suites_of: BTreeMap<Option<PathBuf>, BTreeSet<String>> = BTreeMap::new();
     let with_criteria = cases_with_criteria(results);
@@ -57,9 +58,9 @@ fn write(results: &RunResults, folder: &Path) -> std::io::Result<Vec<String>> {
 struct SkillReport<'r> {
     results: &'r RunResults,
     folder: &'r Path,
-    /// What the skill's folder is called.
+    /// The name of the skill's folder.
     name: Option<String>,
-    /// The suites that examined it.
+    /// The suites that tested it.
     suites: BTreeSet<String>,
 }
 
@@ -111,8 +112,8 @@ impl SkillReport<'_> {
         Ok(notes)
     }
 
-    /// Finds the versions by what was planned: a trial that has no grading is of a version, too, and the gradings of
-    /// an earlier run must not stand in for it.
+    /// Finds the versions in the plan and not in the gradings: a trial without a grading belongs to a version,
+    /// too, and the gradings of an earlier run must not replace it.
     fn versions_run(&self, ledger: &mut GradingHistory, when: &str) -> std::io::Result<VersionsRun> {
         let mut run = VersionsRun::default();
         let with_criteria = cases_with_criteria(self.results);
@@ -124,7 +125,7 @@ impl SkillReport<'_> {
             let version = match (run.numbers.get(&key), trial.condition.arm) {
                 (Some(version), _) => *version,
                 (None, Arm::Version(number)) => number,
-                // Without the skill there is no version of it.
+                // An arm without the skill has no version.
                 (None, Arm::WithoutSkill) => continue,
                 (None, Arm::WithSkill) => {
                     let version = ledger.version_of(&graded_skill(self.results, &trial.suite, when));
@@ -163,8 +164,8 @@ impl SkillReport<'_> {
         Ok(graded_trials)
     }
 
-    /// The mean over the cases of a version, by all its gradings in the folder. `None`, with a note, while a case of
-    /// the evals has no score.
+    /// Gives the mean over the cases of a version, by all its gradings in the folder. `None`, with a note, while a
+    /// case of the evals has no score.
     fn average(
         &self,
         gradings: &Path,
@@ -173,7 +174,7 @@ impl SkillReport<'_> {
     ) -> std::io::Result<(Option<f64>, Option<String>)> {
         let mut scores = read_scores(gradings, version)?;
         for record in records {
-            // A grading's file has whole scores, and the record the mean of several judges.
+            // A grading's file has whole scores, and the record has the mean of several judges.
             scores
                 .entry(printable_text(&record.case))
                 .or_default()
@@ -205,23 +206,23 @@ impl SkillReport<'_> {
     }
 }
 
-/// A planned trial's suite and case.
+/// Gives a planned trial's suite and case.
 fn case_of(trial: &PlannedTrial) -> (&str, &str) {
     (&trial.suite, &trial.case)
 }
 
-/// The mean score of the criteria from 1 to 5. `None` where one of them has no score.
+/// Gives the mean score of the criteria from 1 to 5. `None` if one of them has no score.
 fn mean_score(record: &TrialRecord) -> Option<f64> {
     let criteria = record.checks.iter().filter(|check| check.scale == Some(ScoreScale::OneToFive));
     let scores = criteria.map(|check| check.score).collect::<Option<Vec<f64>>>()?;
     (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
 }
 
-/// Where gradings of a version go that a later run of this version replaces, in the folder of gradings.
+/// The folder for gradings of a version that a later run of this version replaced.
 const EARLIER_GRADINGS_FOLDER: &str = "earlier";
 
-/// Moves the gradings of a version out of the way whose cases were run again, so that those of two runs are never
-/// taken for one, and removes those that this run wrote itself before. Gives how many were moved.
+/// Moves the gradings of a version away if its cases were run again, so that the gradings of two runs are never
+/// mistaken for one. Removes those that this run itself wrote before. Gives how many were moved.
 fn move_replaced_gradings(
     gradings: &Path,
     version: u32,
@@ -251,12 +252,12 @@ fn move_replaced_gradings(
     Ok(moved)
 }
 
-/// What the gradings of a case and a version are called in the record of the folder.
+/// Gives the name of the gradings of a case and a version in the folder's record.
 fn gradings_of(case: &str, version: u32) -> String {
     format!("{case}_v{version}")
 }
 
-/// The gradings in a folder, with their files.
+/// Reads the gradings in a folder, with their files.
 fn read_gradings(folder: &Path) -> std::io::Result<Vec<(PathBuf, GradingDocument)>> {
     const MAX_GRADING_SIZE: u64 = 4 * 1024 * 1024;
     let mut gradings = Vec::new();
@@ -270,8 +271,8 @@ fn read_gradings(folder: &Path) -> std::io::Result<Vec<(PathBuf, GradingDocument
     Ok(gradings)
 }
 
-/// What each case of a version got in each run, by the gradings in a folder. `None` where a grading has no overall
-/// score.
+/// Reads the score of each case of a version in each run from the gradings in a folder. `None` if a grading has no
+/// overall score.
 fn read_scores(folder: &Path, version: u32) -> std::io::Result<BTreeMap<String, BTreeMap<u32, Option<f64>>>> {
     let mut scores: BTreeMap<String, BTreeMap<u32, Option<f64>>> = BTreeMap::new();
     let of_version = read_gradings(folder)?.into_iter().map(|(_, grading)| grading);
@@ -284,7 +285,7 @@ fn read_scores(folder: &Path, version: u32) -> std::io::Result<BTreeMap<String, 
     Ok(scores)
 }
 
-/// The cases that have criteria from 1 to 5, whether they ran or not, each with its suite.
+/// Gives the cases that have criteria from 1 to 5, whether they ran or not, each with its suite.
 fn cases_with_criteria(results: &RunResults) -> BTreeSet<(&str, &str)> {
     let has_criteria = |case: &&Value| {
         let mut checks = case["checks"].as_array().into_iter().flatten();
@@ -297,15 +298,15 @@ fn cases_with_criteria(results: &RunResults) -> BTreeSet<(&str, &str)> {
     cases.filter_map(|(suite, case)| Some((suite["name"].as_str()?, case["id"].as_str()?))).collect()
 }
 
-/// A name that nothing has yet: there may be several agents, or ids that only look alike.
+/// Gives a name that is not taken yet: there may be several agents, or ids that become the same name.
 pub fn unused_name(name: &str, taken: &mut BTreeSet<String>) -> String {
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let mut names = std::iter::once(name.to_owned()).chain(numbered);
     names.find(|name| taken.insert(name.clone())).unwrap_or_else(|| name.to_owned())
 }
 
-/// The skill that a suite examined. What its record does not say is looked up; what is gone is told by
-/// its run.
+/// Gives the skill that a suite tested. What its record lacks is looked up on the disk; a skill that is gone is
+/// known by its run alone.
 fn graded_skill(results: &RunResults, suite: &str, when: &str) -> GradedSkill {
     let (path, digest) = tested_skill(results, suite).unzip();
     let digest = digest.flatten().unwrap_or_else(|| Digest::of_bytes(results.info.run.as_bytes()));
@@ -313,7 +314,7 @@ fn graded_skill(results: &RunResults, suite: &str, when: &str) -> GradedSkill {
     GradedSkill { path, digest, run_copy: kept, run_started: when.to_owned() }
 }
 
-/// The copy of a skill in the record of this run, or of the run whose trials were graded again.
+/// Finds the copy of a skill in the record of this run, or of the run whose trials were regraded.
 fn stored_skill_copy(results: &RunResults, digest: &Digest) -> Option<PathBuf> {
     let earlier =
         results.info.graded_from.as_deref().and_then(|id| Some(results.run.path().parent()?.join(id)));
@@ -321,7 +322,7 @@ fn stored_skill_copy(results: &RunResults, digest: &Digest) -> Option<PathBuf> {
     runs.map(|run| run.join(SKILLS_FOLDER).join(digest.as_str())).find(|folder| folder.is_dir())
 }
 
-/// The skill that a suite examined: where it lies, and what it held when it ran.
+/// Gives the skill that a suite tested: its path, and the digest of its content when it ran.
 fn tested_skill(results: &RunResults, suite: &str) -> Option<(PathBuf, Option<Digest>)> {
     let of_suite = results.info.suites.iter().find(|of| of.suite["name"] == *suite)?;
     match of_suite.skill.clone() {
@@ -337,7 +338,7 @@ fn current_digest(skill: &Path) -> Option<Digest> {
     SkillContents::scan(skill).ok()?.digest().ok()
 }
 
-/// The conventions that code can decide, of the skill that ran, and what a judge said of it.
+/// Gives the conventions that code can decide for the skill that ran, and the judge's answer about it.
 fn skill_compliance(results: &RunResults, suite: &str) -> ConventionCompliance {
     let said = results.summary.skills_judged.iter().find(|said| said.suite == suite);
     let seen = match tested_skill(results, suite) {

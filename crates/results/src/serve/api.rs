@@ -1,4 +1,4 @@
-//! Questions over runs.
+//! The viewer's JSON API over runs, cases and trials.
 
 use std::path::Path as FilePath;
 
@@ -16,7 +16,7 @@ use practicum_engine::store::{
     TrialFilterValues, TrialOrder, TrialRow,
 };
 
-/// How many rows a page has at most, whatever is asked for.
+/// The greatest number of rows on a page, whatever is asked for.
 const MAX_ROWS: usize = 200;
 
 #[derive(Deserialize)]
@@ -77,15 +77,15 @@ pub async fn runs(
 pub struct RunDetails {
     #[serde(flatten)]
     listed: RunListEntry,
-    /// Its suites against the agents and arms they were run with, and all of them together.
+    /// The suites of the run against the agents and arms that they ran with. `columns` are their sums.
     grid: Vec<SuiteRow>,
     columns: Vec<CaseCell>,
-    /// What its summary says beside the cases, which may be many.
+    /// The summary without its cases, which may be many.
     summary: Option<Value>,
     notices: Vec<String>,
 }
 
-/// What is shown of a summary: whatever it has of this.
+/// The parts of a summary that are shown, as far as it has them.
 #[derive(Deserialize)]
 struct ShownSummary {
     #[serde(default)]
@@ -126,7 +126,7 @@ fn gate_document(gate: &GateResult) -> Value {
     shown
 }
 
-/// The cells of all suites, added up.
+/// Adds up the cells of all suites.
 fn add_up_cells(grid: &[SuiteRow]) -> Vec<CaseCell> {
     let mut columns: Vec<CaseCell> = Vec::new();
     for cell in grid.iter().flat_map(|row| &row.cells) {
@@ -164,7 +164,7 @@ struct CaseGridRow {
     cells: Vec<CaseGridCell>,
 }
 
-/// With how far its rate may be from the true one.
+/// A cell of the grid of cases, with the interval of its pass rate.
 #[derive(Serialize)]
 struct CaseGridCell {
     #[serde(flatten)]
@@ -210,7 +210,7 @@ pub struct TrialsQuery {
     order: Option<String>,
     after: Option<i64>,
     limit: Option<usize>,
-    /// Whether the checks of each are wanted, too.
+    /// Whether the checks of each trial are included.
     #[serde(default)]
     checks: bool,
 }
@@ -279,7 +279,7 @@ pub struct ChoicesQuery {
     run: Option<String>,
 }
 
-/// What trials can be chosen by.
+/// Gives the values by which trials can be filtered.
 pub async fn choices(
     State(shared): State<ViewerState>,
     Query(asked): Query<ChoicesQuery>,
@@ -315,7 +315,7 @@ pub async fn audit(State(shared): State<ViewerState>) -> Result<Json<history::Au
     Ok(Json(shared.query_index(|index| history::audit(index, None, 20, 5))?))
 }
 
-/// How far people agree with the judge, over the labels of a run.
+/// Gives how far people agree with the judge, over the labels of a run.
 pub async fn agreement(
     State(shared): State<ViewerState>,
     Path(id): Path<String>,

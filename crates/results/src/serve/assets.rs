@@ -10,7 +10,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
-/// A new file is a line here.
+/// The files of the page. A new file is a line here.
 static ASSETS: &[(&str, &str, &str)] = &[
     ("style.css", STYLE, include_str!("web/style.css")),
     ("app.js", SCRIPT, include_str!("web/app.js")),
@@ -45,7 +45,7 @@ pub async fn asset(Path(name): Path<String>) -> Result<Response, ViewerError> {
 mod tests {
     use super::*;
 
-    /// The page asks for nothing that is not part of the program, and for nothing from elsewhere.
+    /// The page requests only files that are part of the program, and nothing from elsewhere.
     #[test]
     fn every_file_that_is_asked_for_is_there() {
         let import = regex::Regex::new(r#"(?:from|import) "\./([^"]+)""#).expect("a pattern");

@@ -1,4 +1,4 @@
-//! Who is answered, and what a browser may do with the answer.
+//! Access control of the viewer: whom it answers, and what a browser may do with the answer.
 
 use axum::Router;
 use axum::extract::Request;
@@ -10,12 +10,12 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 
-/// Nothing but our own files, no text that becomes code, nobody who frames the page.
+/// The page's policy: only the viewer's own files, no text that becomes code, no framing by other pages.
 const PAGE_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// A page and its routes, below a path that only those know who were told.
+/// Makes the router of a page and its routes, below a path that contains the secret token.
 pub fn guarded_router(page: MethodRouter, routes: Router, token: &str, port: u16) -> Router {
     let hosts = [format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("[::1]:{port}")];
     let check = move |request: Request, next: Next| {
@@ -40,7 +40,8 @@ async fn not_found() -> (StatusCode, &'static str) {
     (StatusCode::NOT_FOUND, "open the address that practicum view printed")
 }
 
-/// A name that leads to this machine may be anyone's: a page elsewhere must not read ours through it.
+/// Says whether the request names this machine as its host. Anyone can make a host name point to this machine, and
+/// a page of another site must not read the viewer through it.
 fn has_allowed_host(headers: &HeaderMap, hosts: &[String]) -> bool {
     let named = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?").to_owned());
     let host = named(HOST).is_some_and(|host| hosts.contains(&host));

@@ -1,4 +1,4 @@
-//! A run while it goes on, from the end of its log.
+//! The progress of a running run, read from the end of its log.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -17,14 +17,13 @@ use serde_json::json;
 use super::{ViewerError, ViewerState};
 use practicum_engine::store::RunLock;
 
-/// How often the log is looked at.
+/// The interval at which the log is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// How much of it is read at a time.
+/// The greatest number of bytes that are read at a time.
 const READ_SIZE: u64 = 4 * 1024 * 1024;
 
-/// What is told of a run that goes on: what runs now and how much is done. A page that wants more
-/// asks for it.
+/// The status of a running run: what runs now and how much is done. The page requests everything else itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 struct LiveRunStatus {
     planned: u64,
@@ -74,7 +73,7 @@ impl LiveRunStatus {
     }
 }
 
-/// The log, as far as it was read.
+/// The log, and how far it was read.
 struct LogTail {
     run: PathBuf,
     offset: u64,
@@ -84,7 +83,7 @@ struct LogTail {
 }
 
 impl LogTail {
-    /// Reads on. Gives whether there was more.
+    /// Reads on. Says whether there was more.
     fn read_more(&mut self) -> std::io::Result<bool> {
         let mut file = File::open(self.run.join("events.jsonl"))?;
         file.seek(SeekFrom::Start(self.offset))?;
@@ -102,14 +101,14 @@ impl LogTail {
         Ok(!bytes.is_empty())
     }
 
-    /// What to tell next, once there is something new.
+    /// Waits for something new and gives the next status.
     async fn next_status(&mut self) -> Option<LiveRunStatus> {
         if self.last_sent.as_ref().is_some_and(|told| told.finished) {
             return None;
         }
         loop {
             while practicum_engine::run::run_blocking(|| self.read_more()).unwrap_or(false) {}
-            // One that was killed says nothing more.
+            // A run that was killed writes nothing more.
             if !RunLock::read(&self.run).is_some_and(|live| live.is_running()) {
                 self.status.finished = true;
             }

@@ -1,7 +1,7 @@
 //! The viewer: a page for people, served on loopback.
 //!
-//! In: run directories and their index. Out: HTTP. Never: shows what the store cannot read; lets
-//! anything an agent wrote be more than text; answers anyone who does not know the token.
+//! In: run directories and their index. Out: HTTP. Never: shows what the store cannot read; lets anything that an
+//! agent wrote be more than text; answers anyone who does not know the token.
 
 mod api;
 mod assets;
@@ -30,11 +30,11 @@ pub struct Viewer {
     url: String,
 }
 
-/// How old the index may be when it is asked.
+/// The greatest age of the index before it is updated for a query.
 const MAX_INDEX_AGE: Duration = Duration::from_millis(700);
 
 impl Viewer {
-    /// Binds a port of this machine that nobody else can reach; 0 is any free one.
+    /// Binds a port of this machine that other machines cannot reach; 0 means any free port.
     pub async fn open(project: &Path, port: u16) -> std::io::Result<Self> {
         let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
         let port = listener.local_addr()?.port();
@@ -79,18 +79,18 @@ fn routes(shared: ViewerState) -> Router {
         .with_state(shared)
 }
 
-/// What all requests share.
+/// The state that all requests share.
 #[derive(Clone)]
 struct ViewerState(Arc<ViewerStateInner>);
 
 struct ViewerStateInner {
     project: PathBuf,
-    /// With when it was last brought up to date.
+    /// The index, and when it was last updated.
     index: Mutex<(Index, Instant)>,
 }
 
 impl ViewerState {
-    /// Asks the index, which is brought up to date before if it is not fresh.
+    /// Queries the index. It is updated first if it is too old.
     fn query_index<T>(
         &self,
         question: impl FnOnce(&Index) -> Result<T, IndexError>,
@@ -99,7 +99,7 @@ impl ViewerState {
             let mut held = self.0.index.lock().unwrap_or_else(PoisonError::into_inner);
             let (index, looked) = &mut *held;
             if looked.elapsed() > MAX_INDEX_AGE {
-                // One that cannot be brought up to date still tells what it knew.
+                // An index that cannot be updated still answers with what it has.
                 let _ = index.update();
                 *looked = Instant::now();
             }
@@ -107,23 +107,23 @@ impl ViewerState {
         })
     }
 
-    /// The folder of a run, by its whole id.
+    /// Finds the folder of a run by its whole id.
     fn find_run(&self, id: &str) -> Result<RunDir, ViewerError> {
         let run = is_plain_name(id).then(|| RunDir::find(&self.0.project, id).ok()).flatten();
         run.filter(|run| run.id() == id).ok_or(ViewerError::Missing("there is no such run"))
     }
 }
 
-/// Whether a name can be nothing but a folder inside another.
+/// Says whether a name can only be that of a folder inside another.
 fn is_plain_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0'])
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug)]
 enum ViewerError {
     Missing(&'static str),
-    /// Nothing has this name, or several have.
+    /// Nothing has this name, or several things have.
     Unknown(String),
     BadRequest(String),
     Internal(String),

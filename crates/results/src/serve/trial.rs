@@ -1,4 +1,4 @@
-//! One trial in full.
+//! The viewer's page of one trial.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -17,16 +17,16 @@ use practicum_core::model::{RelPath, Step, TrialId, TrialRecord, Verdict};
 use practicum_engine::store::{HumanLabel, RunDir, find_trials, read_records};
 use practicum_engine::transcript;
 
-/// How much of a text is shown at once.
+/// The greatest length of a text that is shown at once.
 const TEXT_PIECE_LENGTH: usize = 16 * 1024;
 
-/// How many steps are shown at once.
+/// The greatest number of steps that are shown at once.
 const STEPS_PER_PAGE: usize = 200;
 
-/// What is read of a transcript at most; a longer one is shown up to here.
+/// The greatest number of bytes that are read of a transcript; a longer one is shown up to here.
 const MAX_TRANSCRIPT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// More files than this are not listed.
+/// The greatest number of files that are listed.
 const MAX_LISTED_FILES: usize = 2000;
 
 /// A trial's folder and record.
@@ -55,7 +55,7 @@ impl ViewedTrial {
     }
 }
 
-/// The id of the one trial that a part of an id names, as `practicum show` understands it.
+/// Finds the one trial that this part of an id names, as `practicum show` does.
 fn resolve_trial_id(run: &RunDir, part: &str) -> Result<TrialId, ViewerError> {
     let records = read_records(run.path()).map_err(|error| ViewerError::Internal(error.to_string()))?;
     let found = find_trials(&records, part).map_err(ViewerError::Unknown)?;
@@ -91,7 +91,7 @@ struct TrialFileEntry {
     bytes: u64,
 }
 
-/// The files that an agent left, by their paths. Links are not followed.
+/// Lists the files that an agent left, by their paths. Links are not followed.
 fn list_files(folder: &FilePath) -> Vec<TrialFileEntry> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -118,13 +118,13 @@ pub struct StepsQuery {
     from: usize,
 }
 
-/// A text as far as it is shown, with how long it is in whole.
+/// A piece of a text, with the length of the whole text.
 #[derive(Debug, PartialEq, Serialize)]
 struct TextPiece {
     text: String,
-    /// In bytes.
+    /// The length of the whole text, in bytes.
     whole: usize,
-    /// Where the rest begins, if there is more.
+    /// The position at which the rest begins, if there is more.
     next: Option<usize>,
 }
 
@@ -137,7 +137,7 @@ impl TextPiece {
     }
 }
 
-/// The next place at which a text can be cut.
+/// Finds the next position at which a text can be cut.
 fn next_char_boundary(text: &str, mut at: usize) -> usize {
     while at < text.len() && !text.is_char_boundary(at) {
         at += 1;
@@ -182,7 +182,7 @@ pub struct StepQuery {
     from: usize,
 }
 
-/// More of one text.
+/// Gives the next piece of a step's text.
 pub async fn step(
     State(shared): State<ViewerState>,
     Path((run, trial)): Path<(String, String)>,
@@ -225,7 +225,7 @@ fn open_trial_file(kept: &ViewedTrial, path: &str) -> Result<File, ViewerError> 
     File::open(whole).map_err(|_| missing())
 }
 
-/// A piece of a file, if it is text.
+/// Gives a piece of a file, if it is text.
 pub async fn file(
     State(shared): State<ViewerState>,
     Path((run, trial)): Path<(String, String)>,
@@ -241,7 +241,7 @@ pub async fn file(
     if bytes.contains(&0) {
         return Ok(Json(json!({"text": null, "whole": whole, "next": null})));
     }
-    // A character that the piece cuts in two belongs to the next.
+    // A character that the end of the piece cuts in two belongs to the next piece.
     let read = bytes.utf8_chunks().fold((0, 0), |(valid, _), chunk| {
         (valid + chunk.valid().len() + chunk.invalid().len(), chunk.invalid().len())
     });
@@ -252,7 +252,7 @@ pub async fn file(
     Ok(Json(json!({"text": text, "whole": whole, "next": (next < whole).then_some(next)})))
 }
 
-/// A file as it is, to be kept and never to be shown by the browser.
+/// Gives a file as a download, so that the browser never displays it.
 pub async fn download(
     State(shared): State<ViewerState>,
     Path((run, trial)): Path<(String, String)>,
@@ -270,11 +270,11 @@ pub async fn download(
 #[derive(Deserialize)]
 pub struct LabelRequest {
     check: String,
-    /// `null` takes an earlier word back.
+    /// Whether the person agrees with the judge. `null` removes an earlier label.
     agrees: Option<bool>,
 }
 
-/// Keeps a person's word on a judged check.
+/// Stores a person's label on a judged check.
 pub async fn label(
     State(shared): State<ViewerState>,
     Path((run, trial)): Path<(String, String)>,

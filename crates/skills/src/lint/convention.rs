@@ -1,3 +1,4 @@
+//! The conventions of writing-skills: whether a skill follows each of them.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +34,7 @@ pub struct TypeAlignmentResult {
 }
 
 impl ConventionCompliance {
-    /// What is said of a skill that nobody can look at any more. What is not known to be kept is not called kept.
+    /// Makes the result for a skill that can no longer be read. It counts every convention as not followed.
     pub fn unknown(why: &str) -> Self {
         let mark = || ConventionResult::new(false, format!("unknown: {why}"));
         Self {
@@ -45,8 +46,8 @@ impl ConventionCompliance {
         }
     }
 
-    /// With what a judge said of the skill's type, if one was asked. It is believed before code is; where
-    /// it gave no answer, that of code stands, if there is one.
+    /// Replaces the answer about the skill's type by that of a judge, if a judge was asked. If the judge gave no
+    /// answer, the answer by code stays, if there is one.
     #[must_use]
     pub fn with_judge_answer(self, said: Option<&CheckResult>) -> Self {
         let Some(said) = said else { return self };
@@ -91,7 +92,7 @@ pub fn convention_compliance(draft: &SkillFileDraft) -> ConventionCompliance {
     }
 }
 
-/// What the rules of a convention found, or that all is well.
+/// Gives what the rules of a convention found, or `well` if they found nothing.
 fn result_from_rules(draft: &SkillFileDraft, convention: Convention, well: &str) -> ConventionResult {
     let rules = RULES.iter().filter(|rule| rule.convention == Some(convention));
     let found: Vec<String> =
@@ -103,7 +104,7 @@ fn result_from_rules(draft: &SkillFileDraft, convention: Convention, well: &str)
     }
 }
 
-/// What cannot be read keeps no convention.
+/// Gives a failure if SKILL.md cannot be read: then it follows no convention.
 fn unreadable_result(draft: &SkillFileDraft) -> Option<ConventionResult> {
     match draft.frontmatter {
         DraftFrontmatter::Unreadable { .. } => Some(ConventionResult::new(false, "SKILL.md cannot be read")),

@@ -1,3 +1,4 @@
+//! The linter's findings as a JSON document, and their counts.
 use std::fmt;
 
 use serde::Serialize;
@@ -5,7 +6,7 @@ use serde::Serialize;
 use super::LintedSkill;
 use practicum_core::model::{Severity, count_with_noun};
 
-/// The linter's findings for machines.
+/// The JSON document with the linter's findings.
 #[derive(Serialize)]
 struct LintDocument<'l> {
     schema_version: u32,
@@ -19,7 +20,7 @@ struct LintFileEntry<'l> {
     skill: &'l str,
     ok: bool,
     problems: Vec<LintProblem<'l>>,
-    /// How many problems were too many to list.
+    /// The number of problems that are not listed because there are too many.
     #[serde(skip_serializing_if = "is_zero")]
     left_out: usize,
 }
@@ -39,7 +40,7 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// The document that `lint --json` prints.
+/// Writes the document that `lint --json` prints.
 pub fn lint_document(linted: &[LintedSkill], strict: bool) -> serde_json::Result<String> {
     let files: Vec<LintFileEntry<'_>> = linted.iter().map(|linted| file_entry(linted, strict)).collect();
     let ok = files.iter().all(|file| file.ok);
@@ -67,7 +68,7 @@ fn file_entry(linted: &LintedSkill, strict: bool) -> LintFileEntry<'_> {
     }
 }
 
-/// How many problems of which kind: the last line of the output.
+/// The number of problems of each kind: the last line of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LintTally {
     pub skills: usize,

@@ -1,3 +1,4 @@
+//! A skill file as its author wrote it, valid or not.
 use std::path::{Path, PathBuf};
 
 use super::skill_markdown::SkillMarkdown;
@@ -7,40 +8,41 @@ use crate::skill::{
 use practicum_core::model::{Diagnostics, Span};
 use practicum_core::tree::{MapEntry, NodeData, TreeNode, read_bounded};
 
-/// No agent would load a larger one: the recommended budget is a fiftieth of this.
+/// The largest SKILL.md that is read. No agent would load a larger one: the recommended budget is a fiftieth of
+/// this.
 pub(super) const MAX_SKILL_FILE_SIZE: u64 = 1024 * 1024;
 
-/// A skill as its author left it, right or wrong.
+/// A skill file as its author wrote it, valid or not.
 #[derive(Debug, Clone)]
 pub struct SkillFileDraft {
     /// The SKILL.md.
     pub file: PathBuf,
     pub text: String,
     pub frontmatter: DraftFrontmatter,
-    /// What is not valid YAML in a frontmatter that agents read all the same.
+    /// The parts of the frontmatter that are not valid YAML although agents read them.
     pub warnings: Diagnostics,
     body_start: usize,
     pub(super) markdown: SkillMarkdown,
 }
 
-/// What stands above the body.
+/// The part of the file above the body.
 #[derive(Debug, Clone)]
 pub enum DraftFrontmatter {
-    /// The file itself cannot be read as text, so nothing is known of it.
+    /// The file cannot be read as text, so nothing is known of it.
     Unreadable {
         why: String,
         span: Option<Span>,
     },
     Missing,
     Unclosed,
-    /// Not YAML; the problems point into the whole file.
+    /// The frontmatter is not YAML; the problems point into the whole file.
     InvalidYaml(Diagnostics),
     NotAMapping(TreeNode),
     Mapping(TreeNode),
 }
 
 impl SkillFileDraft {
-    /// Never fails: what cannot be read is something to report.
+    /// Reads a skill file. Never fails: a file that cannot be read is a finding to report.
     pub fn read(file: &Path) -> Self {
         let unread = |text: String, why: String, at: Option<Span>| Self {
             file: file.to_owned(),
@@ -64,7 +66,7 @@ impl SkillFileDraft {
         }
     }
 
-    /// A draft whose text is at hand; its other files are looked for beside `file`.
+    /// Makes a draft from a text; its other files are looked for beside `file`.
     pub fn from_text(file: &Path, text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
         let (front_text, body) = split_frontmatter(&text);
@@ -81,7 +83,7 @@ impl SkillFileDraft {
         Self { file: file.to_owned(), frontmatter: front, warnings, body_start, markdown: page, text }
     }
 
-    /// The folder that belongs to the skill.
+    /// Gives the folder that belongs to the skill.
     pub fn folder(&self) -> &Path {
         match self.file.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -89,12 +91,12 @@ impl SkillFileDraft {
         }
     }
 
-    /// Whether it is a command file: what the specification wants of skills is not for it.
+    /// Says whether this is a command file, to which the specification of skills does not apply.
     pub fn is_command(&self) -> bool {
         is_command_file(&self.file)
     }
 
-    /// What the frontmatter says, else what the place says.
+    /// Gives the name in the frontmatter, else the name that follows from the path.
     pub fn name(&self) -> String {
         if self.is_command() {
             return name_from_path(&self.file, SkillForm::Command);
@@ -107,12 +109,12 @@ impl SkillFileDraft {
         &self.text[self.body_start..]
     }
 
-    /// Where the byte at this offset of the body stands in the file.
+    /// Gives the position in the file of the byte at this offset of the body.
     pub(super) fn body_span_at(&self, offset: usize) -> Span {
         Span::new(self.body_start + offset, self.body_start + offset)
     }
 
-    /// The first line of the body that says something.
+    /// Gives the first line of the body that is not blank.
     pub(super) fn first_body_line(&self) -> Span {
         let blank = self.body().len() - self.body().trim_start().len();
         let start = self.body_start + blank;
@@ -120,7 +122,7 @@ impl SkillFileDraft {
         Span::new(start, start + length)
     }
 
-    /// The entries of a frontmatter that can be read.
+    /// Gives the entries of a frontmatter that can be read.
     pub fn frontmatter_entries(&self) -> Option<&[MapEntry]> {
         match &self.frontmatter {
             DraftFrontmatter::Mapping(node) => node.as_map(),
@@ -136,25 +138,25 @@ impl SkillFileDraft {
         self.frontmatter_entries()?.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
-    /// A key's text, if it is text and not blank.
+    /// Gives the text of a key, if the value is text and not blank.
     pub fn nonblank_text(&self, key: &str) -> Option<(&str, Span)> {
         let node = self.frontmatter_value(key)?;
         node.as_text().filter(|text| !text.trim().is_empty()).map(|text| (text, node.span))
     }
 
-    /// Whether an agent may take the skill up by itself, so that its description is what decides.
+    /// Says whether an agent may activate the skill by itself, so that its description decides.
     pub(super) fn is_model_invocable(&self) -> bool {
         !self
             .frontmatter_value("disable-model-invocation")
             .is_some_and(|node| node.data == NodeData::Bool(true))
     }
 
-    /// The opening fence: where something that is missing in the frontmatter is shown.
+    /// Gives the opening fence, where problems about missing keys are shown.
     pub(super) fn opening_fence(&self) -> Span {
         Span::new(0, 3.min(self.text.len()))
     }
 
-    /// Where a phrase stands within a span; the span itself where YAML wrote it otherwise.
+    /// Finds a phrase within a span. Gives the span itself if the phrase is spelt differently in YAML.
     pub(super) fn find_phrase(&self, within: Span, phrase: &str) -> Span {
         let source = self.text.get(within.start..within.end).unwrap_or_default();
         match source.find(phrase) {
@@ -164,8 +166,8 @@ impl SkillFileDraft {
     }
 }
 
-/// The opening fence is also YAML's mark for the start of a document, so the text up to the closing
-/// fence is parsed as it stands and every span is right for the whole file.
+/// Reads the frontmatter. The opening fence is also YAML's mark for the start of a document. So the text up to the
+/// closing fence is parsed as it is, and every span is right for the whole file.
 fn read_draft_frontmatter(file: &Path, text: &str, warnings: &mut Diagnostics) -> DraftFrontmatter {
     let mut diagnostics = Diagnostics::default();
     match read_frontmatter(file, text, &mut diagnostics) {

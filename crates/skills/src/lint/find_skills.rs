@@ -1,3 +1,4 @@
+//! Finds the skill files to lint.
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -19,8 +20,8 @@ fn join_paths(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// From what the user points at to SKILL.md files, each once, by path. A file whose name is only
-/// nearly right is found too, because that is worth a finding.
+/// Finds the SKILL.md files at these paths, each once, sorted by path. A file whose name is nearly SKILL.md is
+/// found too, because a rule reports it.
 pub fn find_skill_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FindError> {
     let mut files = Vec::new();
     for path in paths {
@@ -35,7 +36,7 @@ pub fn find_skill_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FindError> {
         }
     }
     let mut files: Vec<PathBuf> = files.into_iter().map(strip_current_dir).collect();
-    // The real place of a skill goes before the links to it, whose folders may be named otherwise.
+    // The real folder of a skill goes before links to it, because the folder of a link may have another name.
     files.sort_by_cached_key(|file| (is_reached_by_link(file), file.clone()));
     let mut seen = HashSet::new();
     files.retain(|file| seen.insert(file.canonicalize().unwrap_or_else(|_| file.clone())));
@@ -47,14 +48,15 @@ fn is_skill_file(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(SKILL_FILE))
 }
 
-/// Where an agent finds commands; other Markdown in a folder that is searched is only text.
+/// Says whether a path is a command file in the folder where an agent finds commands. Other Markdown in a searched
+/// folder is only text.
 fn is_in_commands_folder(path: &Path) -> bool {
     let folders: Vec<_> = path.iter().collect();
     let is_there = folders.windows(2).any(|pair| pair[0] == ".claude" && pair[1] == "commands");
     is_there && is_command_file(path) && path.is_file()
 }
 
-/// Without the leading `./` that nobody typed.
+/// Removes a leading `./`, which the user did not type.
 fn strip_current_dir(path: PathBuf) -> PathBuf {
     path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)
 }
@@ -64,8 +66,8 @@ fn is_reached_by_link(file: &Path) -> bool {
     is_link(file) || file.parent().is_some_and(is_link)
 }
 
-/// Every skill in and below a folder, as git sees the folder. What lies below a skill belongs to it,
-/// except a folder `skills`; links are followed when they lead right to a skill, and no further.
+/// Finds every skill in and below a folder, without what git ignores. Everything below a skill belongs to it,
+/// except a folder `skills`. Links are followed only if they lead directly to a skill.
 fn search_folder(folder: &Path) -> Vec<PathBuf> {
     let walk = ignore::WalkBuilder::new(folder)
         .hidden(false)
@@ -93,7 +95,7 @@ fn search_folder(folder: &Path) -> Vec<PathBuf> {
             files.push(path.join(SKILL_FILE));
         }
     }
-    // Git may ignore a skill that the user named.
+    // The user may name a skill that git ignores.
     let own = folder.join(SKILL_FILE);
     if own.symlink_metadata().is_ok() {
         files.push(own);

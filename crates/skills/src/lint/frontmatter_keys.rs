@@ -1,8 +1,8 @@
-//! The keys a frontmatter may have.
+//! The keys that a frontmatter may have.
 
 use practicum_core::tree::{NodeData, TreeNode};
 
-/// What a key's value must be.
+/// The kind of value that a key must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FrontmatterValueKind {
     Text,
@@ -12,7 +12,7 @@ pub(super) enum FrontmatterValueKind {
     Anything,
 }
 
-/// The specification's keys first, then those that Claude Code documents beyond them.
+/// The known keys: first those of the specification, then those that Claude Code documents beyond them.
 pub(super) const KNOWN_KEYS: &[(&str, FrontmatterValueKind)] = &[
     ("name", FrontmatterValueKind::Text),
     ("description", FrontmatterValueKind::Text),
@@ -33,7 +33,7 @@ pub(super) const KNOWN_KEYS: &[(&str, FrontmatterValueKind)] = &[
     ("hooks", FrontmatterValueKind::Mapping),
     ("paths", FrontmatterValueKind::TextOrTexts),
     ("shell", FrontmatterValueKind::Text),
-    // A number without quotes is what people write, and nobody reads it.
+    // People write a number without quotes, and no agent reads the value, so any value is accepted.
     ("version", FrontmatterValueKind::Anything),
 ];
 
@@ -42,7 +42,7 @@ pub(super) fn value_kind(key: &str) -> Option<FrontmatterValueKind> {
 }
 
 impl FrontmatterValueKind {
-    /// A value that is null counts as not given.
+    /// Says whether a value is of this kind. A null counts as not given.
     pub fn accepts(self, node: &TreeNode) -> bool {
         let is_text = |node: &TreeNode| matches!(node.data, NodeData::Text(_));
         match (self, &node.data) {

@@ -1,7 +1,7 @@
-//! What is wrong with a skill, seen without running it.
+//! Finds problems in a skill without running it.
 //!
-//! In: a skill on disk. Out: `LintedSkill`, its problems with where they stand in its SKILL.md.
-//! Never: runs anything; opens a file outside the skill's folder.
+//! In: a skill on disk. Out: `LintedSkill`, its problems with their positions in its SKILL.md. Never: runs
+//! anything; opens a file outside the skill's folder.
 
 mod convention;
 mod document;
@@ -25,14 +25,14 @@ pub use rules::{COMMAND_FILE_RULES, RULES, find_rule};
 
 use practicum_core::model::{Diagnostic, Diagnostics, Severity, Span};
 
-/// One thing a skill can have wrong. A new one is a file in `rules` and a line in `RULES`.
+/// A lint rule, which finds one kind of problem. A new one is a file in `rules` and a line in `RULES`.
 pub struct LintRule {
     /// A stable kebab-case name.
     pub code: &'static str,
     pub severity: Severity,
-    /// What the rule wants, in one sentence.
+    /// The demand of the rule, in one sentence.
     pub summary: &'static str,
-    /// Why it wants that.
+    /// The reason for the demand.
     pub rationale: &'static str,
     pub bad_example: &'static str,
     pub good_example: &'static str,
@@ -41,7 +41,7 @@ pub struct LintRule {
     pub check: fn(&SkillFileDraft, &mut LintFindings<'_>),
 }
 
-/// The conventions that can be decided by code, at least in part.
+/// The conventions that code can decide, at least in part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Convention {
     Frontmatter,
@@ -52,7 +52,7 @@ pub enum Convention {
 }
 
 impl LintRule {
-    /// The whole explanation, for people.
+    /// Gives the whole explanation of the rule, for people.
     pub fn explain(&self) -> String {
         format!(
             "{} ({})\n{}\n\n{}\n\nBad:\n\n{}\n\nGood:\n\n{}\n",
@@ -80,7 +80,7 @@ impl LintRule {
     }
 }
 
-/// Lines that fit a terminal.
+/// Breaks a text into lines that fit a terminal.
 fn wrap_lines(text: &str) -> String {
     const LINE_WIDTH: usize = 90;
     let mut lines: Vec<String> = Vec::new();
@@ -101,7 +101,7 @@ fn indent_lines(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Where a rule says what it found. Code and severity are the rule's own.
+/// The findings of one rule. Code and severity are those of the rule.
 pub struct LintFindings<'r> {
     rule: &'r LintRule,
     diagnostics: Vec<Diagnostic>,
@@ -132,7 +132,7 @@ impl LintFindings<'_> {
 pub struct LintedSkill {
     pub file: PathBuf,
     pub skill: String,
-    /// What the spans of the problems point into.
+    /// The text that the spans of the problems point into.
     pub text: String,
     pub diagnostics: Diagnostics,
 }
@@ -147,7 +147,7 @@ impl LintedSkill {
     }
 }
 
-/// Lints one SKILL.md and the folder it stands in.
+/// Lints one SKILL.md and the folder it is in.
 pub fn lint_skill_file(file: &Path) -> LintedSkill {
     lint_draft(SkillFileDraft::read(file))
 }
@@ -156,7 +156,7 @@ fn lint_draft(draft: SkillFileDraft) -> LintedSkill {
     let is_command = draft.is_command();
     let fitting = RULES.iter().filter(|rule| !is_command || COMMAND_FILE_RULES.contains(&rule.code));
     let mut found: Vec<Diagnostic> = fitting.flat_map(|rule| rule.run(&draft)).collect();
-    // The worst first, because the number of problems kept is bounded.
+    // The worst problems come first, because only a limited number is kept.
     found.sort_by_key(|problem| (problem.severity, problem.span));
     let mut diagnostics = Diagnostics::default();
     for problem in found {

@@ -1,22 +1,22 @@
-//! What can be told of a text without understanding it.
+//! Properties of a text that can be recognised by its words.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// A pattern written here, not by a user.
+/// Compiles a pattern that is part of this program, so that it is known to be valid.
 pub(super) fn compile_pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a pattern of our own compiles")
 }
 
-/// As much of a description as can be judged by its words. One may be a megabyte long, and that is
-/// another rule's to say.
+/// Gives the beginning of a description that the rules about wording read. A description may be a megabyte long,
+/// which another rule reports.
 pub(super) fn truncate_description(text: &str) -> &str {
     const MAX_INSPECTED_LENGTH: usize = 2048;
     text.char_indices().nth(MAX_INSPECTED_LENGTH).map_or(text, |(end, _)| &text[..end])
 }
 
-/// Quotations blanked out, every position kept: what a user would say is not what the author says.
+/// Replaces quotations by blanks, so that every position stays the same. A quoted user is not the author speaking.
 pub(super) fn blank_quotations(text: &str) -> String {
     static QUOTATION: LazyLock<Regex> = LazyLock::new(|| {
         compile_pattern(r#""[^"\n]*"|`[^`\n]*`|“[^”\n]*”|«[^»\n]*»|(?:^|[\s(])'[^'\n]+'(?:$|[\s.,;:)!?])"#)
@@ -32,7 +32,7 @@ pub(super) fn blank_quotations(text: &str) -> String {
     out
 }
 
-/// Whether words can be looked for: the rules about wording know no other language.
+/// Says whether a text is English. The rules about wording know no other language.
 pub(super) fn is_english(text: &str) -> bool {
     static COMMON_ENGLISH_WORDS: LazyLock<Regex> = LazyLock::new(|| {
         compile_pattern(
@@ -44,7 +44,7 @@ pub(super) fn is_english(text: &str) -> bool {
     ascii * 10 >= letters * 9 && COMMON_ENGLISH_WORDS.is_match(text)
 }
 
-/// Lowercase words of letters and digits, joined by single hyphens.
+/// Says whether a text consists of lowercase words of letters and digits, joined by single hyphens.
 pub(super) fn is_kebab(text: &str) -> bool {
     !text.is_empty()
         && text.split('-').all(|word| {
@@ -52,7 +52,7 @@ pub(super) fn is_kebab(text: &str) -> bool {
         })
 }
 
-/// The nearest kebab-case text, if anything is left of it.
+/// Gives the nearest kebab-case text; `None` if nothing is left of it.
 pub(super) fn to_kebab(text: &str, longest: usize) -> Option<String> {
     let spaced: String =
         text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' }).collect();

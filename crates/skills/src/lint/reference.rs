@@ -10,12 +10,12 @@ use super::prose::compile_pattern;
 use crate::skill::normalise_path;
 use practicum_core::model::Span;
 
-/// What a link's target is, by its letters alone.
+/// The kind of a link's target, by its text alone.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LinkTarget {
-    /// A URL, an anchor, nothing.
+    /// A URL, an anchor, or nothing.
     External,
-    /// A placeholder, as documentation of links has them.
+    /// A placeholder, as documentation about links has them.
     Placeholder,
     /// A path that leaves the skill's folder.
     Outside,
@@ -45,7 +45,7 @@ pub(super) fn classify_link(link: &str) -> LinkTarget {
     }
 }
 
-/// The scheme of a URL. One letter is a Windows drive.
+/// Gives the scheme of a URL. A single letter is a Windows drive, not a scheme.
 fn scheme(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once(':')?;
     let fits = scheme.len() > 1
@@ -68,11 +68,11 @@ fn percent_decode(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// What stands at a path below the skill's folder.
+/// The kind of thing at a path below the skill's folder.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ReferencedPath {
     Nothing,
-    /// A symbolic link leads out of the folder.
+    /// A symbolic link that leads out of the folder.
     Outside,
     File(PathBuf),
     Folder,
@@ -98,7 +98,7 @@ pub(super) struct FileMention {
     pub span: Span,
 }
 
-/// What may stand before a path that begins at the skill's root, and the path.
+/// A pattern for a path that begins at the skill's root, with the prefixes that may come before it.
 const MENTION: &str = r#"(\./|(?:\$\{[^}\s]*\}|\$[A-Za-z_]+|\{[^}\s]*\}|<[^>\s]*>)/)?((?:scripts|references|assets)/[A-Za-z0-9_./-]*\.[A-Za-z0-9]+)"#;
 
 static MENTION_ANYWHERE: LazyLock<Regex> =
@@ -106,7 +106,7 @@ static MENTION_ANYWHERE: LazyLock<Regex> =
 
 static MENTION_AT_START: LazyLock<Regex> = LazyLock::new(|| compile_pattern(&format!("^(?:{MENTION})")));
 
-/// Every mention in code spans, and of scripts in code blocks. Other paths in blocks are too often
+/// Finds every mention in code spans, and mentions of scripts in code blocks. Other paths in blocks are too often
 /// part of an example.
 pub(super) fn find_mentions(draft: &SkillFileDraft) -> Vec<FileMention> {
     let spans = draft.markdown.code_spans.iter().flat_map(|span| find_mentions_in(draft, *span));
@@ -120,18 +120,18 @@ pub(super) fn find_mentions(draft: &SkillFileDraft) -> Vec<FileMention> {
     found
 }
 
-/// Whether a link says the same already.
+/// Says whether a link at this place already refers to the file.
 fn is_linked_already(draft: &SkillFileDraft, span: Span) -> bool {
     let links = &draft.markdown.links;
     let after = links.partition_point(|link| link.span.start <= span.start);
     links[..after].last().is_some_and(|link| span.end <= link.span.end)
 }
 
-/// Whether the words before it on its line call it an example.
+/// Says whether the words before a mention on its line call it an example.
 fn is_introduced_as_example(draft: &SkillFileDraft, span: Span) -> bool {
     static EXAMPLE_WORDS: LazyLock<Regex> =
         LazyLock::new(|| compile_pattern(r"(?i)\bexamples?\b|\be\.g\.|\bsuch as\b"));
-    // Bounded, because a line can be the whole file.
+    // The look back is limited, because a line can be the whole file.
     const MAX_LOOKBACK: usize = 200;
     let before = &draft.text[..span.start];
     let line = before.char_indices().rev().take(MAX_LOOKBACK).take_while(|(_, c)| *c != '\n').last();
@@ -146,7 +146,7 @@ fn find_mentions_in(draft: &SkillFileDraft, within: Span) -> Vec<FileMention> {
         .collect()
 }
 
-/// The mention that a command begins with.
+/// Finds the mention that a command begins with.
 pub(super) fn leading_mention(command: &str, at: usize) -> Option<FileMention> {
     mention_from_match(command, at, &MENTION_AT_START.captures(command)?)
 }
@@ -154,7 +154,7 @@ pub(super) fn leading_mention(command: &str, at: usize) -> Option<FileMention> {
 fn mention_from_match(source: &str, offset: usize, found: &regex::Captures<'_>) -> Option<FileMention> {
     let (prefix, path) = (found.get(1).map_or("", |prefix| prefix.as_str()), found.get(2)?);
     let variable = prefix.trim_end_matches('/').to_lowercase();
-    // Another variable leads somewhere else: to the project, to a plugin.
+    // Another variable leads elsewhere: to the project, or to a plugin.
     let ours =
         matches!(variable.as_str(), "" | ".") || variable.contains("skill") || variable.contains("base");
     let goes_on = source[path.end()..].starts_with(['*', '{', '<', '[', '$', '/', '_', '-']);

@@ -1,8 +1,9 @@
+//! The parts of a skill's Markdown that lint rules need.
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use practicum_core::model::Span;
 
-/// The Markdown of a body, as far as rules ask for it. All spans point into the whole file.
+/// The parts of a body's Markdown that rules need. All spans point into the whole file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SkillMarkdown {
     pub headings: Vec<Span>,
@@ -23,7 +24,7 @@ pub(super) struct MarkdownLink {
 
 #[derive(Debug, Clone)]
 pub(super) struct CodeBlock {
-    /// The first word after the fence, lowercase; empty where there is none.
+    /// The first word after the fence, in lowercase; empty if there is none.
     pub language: String,
     pub span: Span,
     pub lines: usize,
@@ -36,7 +37,7 @@ pub(super) struct MarkdownTable {
 }
 
 impl SkillMarkdown {
-    /// Reads `text` from `start` on.
+    /// Parses `text` from `start` on.
     pub fn parse(text: &str, start: usize) -> Self {
         let mut page = Self::default();
         let mut in_code = false;

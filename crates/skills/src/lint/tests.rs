@@ -1,3 +1,4 @@
+//! Tests of the linter.
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -5,7 +6,7 @@ use super::*;
 
 mod hostile;
 
-/// A project folder that is gone when the test ends.
+/// A project folder that is removed when the test ends.
 struct Scratch(tempfile::TempDir);
 
 impl Scratch {
@@ -29,7 +30,7 @@ impl Scratch {
     }
 }
 
-/// The codes found in a skill called `good`, with some files beside its SKILL.md.
+/// Gives the codes found in a skill called `good`, with some files beside its SKILL.md.
 fn codes(text: &str, files: &[(&str, &str)]) -> Vec<&'static str> {
     let scratch = Scratch::new(&[]);
     for (path, content) in files {
@@ -47,12 +48,12 @@ fn codes(text: &str, files: &[(&str, &str)]) -> Vec<&'static str> {
 
 const DESCRIPTION: &str = "Writes release notes from commits. Use when asked for a changelog.";
 
-/// A skill that is well but for its body.
+/// Makes a skill that is correct except for its body.
 fn with_body(body: &str) -> String {
     format!("---\nname: good\ndescription: {DESCRIPTION}\n---\n\n{body}\n")
 }
 
-/// A skill that is well but for its frontmatter.
+/// Makes a skill that is correct except for its frontmatter.
 fn with_front(front: &str) -> String {
     format!("---\n{front}\n---\n\n# Good\n\nDo it well.\n")
 }
@@ -326,7 +327,7 @@ fn files_around() {
     check(&file_rows());
 }
 
-/// What cannot be said as text in a row.
+/// Gives findings about files, which cannot be written as text in a row.
 fn file_findings() -> Vec<(&'static str, LintedSkill)> {
     let scratch = Scratch::new(&[
         ("lower/skill.md", ""),

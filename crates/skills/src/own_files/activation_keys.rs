@@ -13,7 +13,7 @@ pub const BOOLEAN_ACTIVATION_KEYS: [&str; 6] = [
 /// Keys that name the skill that must be activated; null is none. Some people write true or false there.
 pub const SKILL_NAME_KEYS: [&str; 3] = ["expected_skill", "expect_skill", "expected_activation"];
 
-/// The keys under which a case says whether a skill must be activated.
+/// Gives the keys under which a case says whether a skill must be activated.
 pub fn activation_keys() -> impl Iterator<Item = &'static str> {
     BOOLEAN_ACTIVATION_KEYS.into_iter().chain(SKILL_NAME_KEYS)
 }

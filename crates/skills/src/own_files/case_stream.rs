@@ -1,4 +1,4 @@
-//! Looks for cases in JSON of any length, and in lines of JSON, without keeping it.
+//! Finds cases in JSON of any length, and in JSON Lines, without keeping it in memory.
 
 use std::cell::Cell;
 use std::io::{BufReader, Read};
@@ -7,23 +7,23 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::eval_document::{CASE_LIST_KEYS, has_keys_of_case};
 
-/// Whether one of the JSON documents in a text is a case, or has cases in a list.
+/// Says whether one of the JSON documents in a text is a case, or has cases in a list.
 pub fn holds_cases(text: impl Read) -> bool {
     let found = Cell::new(false);
     let mut documents = serde_json::Deserializer::from_reader(BufReader::new(text));
-    // The first error is the end of the text, what is no JSON, or a case.
+    // The first error is the end of the text, something that is not JSON, or a case.
     while documents.deserialize_any(Cases { found: &found, depth: 0 }).is_ok() {}
     found.get()
 }
 
-/// Reads a value, and stops with an error at the first case in it.
+/// A visitor of a JSON value that stops with an error at the first case in it.
 struct Cases<'f> {
     found: &'f Cell<bool>,
-    /// How many lists and objects are around the value.
+    /// The number of lists and objects around the value.
     depth: usize,
 }
 
-/// Cases are in a list of the document, or in a list of one of its parts.
+/// The greatest depth at which cases are looked for: in a list of the document, or in a list of one of its parts.
 const DEEPEST: usize = 4;
 
 impl Cases<'_> {
@@ -58,7 +58,7 @@ impl<'de> Visitor<'de> for Cases<'_> {
                 false => map.next_value::<IgnoredAny>().map(|_| ())?,
             }
             keys.push(key);
-            // Of data that has the keys of many things nothing is told.
+            // An object with very many keys has all kinds of keys, so they prove nothing.
             if keys.len() < 100 && has_keys_of_case(|key| keys.iter().any(|known| known == key)) {
                 self.found.set(true);
                 return Err(M::Error::custom("a case"));

@@ -1,4 +1,4 @@
-//! What a file says of itself.
+//! Recognises by its content whether this program wrote a file.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -10,22 +10,22 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use super::unpacked::Unpacked;
 use super::{ContentKind, eval_document};
 
-/// The comment that ends, or begins, what is written in formats that have comments.
+/// The comment at the end or the beginning of the files that this program writes in formats that have comments.
 pub const OWN_FILE_MARK: &str = "<!-- written by practicum -->";
 
-/// How much of a file's beginning and end is looked at.
+/// The number of bytes that are inspected at the beginning and at the end of a file.
 const INSPECTED_BYTES: u64 = 16 * 1024;
 
-/// How files of ours begin in formats that have no comments.
+/// The beginnings of this program's files in formats that have no comments.
 const OWN_FILE_BEGINNINGS: [&str; 3] = [
     "run,suite,case,agent,model,arm,mode,attempt,trial,trial_verdict,",
     "schema_version,run,trial,suite,case,agent,model,arm,mode,attempt,",
     "{\"line\":\"cassette\",\"schema_version\":",
 ];
 
-/// The keys by which a JSON document of ours is known: summary, comparison, run, trial, row of an export,
-/// capture, events of a run, checks of a captured text, run that was graded again, facts of a trial. After a dot
-/// stand the keys of what the key before it holds.
+/// The keys by which a JSON document of this program is recognised: summary, comparison, run, trial, row of an
+/// export, capture, events of a run, checks of a captured text, run that was regraded, facts of a trial. A key
+/// after a dot is in the object under the key before the dot.
 const OWN_DOCUMENT_KEYS: [&[&str]; 13] = [
     &["schema_version", "run", "exit", "totals", "gates", "cases"],
     &["schema_version", "exit", "comparisons"],
@@ -42,7 +42,7 @@ const OWN_DOCUMENT_KEYS: [&[&str]; 13] = [
     &["schema_version", "stream", "turns", "ended", "skills", "left", "given"],
 ];
 
-/// What a file's content tells.
+/// Classifies a file by its content.
 pub fn classify_by_content(file: &Unpacked<'_>) -> ContentKind {
     let Some(head) = file.head(INSPECTED_BYTES).and_then(text_of) else { return ContentKind::Other };
     let head = head.strip_prefix('\u{feff}').unwrap_or(&head);
@@ -68,26 +68,25 @@ pub fn classify_by_content(file: &Unpacked<'_>) -> ContentKind {
     }
 }
 
-/// Whether a line can only be ours: the mark alone, or the first element of our JUnit report.
+/// Says whether only this program writes such a line: the mark alone, or the first element of its JUnit report.
 fn is_own_file_mark(line: &str) -> bool {
     let line = line.trim();
     line == OWN_FILE_MARK || line.starts_with("<testsuites name=\"practicum\"")
 }
 
-/// The last line of the closing summary, which says where the record is.
+/// Says whether a line is the last line of the closing summary, which says where the record is.
 fn is_record_location_line(line: &str) -> bool {
     let said = line.trim_start().strip_prefix("record: ");
     said.is_some_and(|path| path.contains(".practicum/runs/") || path.contains(".practicum\\runs\\"))
 }
 
-/// The line that every eval file in the native format has: `practicum: 1`.
+/// Says whether a line is the one that every eval file in the native format has: `practicum: 1`.
 fn is_native_format_line(line: &str) -> bool {
     let value = line.strip_prefix("practicum:").and_then(|value| value.split('#').next());
     value.is_some_and(|value| value.trim().parse::<u32>().is_ok())
 }
 
-/// Whether a text has what `show` says of a trial, alone or among other lines: which case it is of, and where its
-/// files are.
+/// Says whether a text contains the output of `show` for a trial: its case, and the path of its files.
 fn is_shown_trial(head: &str, tail: &str) -> bool {
     let names_case = |line: &str| {
         let said = line.trim_start().strip_prefix("case ");
@@ -100,7 +99,7 @@ fn is_shown_trial(head: &str, tail: &str) -> bool {
     head.lines().any(names_case) && tail.lines().any(names_files)
 }
 
-/// Whether a text is nothing but annotations for GitHub, one of them of a trial of ours.
+/// Says whether a text consists of annotations for GitHub, one of which is about a trial of this program.
 fn are_annotations(head: &str) -> bool {
     // The last line may be cut off.
     let mut lines = head.lines().filter(|line| !line.trim().is_empty()).peekable();
@@ -115,25 +114,25 @@ fn are_annotations(head: &str) -> bool {
     first_is_ours && lines.all(is_annotation)
 }
 
-/// Whether the first JSON document of a file, or the first in its list, is one that only this program writes.
+/// Says whether the first JSON document of a file, or the first in its list, is one that only this program writes.
 fn is_own_document(file: &Unpacked<'_>) -> bool {
     let Some(reader) = file.reader() else { return false };
     let keys = RefCell::default();
     let mut document = serde_json::Deserializer::from_reader(BufReader::new(reader));
-    // What cannot be read to its end may have said enough before.
+    // A document with an error may have its keys before the error.
     let _ = DocumentKeyCollector { keys: &keys, prefix: "" }.deserialize(&mut document);
     let keys = keys.into_inner();
     OWN_DOCUMENT_KEYS.iter().any(|wanted| wanted.iter().all(|key| keys.contains(*key)))
 }
 
-/// Collects the keys of a document while it is read, and keeps nothing else of it.
+/// A visitor that collects the keys of a document while it is read, and keeps nothing else.
 struct DocumentKeyCollector<'k> {
     keys: &'k RefCell<HashSet<String>>,
-    /// What stands before each key.
+    /// The prefix of each key.
     prefix: &'k str,
 }
 
-/// More keys than this has no document of ours.
+/// The greatest number of keys that are read. No document of this program has more.
 const MAX_KEYS: usize = 1000;
 
 impl<'de> DeserializeSeed<'de> for DocumentKeyCollector<'_> {
@@ -167,7 +166,7 @@ impl<'de> Visitor<'de> for DocumentKeyCollector<'_> {
     }
 
     fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<(), S::Error> {
-        // The first element tells; the others are not read.
+        // The first element is enough; the others are not read.
         list.next_element_seed(self).map(|_| ())
     }
 
@@ -180,7 +179,7 @@ impl<'de> Visitor<'de> for DocumentKeyCollector<'_> {
     }
 }
 
-/// Bytes as text; `None` if there are some that no text has.
+/// Gives bytes as text; `None` if they are not text.
 fn text_of(bytes: Vec<u8>) -> Option<String> {
     if bytes.contains(&0) { None } else { Some(String::from_utf8_lossy(&bytes).into_owned()) }
 }
@@ -229,7 +228,7 @@ mod tests {
                 true,
                 false,
             ),
-            // Cut off after the keys that tell.
+            // Cut off after the keys by which it is recognised.
             (
                 "q.json",
                 "{\"schema_version\": 1, \"run\": \"r\", \"exit\": 0, \"totals\": {}, \"gates\": [], \"cases\": [{\"id",

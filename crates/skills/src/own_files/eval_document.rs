@@ -1,4 +1,4 @@
-//! Which documents are evals, or results of evals, by the keys that a format cannot do without.
+//! Recognises evals, and results of evals, by the keys that each format needs.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use super::{ContentKind, activation_keys, case_stream};
 use practicum_core::model::Diagnostics;
 use practicum_core::tree::{NodeData, SourceFile, SourceSyntax, TreeNode};
 
-/// A larger document is not read as a whole.
+/// The largest document that is read as a whole.
 const LARGEST_WHOLE: u64 = 1024 * 1024;
 
-/// Keys that hold what a case asks, and those that hold what is expected of the answer. Together they make a
-/// case; `input` and `expected` alone would be the data of any unit test.
+/// Keys of a case's question, and keys of what is expected of the answer. Together they make a case; `input` and
+/// `expected` alone would match the data of any unit test.
 const CASE_KEYS: [(&[&str], &[&str]); 2] = [
     (
         &["prompt", "query", "user_input"],
@@ -28,15 +28,15 @@ const CASE_KEYS: [(&[&str], &[&str]); 2] = [
     (&["input"], &["expectations", "rubric", "expectation"]),
 ];
 
-/// The keys of CASES that hold a question.
+/// The keys among `CASE_KEYS` that hold a question.
 const QUESTION_KEYS: [&str; 4] = ["prompt", "query", "user_input", "input"];
 
-/// Keys of the files that hold nothing but cases in a list: evals, cases, and sets of trigger queries.
+/// The keys of files that hold only a list of cases: evals, cases, and sets of trigger queries.
 pub const CASE_LIST_KEYS: [&str; 7] =
     ["evals", "cases", "queries", "triggers", "trigger_queries", "tests", "test_cases"];
 
-/// Whether a text file is evals of any format, a script of the gateway, or the results of evals, whatever its
-/// name is.
+/// Says whether a text file is evals of any format, a script of the gateway, or the results of evals, whatever its
+/// name.
 pub fn classify_eval_document(file: &Unpacked<'_>) -> ContentKind {
     let Some(bytes) = file.head(LARGEST_WHOLE + 1) else { return ContentKind::Other };
     let text = String::from_utf8_lossy(&bytes);
@@ -46,7 +46,7 @@ pub fn classify_eval_document(file: &Unpacked<'_>) -> ContentKind {
     let read = is_whole.then(|| kind_of_text(text)).flatten();
     match read {
         Some(kind) => kind,
-        // Lines of JSON, or a document that is too large to be read as a whole.
+        // JSON Lines, or a document that is too large to be read as a whole.
         None if is_json && file.reader().is_some_and(case_stream::holds_cases) => ContentKind::Evals,
         None => ContentKind::Other,
     }
@@ -113,7 +113,7 @@ fn is_eval_text(text: &str) -> bool {
     }
 }
 
-/// What a text is, read as JSON or as documents of YAML. `None` if it begins like JSON and is neither.
+/// Classifies a text, read as JSON or as YAML documents. `None` if it begins like JSON and is neither.
 fn kind_of_text(text: &str) -> Option<ContentKind> {
     let read = |text: &str, syntax| {
         SourceFile::parse(Path::new("text"), text.to_owned(), syntax, &mut Diagnostics::default())
@@ -122,7 +122,7 @@ fn kind_of_text(text: &str) -> Option<ContentKind> {
         let source = read(text, SourceSyntax::Json).or_else(|| read(text, SourceSyntax::Yaml))?;
         return Some(classify_json(&source.root));
     }
-    // Most files are no evals, and parsing all of them would take long.
+    // Most files are not evals, and parsing all of them would take long.
     let has_key = |key: &str| text.match_indices(key).any(|(at, _)| text[at + key.len()..].starts_with(':'));
     let asks = || QUESTION_KEYS.into_iter().any(has_key);
     let expects = || CASE_KEYS.iter().flat_map(|(_, answers)| *answers).copied().chain(activation_keys());
@@ -166,7 +166,7 @@ fn classify_json(root: &TreeNode) -> ContentKind {
     }
 }
 
-/// Skillet reads YAML, of which JSON is a part.
+/// Says whether a document is in Skillet's format. Skillet reads YAML, which includes JSON.
 fn is_skillet(root: &TreeNode) -> bool {
     ["name", "prompt", "expected"].iter().all(|key| root.has(key))
 }
@@ -179,7 +179,7 @@ fn expects_activation(case: &TreeNode) -> bool {
     activation_keys().any(|key| case.has(key))
 }
 
-/// Whether one of the items is a case: it asks something, and says what is expected.
+/// Says whether one of the items is a case: it has a question and what is expected of the answer.
 fn are_cases(items: &[TreeNode]) -> bool {
     items.iter().any(|item| {
         let criteria = list_at_key(item, "expectations").iter().any(|item| item.has("criterion"));
@@ -187,7 +187,7 @@ fn are_cases(items: &[TreeNode]) -> bool {
     })
 }
 
-/// Whether an object with these keys is a case.
+/// Says whether an object with these keys is a case.
 pub fn has_keys_of_case(has: impl Fn(&str) -> bool) -> bool {
     let has_any = |keys: &[&str]| keys.iter().any(|key| has(key));
     CASE_KEYS.iter().any(|(question, answer)| has_any(question) && has_any(answer))
@@ -212,7 +212,7 @@ fn is_clauditor(root: &TreeNode) -> bool {
     typed || criteria || triggers
 }
 
-/// Whether a document is a grading or a benchmark as skill-creator and its relatives write them.
+/// Says whether a document is a grading or a benchmark in the format of skill-creator and similar tools.
 fn is_results(root: &TreeNode) -> bool {
     let graded = |key: &str| {
         list_at_key(root, key).iter().any(|item| ["text", "passed"].iter().all(|key| item.has(key)))

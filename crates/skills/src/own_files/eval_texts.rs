@@ -1,4 +1,4 @@
-//! The texts of the evals that are run, by which a copy of them is known in any format.
+//! Recognises copies of the evals that are run, in any format, by their texts.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -40,7 +40,7 @@ const SHORTEST_EXPECTATION: usize = 9;
 /// A prompt and an expectation with so many letters do not stand in one text by chance.
 const SHORTEST_LONG_TEXT: usize = 32;
 
-/// Of a longer text only the beginning is looked for.
+/// The greatest length of a text that is looked for. Only the beginning of a longer text is used.
 const LONGEST_TEXT: usize = 160;
 
 impl EvalTexts {
@@ -132,7 +132,7 @@ impl EvalTexts {
     }
 }
 
-/// The words of a text that is looked for.
+/// Gives the words of a text that is looked for.
 fn searched_words(text: &str) -> Vec<u8> {
     let mut words = Vec::new();
     // Reading from memory cannot fail.
@@ -145,7 +145,7 @@ fn searched_words(text: &str) -> Vec<u8> {
 /// around its words: quotes and escapes of JSON, line breaks of YAML, emphasis of Markdown.
 struct Words<R> {
     text: BufReader<R>,
-    /// What was made of the text and not yet read.
+    /// Output that was produced and not yet read.
     ready: Vec<u8>,
     read: usize,
     is_between: bool,
@@ -153,17 +153,17 @@ struct Words<R> {
     escape: Escape,
 }
 
-/// What a backslash has begun.
+/// The state of reading an escape sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Escape {
     None,
     Begun,
-    /// A character by its number, of which so many digits are missing.
+    /// A character by its number, with this many digits still to come.
     Number {
         digits: u8,
         value: u32,
     },
-    /// So many bytes of a character that JSON writes as two numbers.
+    /// The remaining bytes of a character that JSON writes as two numbers. They are skipped.
     Pair(u8),
 }
 
@@ -194,7 +194,7 @@ impl<R: Read> Words<R> {
     fn add_plain(&mut self, byte: u8) {
         match byte {
             b'\\' => self.escape = Escape::Begun,
-            // Such characters are passed over here as there.
+            // Characters that JSON writes as two numbers are skipped in both spellings.
             0xf0.. => self.escape = Escape::Pair(3),
             _ if byte.is_ascii_alphanumeric() || byte >= 0x80 => {
                 if std::mem::take(&mut self.is_between) {

@@ -1,10 +1,10 @@
 //! Files that this program wrote: reports, summaries, exports, badges, cassettes, converted evals.
 //!
-//! In: a path. Out: whether this program wrote the file, by its content, because it is this process's own
-//! output, or because the project's list of written files has it. Never: writes anything but that list.
+//! In: a path. Out: whether this program wrote the file, by its content, because it is this process's own output,
+//! or because the project's list of written files has it. Never: writes anything but that list.
 //!
-//! Such files hold what evals expect, so an agent must not see them, and they change with every run, so
-//! they decide nothing.
+//! Such files contain what evals expect, so an agent must not see them. They change with every run, so they must
+//! not influence a run either.
 
 mod activation_keys;
 mod case_stream;
@@ -32,14 +32,14 @@ use self::written_list::WrittenFiles;
 use crate::skill::SKILL_FILE;
 use practicum_core::model::Digest;
 
-/// A larger file is not compared with the list of what was written.
+/// The largest file that is compared with the list of written files.
 const MAX_COMPARED_SIZE: u64 = 64 * 1024 * 1024;
 
-/// What is known of the files that this program wrote.
+/// A test for files that this program wrote.
 #[derive(Debug, Default)]
 pub struct OwnFiles {
     written_files: WrittenFiles,
-    /// Where this process's own standard output and error go, if that is a file.
+    /// The files to which this process's standard output and error go, if they go to files.
     streams: HashSet<FileId>,
     /// The evals that are run, of which there may be copies.
     evals: EvalTexts,
@@ -48,10 +48,10 @@ pub struct OwnFiles {
     kind_cache: Mutex<HashMap<PathBuf, CachedFileKind>>,
 }
 
-/// A file on this machine, whatever its name: device and inode.
+/// The device and inode of a file, which identify it whatever its name is.
 type FileId = (u64, u64);
 
-/// What a file was found to be, as long as its size and time stay the same.
+/// The kind of a file, valid as long as its size and time stay the same.
 #[derive(Debug, Clone, Copy)]
 struct CachedFileKind {
     length: u64,
@@ -59,27 +59,27 @@ struct CachedFileKind {
     kind: ContentKind,
 }
 
-/// What a file holds that decides whether agents may see it.
+/// The kinds of content that decide whether agents may see a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentKind {
-    /// Written by this program, and nobody's work.
+    /// Written by this program.
     Written,
     /// Evals of any format, or a script of the gateway, which an agent must not see either.
     Evals,
-    /// What came of evals, as other tools write it too.
+    /// Results of evals, also as other tools write them.
     Results,
     Other,
 }
 
 impl OwnFiles {
-    /// Reads the lists of written files of the projects that these paths lie in.
+    /// Reads the lists of written files of the projects that contain these paths.
     pub fn near_paths<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
         let projects: BTreeSet<&Path> = paths.into_iter().flat_map(Path::ancestors).collect();
         let streams = standard_streams().into_iter().map(|(_, metadata)| file_id(&metadata)).collect();
         Self { written_files: WrittenFiles::read(projects), streams, ..Self::default() }
     }
 
-    /// These files, and copies of evals of which the texts are known.
+    /// Also treats copies of these evals as own files.
     #[must_use]
     pub fn and_copies_of(self, evals: EvalTexts) -> Self {
         Self { evals, ..self }
@@ -103,7 +103,8 @@ impl OwnFiles {
         self.kind(path) == ContentKind::Written
     }
 
-    /// What a file holds. Of folders only those are known that hold what this program wrote.
+    /// Gives the kind of a file's content. Folders are recognised only if they contain files that this program
+    /// wrote.
     pub fn kind(&self, path: &Path) -> ContentKind {
         let Ok(metadata) = path.symlink_metadata() else { return ContentKind::Other };
         if metadata.is_dir() {
@@ -149,7 +150,7 @@ impl OwnFiles {
         }
     }
 
-    /// What the content of a file tells. A SKILL.md is a skill, whatever examples it gives.
+    /// Classifies a file by its content. A SKILL.md is a skill, whatever examples it gives.
     fn look_into(&self, file: &Unpacked<'_>) -> ContentKind {
         let kind = content::classify_by_content(file);
         let is_skill = file.path().file_name().is_some_and(|name| name == SKILL_FILE);
@@ -173,8 +174,8 @@ impl OwnFiles {
         }
     }
 
-    /// Whether a folder holds what agents made, copied there by a report: it is called `outputs`, and the
-    /// file beside it is ours.
+    /// Says whether a folder contains agents' files that a report copied there: it is called `outputs`, and this
+    /// program wrote the file beside it.
     fn is_copied_outputs_folder(&self, folder: &Path) -> bool {
         let named = folder.file_name().is_some_and(|name| name == "outputs");
         named && self.is_own_file(&folder.with_file_name("timing.json"))
@@ -185,7 +186,7 @@ fn file_id(metadata: &Metadata) -> FileId {
     (metadata.dev(), metadata.ino())
 }
 
-/// The files that this process's standard output and error go to, by number.
+/// Gives the files that this process's standard output and error go to, with the number of the stream.
 fn standard_streams() -> Vec<(u32, Metadata)> {
     let (out, error) = (std::io::stdout(), std::io::stderr());
     let opened = [(1, out.as_fd().try_clone_to_owned()), (2, error.as_fd().try_clone_to_owned())];
@@ -196,7 +197,7 @@ fn standard_streams() -> Vec<(u32, Metadata)> {
 
 fn file_digest(path: &Path) -> Digest {
     let mut bytes = Vec::new();
-    // What cannot be read has the digest of nothing, which no written file has.
+    // A file that cannot be read gets the digest of an empty file, which no written file has.
     let _ = File::open(path).and_then(|file| file.take(MAX_COMPARED_SIZE).read_to_end(&mut bytes));
     Digest::of_bytes(&bytes)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 
-/// No more than this is read of any file.
+/// The most bytes that are read of any file.
 const MOST_READ: u64 = 64 * 1024 * 1024;
 
 /// How much of a file tells whether it is text.
@@ -26,13 +26,13 @@ impl<'p> Unpacked<'p> {
         Self { path, is_packed: read.is_ok() && begin == [0x1f, 0x8b] }
     }
 
-    /// The file's path, without the ending that gzip gave it.
+    /// Gives the file's path, without the extension of gzip.
     pub fn path(&self) -> PathBuf {
         let is_named = self.path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
         if self.is_packed && is_named { self.path.with_extension("") } else { self.path.to_owned() }
     }
 
-    /// The content from its beginning.
+    /// Opens the content from its beginning.
     pub fn reader(&self) -> Option<Box<dyn Read>> {
         let file = File::open(self.path).ok()?;
         let mut content: Box<dyn Read> = match self.is_packed {
@@ -59,11 +59,11 @@ impl<'p> Unpacked<'p> {
     pub fn head(&self, most: u64) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let read = self.reader()?.take(most).read_to_end(&mut bytes);
-        // What was unpacked before an error can be read by an agent, too.
+        // An agent can also read what was decompressed before an error.
         (read.is_ok() || !bytes.is_empty()).then_some(bytes)
     }
 
-    /// So many bytes before the end.
+    /// Gives the last bytes, at most this many.
     pub fn tail(&self, most: u64) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         if !self.is_packed && !self.is_utf16() {

@@ -14,19 +14,19 @@ use practicum_core::model::Digest;
 const RECORDS_FOLDER: &str = ".practicum";
 const LIST_FILE: &str = "written.jsonl";
 
-/// A list that grows beyond this loses its older half.
+/// The greatest size of the list. A longer list loses its older half.
 const MAX_LIST_SIZE: u64 = 8 * 1024 * 1024;
 
 /// One file that was written.
 #[derive(Debug, Serialize, Deserialize)]
 struct WrittenFileEntry {
     schema_version: u32,
-    /// Where it was written.
+    /// The path of the file.
     path: PathBuf,
-    /// What it held, so that a copy under another name is known too.
+    /// The length and digest of its content, so that a copy under another name is recognised too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content: Option<WrittenContent>,
-    /// Which file it is, where it holds nothing, or nothing yet.
+    /// The identity of the file, if it was empty when it was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     file: Option<FileId>,
 }
@@ -51,7 +51,7 @@ impl WrittenFiles {
         for project in projects {
             let mut text = Vec::new();
             let list = File::open(project.join(RECORDS_FOLDER).join(LIST_FILE));
-            // What is left of a list that cannot be read whole is better than nothing.
+            // A part of a list that cannot be read completely is better than nothing.
             let _ = list.and_then(|file| file.take(2 * MAX_LIST_SIZE).read_to_end(&mut text));
             for line in text.split(|&byte| byte == b'\n') {
                 let Ok(WrittenFileEntry { path, content, file, .. }) = serde_json::from_slice(line) else {
@@ -69,7 +69,7 @@ impl WrittenFiles {
         all
     }
 
-    /// Whether a file at this place was empty when it was remembered, and is still that file.
+    /// Says whether a file at this path was empty when it was recorded, and is still that file.
     pub fn has_stream(&self, path: &Path, file: FileId) -> bool {
         if self.streams.is_empty() {
             return false;
@@ -87,8 +87,8 @@ impl WrittenFiles {
     }
 }
 
-/// Remembers files that were written, in every project around them that keeps records. A list that cannot
-/// be written to is no reason to fail: what was asked for is there.
+/// Records files that were written, in every project around them that keeps records. An error while recording is
+/// ignored, because the files themselves were written.
 pub fn record_written_files(paths: &[PathBuf]) {
     for path in paths {
         let Ok(path) = path.canonicalize() else { continue };
@@ -96,7 +96,7 @@ pub fn record_written_files(paths: &[PathBuf]) {
         if !metadata.is_file() {
             continue;
         }
-        // All empty files are alike, so such a one is known by its place alone.
+        // All empty files are alike, so an empty file is recorded by its path and identity.
         let (content, file) = match metadata.len() {
             0 => (None, Some(file_id(&metadata))),
             length => (Some(WrittenContent { length, digest: file_digest(&path) }), None),
@@ -105,21 +105,21 @@ pub fn record_written_files(paths: &[PathBuf]) {
     }
 }
 
-/// Remembers which files standard output and error go to, before anything is written there: a run that is
-/// killed leaves them empty or half written.
+/// Records the files that standard output and error go to before anything is written there: a run that is killed
+/// leaves them empty or half written.
 pub fn record_output_streams() {
     for (path, file) in stream_files() {
         append_entry(WrittenFileEntry { schema_version: 1, path, content: None, file: Some(file) });
     }
 }
 
-/// Remembers what standard output and error hold in the end.
+/// Records the final content of the files that standard output and error go to.
 pub fn record_stream_contents() {
     let paths: Vec<PathBuf> = stream_files().into_iter().map(|(path, _)| path).collect();
     record_written_files(&paths);
 }
 
-/// The files behind standard output and error, with their paths where the system tells them.
+/// Gives the files behind standard output and error, with their paths if the system knows them.
 fn stream_files() -> Vec<(PathBuf, FileId)> {
     let named = standard_streams().into_iter().filter_map(|(number, metadata)| {
         let path = std::fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
@@ -129,7 +129,7 @@ fn stream_files() -> Vec<(PathBuf, FileId)> {
 }
 
 fn append_entry(line: WrittenFileEntry) {
-    // Records are known by their place.
+    // Files in the folder of records are recognised by their path.
     if line.path.components().any(|part| part.as_os_str() == RECORDS_FOLDER) {
         return;
     }
@@ -140,7 +140,7 @@ fn append_entry(line: WrittenFileEntry) {
         let list = home.join(LIST_FILE);
         let _ = drop_older_half(&list);
         let opened = File::options().create(true).append(true).open(&list);
-        // One call for each line, so that two processes at a time do not mix theirs.
+        // Each line is written in one call, so that two processes do not mix their lines.
         let _ = opened.and_then(|mut file| file.write_all(&text));
     }
 }

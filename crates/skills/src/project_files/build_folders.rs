@@ -1,3 +1,4 @@
+//! Recognises folders that tools downloaded or built.
 use std::io::Read;
 use std::path::Path;
 
@@ -18,7 +19,7 @@ const TOOL_FOLDER_NAMES: [&str; 13] = [
     ".turbo",
 ];
 
-/// Names that say nothing alone: a folder is built if one of these files lies beside it.
+/// Names that prove nothing alone: a folder is a build folder only if one of these files lies beside it.
 const NAMES_WITH_MARKER_FILES: [(&str, &[&str]); 7] = [
     ("target", &["Cargo.toml", "pom.xml", "build.sbt", "project.clj"]),
     ("build", &["build.gradle", "build.gradle.kts"]),
@@ -29,8 +30,8 @@ const NAMES_WITH_MARKER_FILES: [(&str, &[&str]); 7] = [
     (".svelte-kit", &["package.json"]),
 ];
 
-/// Whether a folder holds nothing but what a tool downloaded or made and would make again. `name` is its name
-/// in small letters.
+/// Says whether a folder contains only what a tool downloaded or built and can make again. `name` is its name in
+/// lowercase.
 pub fn is_build_folder(folder: &Path, name: &str) -> bool {
     let made_beside = |files: &[&str]| files.iter().any(|file| folder.with_file_name(file).is_file());
     TOOL_FOLDER_NAMES.contains(&name)
@@ -39,7 +40,7 @@ pub fn is_build_folder(folder: &Path, name: &str) -> bool {
         || has_cache_tag(folder)
 }
 
-/// Whether a tool marked its folder as a cache, in the way that backup programs know
+/// Says whether a tool marked its folder as a cache with a tag that backup programs know
 /// (<https://bford.info/cachedir/>).
 fn has_cache_tag(folder: &Path) -> bool {
     const CACHE_TAG_SIGNATURE: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";

@@ -1,3 +1,4 @@
+//! Recognises files and folders with keys or passwords.
 use std::io::Read;
 use std::path::Path;
 
@@ -18,7 +19,7 @@ const CREDENTIAL_FOLDERS: &[&str] = &[
     "secrets",
 ];
 
-/// Files that tools keep keys and passwords in.
+/// Files in which tools keep keys and passwords.
 const CREDENTIAL_FILES: &[&str] = &[
     ".bash_history",
     ".claude.json",
@@ -74,17 +75,17 @@ const CREDENTIAL_NAME_SUFFIXES: &[&str] = &[
     ".tfvars",
 ];
 
-/// Names that are credentials as data, and the subject of a source file or a document otherwise.
+/// Names that are credentials as data files, but a mere subject as source files or documents.
 const CREDENTIAL_DATA_NAMES: &[&str] =
     &["credentials", "secrets", "secret", "apikey", "apikeys", "api_key", "api_keys", "api-key", "api-keys"];
 const DATA_ENDINGS: [&str; 10] =
     ["", "json", "yaml", "yml", "toml", "ini", "xml", "csv", "txt", "properties"];
 
-/// Whether a file, folder or link holds keys or passwords: by its name in small letters, and for names that
-/// anything may have by how the file begins.
+/// Says whether a file, folder or link contains keys or passwords: by its name in lowercase, and for common names
+/// by how the file begins.
 pub fn is_credential(path: &Path, name: &str, kind: std::fs::FileType) -> bool {
     if kind.is_dir() {
-        // A skill about secrets may have such a name, too.
+        // A skill about secrets may also have such a name.
         return (CREDENTIAL_FOLDERS.contains(&name) || name == ".env") && !path.join(SKILL_FILE).is_file();
     }
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
@@ -102,7 +103,7 @@ pub fn is_credential(path: &Path, name: &str, kind: std::fs::FileType) -> bool {
         || kind.is_file() && contains_secret(path, name, ending)
 }
 
-/// Whether a file with a common name lies where a tool keeps its login.
+/// Says whether a file with a common name lies where a tool keeps its login.
 fn is_in_folder_of_tool(path: &Path, name: &str) -> bool {
     let folder =
         path.parent().and_then(Path::file_name).map(|folder| folder.to_string_lossy().to_lowercase());
@@ -110,7 +111,7 @@ fn is_in_folder_of_tool(path: &Path, name: &str) -> bool {
     places.iter().any(|(place, file)| folder.as_deref() == Some(*place) && name == *file)
 }
 
-/// Whether a file whose name decides nothing holds a token or a private key.
+/// Says whether a file whose name proves nothing contains a token or a private key.
 fn contains_secret(path: &Path, name: &str, ending: &str) -> bool {
     let words: &[&str] = match name {
         ".npmrc" | ".yarnrc" => &["_auth", "_password"],
@@ -132,11 +133,11 @@ fn contains_secret(path: &Path, name: &str, ending: &str) -> bool {
         }
         _ => return false,
     };
-    // A file that cannot be read is not shown to be harmless.
+    // A file that cannot be read may contain a secret.
     read_beginning(path, 64 * 1024).is_none_or(|text| words.iter().any(|word| text.contains(word)))
 }
 
-/// The first bytes of a file, in small letters.
+/// Gives the first bytes of a file, in lowercase.
 fn read_beginning(path: &Path, most: u64) -> Option<String> {
     let mut bytes = Vec::new();
     std::fs::File::open(path).ok()?.take(most).read_to_end(&mut bytes).ok()?;

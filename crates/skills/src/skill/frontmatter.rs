@@ -1,6 +1,6 @@
-//! Frontmatter as agents read it.
+//! Reads frontmatter as agents read it.
 //!
-//! In: the text above a body. Out: its keys and values, and a warning for each that is not valid YAML.
+//! In: the text above a body. Out: its keys and values, and a warning for each value that is not valid YAML.
 //! Never: refuses what an agent reads.
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 use practicum_core::model::{Diagnostics, Span};
 use practicum_core::tree::{MapEntry, NodeData, SourceFile, SourceSyntax, TreeNode};
 
-/// The text between the leading `---` lines, and the rest.
+/// Splits a text into the part between the leading `---` lines and the rest.
 pub fn split_frontmatter(text: &str) -> (Option<&str>, &str) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Some(start) = end_of_opening_fence(text) else { return (None, text) };
@@ -23,17 +23,17 @@ pub fn split_frontmatter(text: &str) -> (Option<&str>, &str) {
     (None, text)
 }
 
-/// Where the line after an opening fence begins; `None` where the text opens with no fence. Agents allow
-/// spaces after the dashes.
+/// Finds where the line after an opening fence begins; `None` if the text opens with no fence. Agents allow spaces
+/// after the dashes.
 pub fn end_of_opening_fence(text: &str) -> Option<usize> {
     let end = text.find('\n')? + 1;
     (text.starts_with("---") && text[..end].trim_end() == "---").then_some(end)
 }
 
-/// Reads a frontmatter, with or without its opening fence; spans point into `text`. Valid YAML is read as
-/// YAML. Otherwise each key is read on its own, and a value that is not valid YAML is the text that stands
-/// there, as Claude Code, Codex and opencode do: a warning names each. `None`, with errors, where none of
-/// them finds the name and the description either.
+/// Reads a frontmatter, with or without its opening fence; spans point into `text`. Valid YAML is read as YAML.
+/// Otherwise each key is read on its own, and a value that is not valid YAML is read as literal text, as Claude
+/// Code, Codex and opencode do; each gets a warning. `None`, with errors, if agents could not find the name and
+/// the description either.
 pub fn read_frontmatter(file: &Path, text: &str, diagnostics: &mut Diagnostics) -> Option<TreeNode> {
     let mut errors = Diagnostics::default();
     let source = SourceFile::parse(file, text.to_owned(), SourceSyntax::Yaml, &mut errors);
@@ -53,7 +53,7 @@ pub fn read_frontmatter(file: &Path, text: &str, diagnostics: &mut Diagnostics) 
     }
 }
 
-/// A frontmatter without the lines of one key of its own, and otherwise as it was.
+/// Removes the lines of one top-level key from a frontmatter and keeps everything else.
 pub fn remove_key(front: &str, key: &str) -> String {
     let indent_of = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
     let is_said = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
@@ -73,7 +73,7 @@ pub fn remove_key(front: &str, key: &str) -> String {
     out
 }
 
-/// A key at the beginning of a line, with all lines up to the next one.
+/// A key at the beginning of a line, with all lines up to the next key.
 struct KeyBlock<'t> {
     key: &'t str,
     text: &'t str,
@@ -85,7 +85,7 @@ impl KeyBlock<'_> {
         Span::new(self.start, self.start + self.key.len())
     }
 
-    /// What stands after the colon on the key's own line, and the lines below.
+    /// Gives the text after the colon on the key's own line, and the lines below.
     fn value_and_rest(&self) -> (&str, &str) {
         let after = &self.text[self.key.len() + 1..];
         after.split_once('\n').map_or((after.trim(), ""), |(value, rest)| (value.trim(), rest))
@@ -108,7 +108,7 @@ fn read_each_key(file: &Path, text: &str, warnings: &mut Diagnostics) -> Option<
     Some(TreeNode { span: Span::new(0, end), data: NodeData::Map(entries) })
 }
 
-/// `None` where a line belongs to no key.
+/// Splits a text into key blocks. `None` if a line belongs to no key.
 fn split_key_blocks(text: &str) -> Option<Vec<KeyBlock<'_>>> {
     let mut found: Vec<KeyBlock<'_>> = Vec::new();
     let mut at = end_of_opening_fence(text).unwrap_or(0);
@@ -166,7 +166,7 @@ fn read_block(file: &Path, block: &KeyBlock<'_>, warnings: &mut Diagnostics) -> 
     Some(read)
 }
 
-/// The value of a block that is valid YAML on its own.
+/// Reads the value of a block that is valid YAML on its own.
 fn parse_block_value(file: &Path, text: &str, start: usize, errors: &mut Diagnostics) -> Option<TreeNode> {
     let source = SourceFile::parse(file, text.to_owned(), SourceSyntax::Yaml, errors)?;
     let NodeData::Map(mut entries) = source.root.data else { return None };
@@ -178,7 +178,7 @@ fn parse_block_value(file: &Path, text: &str, start: usize, errors: &mut Diagnos
     Some(value)
 }
 
-/// Moves spans of a part to where they stand in the whole.
+/// Moves the spans of a part to their positions in the whole.
 fn shift_spans(node: &mut TreeNode, by: usize) {
     let moved = |span: Span| Span::new(span.start + by, span.end + by);
     node.span = moved(node.span);
@@ -194,12 +194,12 @@ fn shift_spans(node: &mut TreeNode, by: usize) {
     }
 }
 
-/// Characters that have a meaning in YAML, and none in the value of a line that agents put in quotes.
+/// Characters that have a meaning in YAML, but none in the value of a line that agents put in quotes.
 const YAML_SPECIAL_CHARACTERS: &str = "{}[]*&#!|>%@`:";
 
-/// The text that agents take a value for that is not valid YAML. Measured with Claude Code 2.1.325, Codex
-/// 0.166.0 and opencode 1.18.33: a line with a special character is taken as it stands, a colon also in
-/// text that goes on below; a quote that is not closed, or text after a closed one, is read by none.
+/// Gives the literal text that agents read for a value that is not valid YAML. Measured with Claude Code 2.1.325,
+/// Codex 0.166.0 and opencode 1.18.33: they read a line with a special character as it is, and one with a colon
+/// also if the text continues below; none reads a quote that is not closed, or text after a closed one.
 fn literal_text(value: &str, rest: &str) -> Option<String> {
     let in_quotes = ['"', '\''].iter().any(|quote| value.starts_with(*quote) && value.ends_with(*quote));
     if in_quotes || !value.contains(|c| YAML_SPECIAL_CHARACTERS.contains(c)) {
@@ -214,7 +214,7 @@ fn literal_text(value: &str, rest: &str) -> Option<String> {
     is_plain.then(|| std::iter::once(value).chain(lines).collect::<Vec<_>>().join("\n"))
 }
 
-/// An indented line with the value in quotes that it would not be valid without.
+/// Writes an indented line with its value in quotes, which make it valid YAML.
 fn quote_line_value(line: &str) -> String {
     match line.split_once(": ") {
         Some((key, value)) if key_of_line(&format!("{}: ", key.trim())).is_some() => {
@@ -227,7 +227,7 @@ fn quote_line_value(line: &str) -> String {
     }
 }
 
-/// A line that is longer than this is not shown again.
+/// The longest line that a message repeats.
 const MAX_SHOWN_LENGTH: usize = 100;
 
 fn quoting_help(key: &str, value: &str) -> String {
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// The description that is read, and the lines of the warnings; `None` where nothing can be read.
+    /// Gives the description that is read, and the lines of the warnings; `None` if nothing can be read.
     fn read(front: &str) -> Option<(Option<String>, Vec<usize>)> {
         let text = format!("---\nname: n\n{front}\n");
         let mut diagnostics = Diagnostics::default();

@@ -1,7 +1,7 @@
 //! A plugin on disk, with the parts that Claude Code (2.1) loads from it.
 //!
-//! In: a folder. Out: the plugin's name, its skills, and how many commands, agents, hooks and servers it
-//! brings. Never: runs anything; looks at what lies outside of the folder.
+//! In: a folder. Out: the plugin's name, its skills, and how many commands, agents, hooks and servers it brings.
+//! Never: runs anything; reads what lies outside of the folder.
 
 use std::path::{Path, PathBuf};
 
@@ -13,24 +13,24 @@ use practicum_core::tree::read_bounded;
 const MANIFEST_FILE: &str = ".claude-plugin/plugin.json";
 const MARKETPLACE_FILE: &str = ".claude-plugin/marketplace.json";
 
-/// Larger manifests and hook files do not exist.
+/// The largest manifest or hook file that is read.
 const MAX_FILE_SIZE: u64 = 1024 * 1024;
-/// More entries than this in one folder are not a plugin's parts.
+/// The greatest number of entries that are read in one folder.
 const MAX_ENTRIES: usize = 1000;
-/// Commands and agents may lie in folders of their own, as deep as this.
+/// The depth of folders in which commands and agents are looked for.
 const MAX_DEPTH: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plugin {
-    /// Its folder.
+    /// The folder of the plugin.
     pub root: PathBuf,
-    /// What its manifest says, else what its folder is called.
+    /// The name in the manifest, else the name of the folder.
     pub name: String,
     pub skills: Vec<PluginSkill>,
     pub commands: usize,
     pub agents: usize,
     pub hooks: usize,
-    /// How each of its MCP servers is started, by the server's name.
+    /// The start commands of its MCP servers, by the server's name.
     pub servers: Map<String, Value>,
 }
 
@@ -79,15 +79,15 @@ impl Plugin {
         }
     }
 
-    /// Skills in the usual folder that are links to somewhere else, and so no part of a copy.
+    /// Finds the skills in the usual folder that are links to elsewhere, and so not in a copy.
     pub fn linked_skills(&self) -> Vec<PathBuf> {
         let mut found = subfolders(&self.root.join("skills"));
         found.retain(|folder| folder.join(SKILL_FILE).is_file() && !is_inside(&self.root, folder));
         found
     }
 
-    /// How the MCP servers of a copy of the plugin are started, by the names that Claude Code gives to servers of
-    /// plugins, with the variables that it sets for them.
+    /// Gives the start commands of the MCP servers of a copy of the plugin, by the names that Claude Code gives to
+    /// servers of plugins, with the variables that it sets for them.
     pub fn servers_of_copy(&self, copy: &Path, home: &Path, workspace: &Path) -> Map<String, Value> {
         let data = home.join(".claude/plugins/data").join(format!("{}-inline", self.name));
         let folders =
@@ -106,7 +106,7 @@ impl Plugin {
         self.servers.iter().map(started).collect()
     }
 
-    /// The skill whose SKILL.md lies in this folder.
+    /// Finds the skill whose SKILL.md lies in this folder.
     pub fn skill_at(&self, folder: &Path) -> Option<&PluginSkill> {
         let folder = normalise_path(folder);
         let folder = if folder.ends_with(SKILL_FILE) { folder.parent()?.to_owned() } else { folder };
@@ -114,15 +114,15 @@ impl Plugin {
     }
 }
 
-/// The plugins in a folder, each with the name that the folder gives it: those that a marketplace's file
-/// there lists, else its subfolders.
+/// Finds the plugins in a folder, each with the name that the folder gives it: those listed in a marketplace file,
+/// else the subfolders.
 pub fn plugins_in(folder: &Path) -> Vec<(String, PathBuf)> {
     let listed = read_object(&folder.join(MARKETPLACE_FILE)).ok();
     let listed = listed.as_ref().and_then(|file| file.get("plugins")).and_then(Value::as_array);
     let named =
         |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let mut found: Vec<(String, PathBuf)> = match listed {
-        // What a marketplace fetches from elsewhere is not here.
+        // A plugin that a marketplace fetches from elsewhere is not in this folder.
         Some(entries) => entries
             .iter()
             .take(MAX_ENTRIES)
@@ -140,18 +140,18 @@ pub fn plugins_in(folder: &Path) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Whether a path is a file from which Claude Code would start code by itself.
+/// Says whether a path is a file from which Claude Code would start code by itself.
 pub fn starts_code(root: &Path, path: &Path) -> bool {
     let files = ["hooks/hooks.json", "monitors/monitors.json", ".mcp.json", ".lsp.json", "settings.json"];
     files.iter().any(|file| path == root.join(file))
 }
 
-/// Whether a path is a plugin's manifest.
+/// Says whether a path is a plugin's manifest.
 pub fn is_manifest(root: &Path, path: &Path) -> bool {
     path == root.join(MANIFEST_FILE)
 }
 
-/// The keys of a manifest that say what a plugin is, and start nothing.
+/// The keys of a manifest that describe a plugin and start nothing.
 const HARMLESS_KEYS: [&str; 11] = [
     "name",
     "version",
@@ -166,7 +166,7 @@ const HARMLESS_KEYS: [&str; 11] = [
     "agents",
 ];
 
-/// A manifest without whatever starts code, and with nothing that is not known to be harmless.
+/// Removes from a manifest every key that is not known to be harmless, and so everything that starts code.
 pub fn remove_code_keys(manifest: &str) -> Option<String> {
     let mut manifest: Map<String, Value> = serde_json::from_str(manifest).ok()?;
     manifest.retain(|key, _| HARMLESS_KEYS.contains(&key.as_str()));
@@ -178,19 +178,20 @@ fn read_object(file: &Path) -> Result<Map<String, Value>, String> {
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }
 
-/// A path that a manifest names, if it lies in the plugin.
+/// Gives a path that a manifest names, if it lies in the plugin.
 fn path_inside(root: &Path, path: &str) -> Option<PathBuf> {
     let path = normalise_path(&root.join(path));
     is_inside(root, &path).then_some(path)
 }
 
-/// Whether a path lies in a folder, links followed: a copy has nothing of what links lead out to.
+/// Says whether a path lies in a folder, with links followed: a copy does not include the targets of links that
+/// lead out.
 fn is_inside(root: &Path, path: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     real(path).zip(real(root)).is_some_and(|(path, root)| path.starts_with(root))
 }
 
-/// What a key of a manifest names: one path or several.
+/// Gives the paths that a key of a manifest names: one or several.
 fn named_paths(root: &Path, said: &Value) -> Vec<PathBuf> {
     let texts = match said {
         Value::Array(items) => items.iter().take(MAX_ENTRIES).filter_map(Value::as_str).collect(),
@@ -207,9 +208,9 @@ fn subfolders(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// As Claude Code finds them: those in `skills`, or the one that this folder itself is; those where the
-/// manifest says; and where there is neither, the one that the plugin itself is. A folder that is itself a
-/// skill is listed by the name in its frontmatter, one among others by its own.
+/// Finds skills as Claude Code does: those in `skills`, or `skills` itself if it is a skill; those that the
+/// manifest names; and if there are none, the plugin's own folder if it is a skill. A folder that is itself a
+/// skill is listed by the name in its frontmatter, one among others by its folder name.
 fn find_skills(root: &Path, manifest: &Map<String, Value>) -> Vec<PluginSkill> {
     let is_skill = |folder: &Path| folder.join(SKILL_FILE).is_file();
     let of_folder = |folder: &Path| -> Vec<PluginSkill> {
@@ -240,7 +241,7 @@ fn find_skills(root: &Path, manifest: &Map<String, Value>) -> Vec<PluginSkill> {
     found
 }
 
-/// How many Markdown files a plugin has of a kind: where its manifest says, else in the usual folder.
+/// Counts the Markdown files of a kind in a plugin: at the paths in its manifest, else in the usual folder.
 fn count_markdown_parts(root: &Path, said: Option<&Value>, usual: &str) -> usize {
     match said {
         Some(Value::Object(named)) => named.len(),
@@ -256,7 +257,7 @@ fn count_markdown_files(path: &Path) -> usize {
     walk.flatten().take(MAX_ENTRIES).filter(is_markdown).count()
 }
 
-/// How many hooks a plugin has: those of its hooks file, and those that its manifest names or holds.
+/// Counts the hooks of a plugin: those of its hooks file, and those that its manifest names or contains.
 fn count_plugin_hooks(root: &Path, said: Option<&Value>) -> usize {
     let usual = root.join("hooks/hooks.json");
     let files = said.into_iter().flat_map(|said| named_paths(root, said)).filter(|path| *path != usual);
@@ -265,7 +266,7 @@ fn count_plugin_hooks(root: &Path, said: Option<&Value>) -> usize {
     of_files + said.filter(|said| said.is_object()).map_or(0, count_hooks)
 }
 
-/// Every `hooks` list of matchers in a hooks object, and its modules.
+/// Counts the hooks in a hooks object: every `hooks` list of a matcher, and its modules.
 fn count_hooks(said: &Value) -> usize {
     let modules = said.get("modules").and_then(Value::as_array).map_or(0, Vec::len);
     let events = said.get("hooks").filter(|hooks| hooks.is_object()).unwrap_or(said);
@@ -275,7 +276,8 @@ fn count_hooks(said: &Value) -> usize {
     modules + lists.map(Vec::len).sum::<usize>()
 }
 
-/// How the MCP servers of a plugin are started: those of its `.mcp.json`, and those that its manifest names or holds.
+/// Gives the start commands of the MCP servers of a plugin: those of its `.mcp.json`, and those that its manifest
+/// names or contains.
 fn count_servers(root: &Path, said: Option<&Value>) -> Map<String, Value> {
     let of_file = |path: &Path| {
         let mut file = read_object(path).unwrap_or_default();
@@ -293,7 +295,7 @@ fn count_servers(root: &Path, said: Option<&Value>) -> Map<String, Value> {
     all
 }
 
-/// Replaces `${NAME}` in every text of a document by what the variable is set to.
+/// Replaces `${NAME}` in every text of a document by the value of the variable.
 fn fill_in(document: &mut Value, variables: &[(&str, String)]) {
     match document {
         Value::String(text) => {
@@ -319,7 +321,7 @@ mod tests {
         }
     }
 
-    /// What Claude Code 2.1.325 was seen to list for each of these layouts.
+    /// The names that Claude Code 2.1.325 lists for each of these layouts, as observed.
     #[test]
     fn skills_are_found_and_named_as_claude_code_does() {
         const A: &str = "---\nname: alpha\ndescription: d\n---\n";

@@ -1,11 +1,11 @@
-//! Files that are there whole or not at all.
+//! Writes files atomically: a reader finds the whole file or none.
 
 use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
 
-/// Writes a document aside and moves it into place, so that no reader sees half of it.
+/// Writes a JSON document to a temporary file and moves it into place, so that no reader sees half of it.
 pub fn write_json(path: &Path, document: &impl Serialize) -> std::io::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(document)?;
     bytes.push(b'\n');
@@ -17,7 +17,7 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut aside = tempfile::NamedTempFile::new_in(folder)?;
     aside.write_all(bytes)?;
     let permissions = std::fs::metadata(path).map(|metadata| metadata.permissions());
-    // A file of ours is as readable as its neighbours, not private like a temporary one.
+    // The file gets the usual permissions, not the private ones of a temporary file.
     let permissions = permissions.unwrap_or_else(|_| {
         use std::os::unix::fs::PermissionsExt;
         std::fs::Permissions::from_mode(0o644)

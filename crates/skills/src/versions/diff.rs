@@ -1,9 +1,9 @@
-//! The difference of two texts, as people read it.
+//! The difference of two texts as a unified diff.
 
-/// Lines around a change that are shown too.
+/// The number of unchanged lines that are shown around a change.
 const CONTEXT_LINES: usize = 3;
 
-/// Beyond this many pairs of lines a block is shown as replaced as a whole.
+/// The greatest number of pairs of lines to compare. A larger block is shown as replaced as a whole.
 const MAX_LINE_PAIRS: usize = 4_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,7 +13,7 @@ enum DiffLine<'t> {
     Added(&'t str),
 }
 
-/// A unified diff of one file; empty if nothing differs.
+/// Writes a unified diff of one file; empty if nothing differs.
 pub fn unified_diff(path: &str, before: &str, after: &str) -> String {
     let lines = diff_lines(&split_lines(before), &split_lines(after));
     let changes: Vec<usize> = lines
@@ -67,7 +67,7 @@ fn split_lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// The lines of both, those that stay as many as can be.
+/// Compares two lists of lines and keeps as many lines as possible unchanged.
 fn diff_lines<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<DiffLine<'t>> {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let rest = old.len().min(new.len()) - head;
@@ -79,7 +79,7 @@ fn diff_lines<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<DiffLine<'t>> {
     lines
 }
 
-/// By the longest common subsequence.
+/// Compares two lists of lines by their longest common subsequence.
 fn diff_by_common_subsequence<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<DiffLine<'t>> {
     if old.len().saturating_mul(new.len()) > MAX_LINE_PAIRS {
         let gone = old.iter().map(|line| DiffLine::Removed(line));

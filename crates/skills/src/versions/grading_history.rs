@@ -1,3 +1,4 @@
+//! The history of graded versions in a folder of gradings.
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -7,19 +8,19 @@ use super::versions_folder::{VersionsError, VersionsFolder, skill_in};
 use crate::git_ref;
 use practicum_core::model::Digest;
 
-/// A skill as a run found it.
+/// The state of a skill that a run graded.
 #[derive(Debug, Clone)]
 pub struct GradedSkill {
-    /// Where it lies. `None` if nothing says.
+    /// The path of the skill. `None` if it is unknown.
     pub path: Option<PathBuf>,
     pub digest: Digest,
-    /// The folder in which the run kept a copy of it. There may be none.
+    /// The folder of a copy that the run kept, if it kept one.
     pub run_copy: Option<PathBuf>,
-    /// When the run began.
+    /// The time at which the run began.
     pub run_started: String,
 }
 
-/// The history in a folder of gradings, while they are written.
+/// The history in a folder of gradings, locked while gradings are written.
 #[derive(Debug)]
 pub struct GradingHistory {
     folder: VersionsFolder,
@@ -34,9 +35,9 @@ impl GradingHistory {
         Ok(Self { history: workspace.history()?, folder: workspace, _lock: lock })
     }
 
-    /// The version that was graded: one that this folder knows, else one that is kept beside the skill, else
-    /// a new one. Its files are kept where they can still be had: the skill is as it was graded, its own workspace
-    /// keeps that version, or the run does. Else it is known again by its digest.
+    /// Gives the number of the version that was graded: one that this folder knows, else one that is kept beside
+    /// the skill, else a new one. Stores its files if they are still available: in the skill, if it is unchanged;
+    /// among the versions beside it; or in the run's copy. Otherwise the version is recognised by its digest.
     pub fn version_of(&mut self, skill: &GradedSkill) -> Result<u32, VersionsError> {
         let number = self.assign_number(skill)?;
         if let (Some(version), Some(contents)) = (self.history.version(number), find_graded_files(skill)) {
@@ -81,7 +82,7 @@ impl GradingHistory {
             self.history.current_version = version.version;
         }
         let number = version.version;
-        // The versions before it are listed with it, because the current version is found by its place.
+        // Earlier versions are listed too, because the current version is found by its position in the list.
         let before = theirs.versions.iter().filter(|before| before.version < number);
         let unlisted = before.filter(|before| self.history.version(before.version).is_none());
         let unlisted: Vec<SkillVersion> =
@@ -92,13 +93,13 @@ impl GradingHistory {
         Ok(number)
     }
 
-    /// Whether nothing speaks against this number's being a version that others keep under it.
+    /// Says whether this number is free here for a version that is kept under it beside the skill.
     fn can_be_number(&self, number: u32) -> bool {
         let ours = self.history.version(number);
         ours.is_none_or(|ours| self.folder.digest_of(ours).is_none())
     }
 
-    /// Writes down what a version got, on that version.
+    /// Stores the score of a version with that version.
     pub fn record_score(
         &mut self,
         number: u32,
@@ -119,7 +120,7 @@ impl GradingHistory {
     }
 }
 
-/// A version that was graded before anyone kept it.
+/// Makes the entry of a version that was graded before it was kept.
 fn new_version_entry(number: u32, when: &str) -> Result<SkillVersion, VersionsError> {
     Ok(SkillVersion {
         version: number,
@@ -132,13 +133,14 @@ fn new_version_entry(number: u32, when: &str) -> Result<SkillVersion, VersionsEr
     })
 }
 
-/// A skill's files, if they are those that this digest is of.
+/// Gives a skill's files if they have this digest.
 fn contents_with_digest(folder: &Path, wanted: &Digest) -> Option<SkillContents> {
     let contents = SkillContents::scan(folder).ok()?;
     contents.digest().is_ok_and(|digest| digest == *wanted).then_some(contents)
 }
 
-/// The files that were graded: the skill's own, else those of a version beside it, else those that the run kept.
+/// Finds the files that were graded: the skill's own, else those of a version beside it, else those that the run
+/// kept.
 fn find_graded_files(skill: &GradedSkill) -> Option<SkillContents> {
     let of_version = |path: &Path| {
         let beside = VersionsFolder::beside_skill(path);
@@ -153,7 +155,7 @@ fn find_graded_files(skill: &GradedSkill) -> Option<SkillContents> {
     now.or_else(|| contents_with_digest(&skill_in(skill.run_copy.as_deref()?), &skill.digest))
 }
 
-/// The commit that holds a skill as it is.
+/// Finds the commit that contains the skill in its present state.
 fn find_skill_commit(skill: &Path) -> Option<String> {
     git_ref::find_matching_commit(&SkillContents::scan(skill).ok()?.skill_path())
 }
@@ -164,7 +166,7 @@ mod tests {
     use crate::skill::SKILL_FILE;
     use crate::versions::SkillVersions;
 
-    /// A folder may know other skills by the numbers that this one's versions have beside it.
+    /// A folder may list other skills under the numbers that this skill's versions have beside it.
     #[test]
     fn one_number_is_never_given_to_two_skills() {
         let room = tempfile::tempdir().expect("a folder");

@@ -1,3 +1,4 @@
+//! The file that lists the versions of a skill.
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -47,7 +48,7 @@ pub struct SkillVersion {
 }
 
 impl SkillVersion {
-    /// Where the files of a version are kept, unless a history says otherwise.
+    /// Gives the default path of a version's files.
     pub fn default_path(number: u32) -> Option<RelPath> {
         RelPath::new(&format!("v{number}/skill"))
     }
@@ -55,11 +56,11 @@ impl SkillVersion {
 
 pub const HISTORY_FILE: &str = "history.json";
 
-/// The description of a version that was graded and kept before anyone said what it is.
+/// The description of a version that was graded and kept before a user described it.
 pub const GRADED_DESCRIPTION: &str = "graded";
 
 impl VersionHistory {
-    /// What the workspace says; nothing if there is none yet.
+    /// Reads the history in a versions folder; an empty one if there is none yet.
     pub fn read(workspace: &Path) -> Result<Self, String> {
         let path = workspace.join(HISTORY_FILE);
         let bytes = match std::fs::read(&path) {
@@ -88,7 +89,7 @@ impl VersionHistory {
         })
     }
 
-    /// The keys that this program does not know, each once.
+    /// Gives the keys that this program does not know, each once.
     pub fn unknown_keys(&self) -> BTreeSet<&str> {
         let of_versions = self.versions.iter().flat_map(|version| version.unknown.keys());
         self.unknown.keys().chain(of_versions).map(String::as_str).collect()

@@ -1,8 +1,8 @@
 //! The versions of a skill.
 //!
-//! In: a skill's folder, or what a run says of the skill that it graded. Out: snapshots beside the skill,
-//! and the history that lists them. Never: runs anything; takes away a version's files; gives one number to
-//! two versions.
+//! In: a skill's folder, or the skill that a run graded. Out: snapshots beside the skill, and the history that
+//! lists them.
+//! Never: runs anything; deletes a version's files; gives one number to two versions.
 
 pub mod atomic_files;
 pub mod diff;

@@ -1,3 +1,4 @@
+//! The files that belong to a skill.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -7,13 +8,14 @@ use crate::project_files::{is_credential, is_version_control};
 use crate::skill::{SKILL_FILE, SkillForm, is_eval_file, normalise_path};
 use practicum_core::model::{Case, Digest, RelPath, Suite};
 
-/// What a skill consists of: its files, without those that agents must not see (evals of any format, results and
-/// reports of runs, credentials), and without what is not the skill's own. Of a command file that is the file alone, whatever lies beside it.
+/// The files of a skill, without those that agents must not see (evals of any format, results and reports of runs,
+/// credentials), and without files that are not the skill's own. For a command file that is the file alone,
+/// whatever lies beside it.
 #[derive(Debug, Clone)]
 pub struct SkillContents {
     folder: PathBuf,
     form: SkillForm,
-    /// The SKILL.md or command file, seen from the folder.
+    /// The SKILL.md or command file, relative to the folder.
     main_file: RelPath,
     own_files: Vec<RelPath>,
     other_files: Vec<PathBuf>,
@@ -35,12 +37,12 @@ pub enum SkillContentsError {
     Unreadable { path: PathBuf, error: std::io::Error },
 }
 
-/// No skill has that much; a folder that does is something else.
+/// The greatest number of files. A folder with more is not a skill.
 const MAX_FILES: usize = 20_000;
 const MAX_BYTES: u64 = 512 * 1024 * 1024;
 
 impl SkillContents {
-    /// Looks through a skill's folder. Links that lead out of it are not the skill's.
+    /// Lists a skill's folder. Links that lead out of it do not belong to the skill.
     pub fn scan(skill: &Path) -> Result<Self, SkillContentsError> {
         let no_skill = || SkillContentsError::NoSkill(skill.to_owned());
         let named_file = skill.file_name().is_some_and(|name| name == SKILL_FILE) && skill.is_file();
@@ -124,17 +126,17 @@ impl SkillContents {
         leads_out || odd || hidden
     }
 
-    /// The folder that the files are seen from; for a command file, the one it lies in.
+    /// Gives the folder that the paths are relative to; for a command file, the one it lies in.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The skill itself: its folder, or the command file.
+    /// Gives the path of the skill itself: its folder, or the command file.
     pub fn skill_path(&self) -> PathBuf {
         self.skill_path_in(&self.folder)
     }
 
-    /// The same for a copy of it in another folder.
+    /// Gives the path of the skill in a copy in another folder.
     fn skill_path_in(&self, folder: &Path) -> PathBuf {
         match self.form {
             SkillForm::Folder => folder.to_owned(),
@@ -146,30 +148,30 @@ impl SkillContents {
         self.form
     }
 
-    /// The SKILL.md or command file, seen from the folder.
+    /// Gives the SKILL.md or command file, relative to the folder.
     pub fn main_file(&self) -> &RelPath {
         &self.main_file
     }
 
-    /// The skill's files and the links among them.
+    /// Gives the skill's files and the links among them.
     pub fn own_files(&self) -> &[RelPath] {
         &self.own_files
     }
 
-    /// What lies in the folder and is not the skill's: evals, history, credentials, links to elsewhere.
+    /// Gives what lies in the folder and is not the skill's: evals, history, credentials, links to elsewhere.
     pub fn other_files(&self) -> &[PathBuf] {
         &self.other_files
     }
 
-    /// Whether all evals are apart from what is kept, shown and changed. Usual names tell that; evals under
-    /// other names must not lie in the skill.
+    /// Checks that no evals are among the files that are kept, shown and changed. Evals with usual names are left
+    /// out anyway; evals under other names must not lie in the skill.
     pub fn check_no_evals<'s>(
         &self,
         suites: impl IntoIterator<Item = &'s Suite>,
     ) -> Result<(), SkillContentsError> {
         for suite in suites {
             let path = suite.origin.path.canonicalize().unwrap_or_else(|_| suite.origin.path.clone());
-            // Evals that only their content tells may be written over by whoever changes the skill.
+            // Evals that are recognised only by their content could be overwritten by whoever changes the skill.
             let by_content = self.other_files.iter().filter(|other| !is_eval_file(other));
             let among_files: Vec<PathBuf> = self
                 .own_files
@@ -178,7 +180,7 @@ impl SkillContents {
                 .chain(by_content.map(|other| self.folder.join(other)))
                 .collect();
             let inside = |path: &Path| among_files.iter().any(|file| file == path || file.starts_with(path));
-            // A suite that is a folder may be the skill's own, or hold it; then each of its files tells.
+            // A suite's folder may be the skill's own, or contain it. Then the files of its cases decide.
             let is_case = |case: &Case| {
                 ["yaml", "yml"].iter().any(|ending| inside(&path.join(format!("{}.{ending}", case.id))))
             };
@@ -190,7 +192,7 @@ impl SkillContents {
         Ok(())
     }
 
-    /// Every file that is text, in order. Links are other files' second names, and are left out.
+    /// Gives every file that is text, in order. Links are only other names of files and are left out.
     pub fn text_files(&self) -> Result<Vec<(RelPath, String)>, SkillContentsError> {
         let mut texts = Vec::new();
         for path in &self.own_files {
@@ -203,7 +205,7 @@ impl SkillContents {
         Ok(texts)
     }
 
-    /// Two skills with one digest are the same skill.
+    /// Computes the digest of the skill. Two skills with the same digest are the same.
     pub fn digest(&self) -> Result<Digest, SkillContentsError> {
         let mut parts: Vec<Vec<u8>> = Vec::new();
         for path in &self.own_files {
@@ -216,7 +218,7 @@ impl SkillContents {
         Ok(Digest::of_parts(parts.iter().map(Vec::as_slice)))
     }
 
-    /// Copies the skill's own files into a folder that is there, and gives where the skill is now.
+    /// Copies the skill's own files into an existing folder. Gives the path of the copied skill.
     pub fn copy_to(&self, folder: &Path) -> Result<PathBuf, SkillContentsError> {
         for path in &self.own_files {
             let (from, to) = (path.join_to(&self.folder), path.join_to(folder));
@@ -241,7 +243,7 @@ impl SkillContents {
     }
 }
 
-/// What changed from one version's files to another's, as a unified diff.
+/// Gives the changes from one version's files to another's as a unified diff.
 pub fn diff_versions(before: &Path, after: &Path) -> Result<String, SkillContentsError> {
     let texts = |folder: &Path| SkillContents::scan(folder)?.text_files();
     let before: BTreeMap<RelPath, String> = texts(before)?.into_iter().collect();

@@ -1,3 +1,4 @@
+//! The versions of a skill in skill-creator's format.
 use std::cmp::Ordering;
 
 use serde_json::{Value, json};
@@ -5,8 +6,8 @@ use serde_json::{Value, json};
 use super::skill_versions::{ListedVersion, VersionListing};
 use super::version_score::VersionScore;
 
-/// The versions of a skill in the shape that skill-creator documents for its `history.json`. A version that was
-/// not examined has no pass rate, and one that could not be compared with an earlier one no result.
+/// Writes the versions of a skill in the format that skill-creator documents for its `history.json`. A version
+/// that was not measured has no pass rate, and one that could not be compared with an earlier one has no result.
 pub fn history_document(of: &VersionListing) -> Value {
     let mut best: Option<(u32, &VersionScore)> = None;
     let mut previous = None;

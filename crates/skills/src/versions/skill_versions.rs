@@ -1,3 +1,4 @@
+//! Snapshots of a skill: making, listing and restoring them.
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
@@ -17,22 +18,22 @@ pub struct SkillVersions {
     folder: VersionsFolder,
 }
 
-/// What taking a snapshot gave.
+/// The result of taking a snapshot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SnapshotResult {
     pub version: u32,
-    /// `false` if an earlier version holds the same.
+    /// `false` if an earlier version has the same content.
     pub is_new: bool,
 }
 
-/// What restoring did.
+/// The result of restoring a version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RestoreResult {
-    /// The version that holds what was there before.
+    /// The version with the content that was there before.
     pub backup_version: u32,
-    /// Whether that version was made for it.
+    /// Whether that version was made for this purpose.
     pub backup_is_new: bool,
-    /// `false` if the skill was already so.
+    /// `false` if the skill already had that content.
     pub changed: bool,
 }
 
@@ -82,7 +83,7 @@ impl SkillVersions {
         self.folder.history()
     }
 
-    /// A notice about keys in the history that this program does not know, if there are any.
+    /// Gives a notice about keys in the history that this program does not know, if there are any.
     pub fn unknown_keys_notice(&self) -> Option<String> {
         let history = self.history().ok()?;
         let keys: Vec<String> = history.unknown_keys().into_iter().map(|key| format!("`{key}`")).collect();
@@ -93,7 +94,7 @@ impl SkillVersions {
         ))
     }
 
-    /// Keeps the skill as it is now, unless a version holds just that.
+    /// Takes a snapshot of the skill, unless a version has the same content.
     pub fn snapshot(&self, description: &str) -> Result<SnapshotResult, VersionsError> {
         let git_hash = git_ref::find_matching_commit(&self.skill);
         let _lock = self.folder.lock()?;
@@ -106,7 +107,7 @@ impl SkillVersions {
         Ok(taken)
     }
 
-    /// Keeps another state of the skill, which was made elsewhere. The skill itself is still what it was.
+    /// Takes a snapshot of another state of the skill, which was made elsewhere. The skill itself does not change.
     pub fn snapshot_from(&self, skill: &Path, description: &str) -> Result<SnapshotResult, VersionsError> {
         let _lock = self.folder.lock()?;
         let mut history = self.history()?;
@@ -126,7 +127,7 @@ impl SkillVersions {
         let known = self.folder.find_version(history, &digest);
         let next = history.next_number();
         let known = known.and_then(|number| history.versions.iter_mut().find(|kept| kept.version == number));
-        // A version that only a report kept gets the words of the first who has any.
+        // A version that only a report kept has no real description. The first user who gives one replaces it.
         let is_named =
             |known: &SkillVersion| known.description != GRADED_DESCRIPTION || description.is_empty();
         if let Some(known) = &known
@@ -161,19 +162,19 @@ impl SkillVersions {
         Ok(SnapshotResult { version: number, is_new: true })
     }
 
-    /// The version that the skill is now, if it is one.
+    /// Gives the version that the skill now has the content of, if there is one.
     pub fn current_version(&self) -> Result<Option<u32>, VersionsError> {
         Ok(self.folder.find_version(&self.history()?, &SkillContents::scan(&self.skill)?.digest()?))
     }
 
-    /// A version's files: their folder, or the command file. What a history from elsewhere says must not lead out of the
-    /// workspace.
+    /// Gives the path of a version's files: their folder, or the command file. A path in a history from elsewhere
+    /// must not lead out of the versions folder.
     pub fn version_files(&self, number: u32) -> Result<PathBuf, VersionsError> {
         let history = self.history()?;
         self.folder.files_of(history.version(number).ok_or(VersionsError::NoVersion(number))?)
     }
 
-    /// Puts the skill back to a version. What is there now is kept first; evals stay as they are.
+    /// Restores a version of the skill. The present content is kept as a version first; evals stay as they are.
     pub fn restore(&self, number: u32) -> Result<RestoreResult, VersionsError> {
         let from = SkillContents::scan(&self.version_files(number)?)?;
         let kept = self.snapshot(&format!("as it was before v{number} was restored"))?;
@@ -207,7 +208,7 @@ impl SkillVersions {
         swap::swap_folders(&new, &self.skill).map_err(self.folder.io_error())
     }
 
-    /// Writes down how a version did, on that version.
+    /// Stores the score of a version with that version.
     pub fn record_score(&self, number: u32, score: &VersionScore) -> Result<(), VersionsError> {
         let _lock = self.folder.lock()?;
         let mut history = self.history()?;
@@ -221,7 +222,8 @@ impl SkillVersions {
         self.write_for_skill_creator()
     }
 
-    /// Writes the history a second time, in skill-creator's shape: its name is taken by the other one.
+    /// Writes the history a second time, in skill-creator's format. It goes into a folder of its own, because the
+    /// name `history.json` is taken.
     fn write_for_skill_creator(&self) -> Result<(), VersionsError> {
         let folder = self.folder().join("skill-creator");
         let document = skill_creator::history_document(&self.list()?);
@@ -247,7 +249,7 @@ impl SkillVersions {
             schema_version: 1,
             skill: self.skill.clone(),
             workspace: self.folder().to_owned(),
-            // What lies on the disk counts: a skill may have been put back without telling.
+            // The files on the disk decide, because a user may have restored a version by hand.
             current_version: holding.or((!versions.is_empty()).then_some(history.current_version)),
             changed: holding.is_none(),
             best: best_version(&versions),
@@ -256,7 +258,8 @@ impl SkillVersions {
     }
 }
 
-/// The measured one that ranks highest; of equals the earlier, for a change must show that it was worth it.
+/// Finds the measured version that ranks highest. Of equal ones the earlier wins, because a change must prove its
+/// worth.
 fn best_version(versions: &[ListedVersion]) -> Option<u32> {
     let mut best: Option<(&VersionScore, u32)> = None;
     for ListedVersion { version, score } in versions {
@@ -311,7 +314,7 @@ mod tests {
             SnapshotResult { version: 0, is_new: false }
         );
         bench.write(SKILL_FILE, "two");
-        // What a kill between the files and the history left behind.
+        // The state after a kill between writing the files and the history.
         std::fs::create_dir_all(bench.versions.folder().join("v1/skill")).expect("create");
         std::fs::write(bench.versions.folder().join("v1/skill").join(SKILL_FILE), "two").expect("write");
         std::fs::create_dir(bench.versions.folder().join(".aside-x")).expect("create");

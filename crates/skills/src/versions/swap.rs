@@ -1,14 +1,14 @@
-//! One folder in the place of another, at once.
+//! Exchanges two folders in one step.
 
 use std::path::Path;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-/// Puts the folder `new` where `old` is. Nobody ever sees neither; afterwards `new` holds what was old.
+/// Puts the folder `new` where `old` is. At no time is neither there; afterwards `new` has the old content.
 pub fn swap_folders(new: &Path, old: &Path) -> std::io::Result<()> {
     match renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE) {
         Ok(()) => Ok(()),
-        // Not every file system can; then there is a moment in between.
+        // Not every file system can exchange folders; then there is a moment in between.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => {
             let aside = new.with_extension("old");
             std::fs::rename(old, &aside)?;
@@ -22,8 +22,8 @@ pub fn swap_folders(new: &Path, old: &Path) -> std::io::Result<()> {
     }
 }
 
-/// The same files under another path: not copies, so that nothing is lost whichever goes. Links are
-/// made again, as they are.
+/// Makes a second tree with hard links to the same files, so that nothing is lost whichever tree is removed.
+/// Symbolic links are made anew.
 pub fn hard_link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
     if let Some(folder) = to.parent() {
         std::fs::create_dir_all(folder)?;

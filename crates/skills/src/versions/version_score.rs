@@ -1,3 +1,4 @@
+//! The score of a version of a skill.
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,7 +51,7 @@ impl VersionScore {
             cases.entry((&record.suite, &record.case)).or_default().push(record);
         }
         let is_scored = |record: &&TrialRecord| !matches!(record.verdict, Verdict::NotScored(_));
-        // A trial without a verdict may have checks that passed before it came to nothing.
+        // A trial without a verdict is left out, even if some of its checks passed before it was cut short.
         let over_cases = |of: &dyn Fn(&TrialRecord) -> Option<f64>| {
             let scored =
                 |runs: &Vec<&TrialRecord>| mean(runs.iter().copied().filter(is_scored).filter_map(of));
@@ -60,7 +61,8 @@ impl VersionScore {
             record.checks.iter().any(|check| check.scale == Some(ScoreScale::OneToFive))
         };
         let has_answer = |runs: &&Vec<&TrialRecord>| runs.iter().any(&is_scored);
-        // A mean over some cases would be taken for the mean over all.
+        // If a case has no scores there is no mean, because a mean over some cases would look like the mean over
+        // all.
         let mut with_criteria = cases.values().filter(|runs| runs.iter().any(has_criteria));
         let every_case_has_scores = with_criteria.all(|runs| has_answer(&runs));
         let every_case_has_answer = cases.values().all(|runs| has_answer(&runs));
@@ -88,12 +90,13 @@ impl VersionScore {
         }
     }
 
-    /// Whether any trial of the version has an answer.
+    /// Says whether any trial of the version has a verdict.
     pub fn is_measured(&self) -> bool {
         self.pass_rate.is_some()
     }
 
-    /// Pass rate first, then required checks, then all. What is not known is least.
+    /// Ranks two scores: by pass rate, then by required checks, then by all checks. An unknown figure ranks
+    /// lowest.
     pub fn compare_rank(&self, other: &Self) -> Ordering {
         let figures = |score: &Self| [score.pass_rate, score.required_score, score.mean_score];
         figures(self)
@@ -113,7 +116,7 @@ impl VersionScore {
     }
 }
 
-/// Means of the same figures differ in their last digits by the order of summing; that decides nothing.
+/// The tolerance for equal figures: means differ in their last digits by the order of summing.
 const EQUALITY_TOLERANCE: f64 = 1e-9;
 
 fn compare_figures(one: Option<f64>, other: Option<f64>) -> Ordering {
@@ -123,7 +126,7 @@ fn compare_figures(one: Option<f64>, other: Option<f64>) -> Ordering {
     }
 }
 
-/// How far a check is met, between 0 and 1.
+/// Gives how far a check is met, between 0 and 1.
 fn check_score(check: &CheckResult) -> Option<f64> {
     match (&check.verdict, check.normalised_score()) {
         (Verdict::NotScored(_), _) => None,

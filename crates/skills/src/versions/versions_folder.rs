@@ -1,3 +1,4 @@
+//! The folder in which versions of a skill are stored.
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ pub enum VersionsError {
     Io { path: PathBuf, error: std::io::Error },
 }
 
-/// Beside a version's files that nobody kept: their digest, so that they are known again.
+/// A file with the digest of a version whose files were not kept, so that the version is recognised.
 const DIGEST_FILE: &str = "digest";
 
 const TEMP_FOLDER_PREFIX: &str = ".aside-";
@@ -36,7 +37,7 @@ impl VersionsFolder {
         Self { path: path.to_owned() }
     }
 
-    /// The one beside a skill.
+    /// Gives the folder beside a skill.
     pub fn beside_skill(skill: &Path) -> Self {
         Self { path: versions_folder_of(skill) }
     }
@@ -53,8 +54,8 @@ impl VersionsFolder {
         history.write(&self.path).map_err(self.io_error())
     }
 
-    /// One at a time: two commands must not give one number to two versions. Whoever is let in finds
-    /// nothing that a killed one was at.
+    /// Locks the folder, so that two commands do not give one number to two versions. Removes what a killed
+    /// command left unfinished.
     pub fn lock(&self) -> Result<File, VersionsError> {
         std::fs::create_dir_all(&self.path).map_err(self.io_error())?;
         let file = File::create(self.path.join(".lock")).map_err(self.io_error())?;
@@ -67,7 +68,7 @@ impl VersionsFolder {
         Ok(file)
     }
 
-    /// A folder on the same file system as the skill, for what is not whole yet.
+    /// Makes a temporary folder on the same file system as the skill, for files that are not complete yet.
     pub fn temp_folder(&self) -> Result<tempfile::TempDir, VersionsError> {
         tempfile::Builder::new().prefix(TEMP_FOLDER_PREFIX).tempdir_in(&self.path).map_err(self.io_error())
     }
@@ -76,7 +77,7 @@ impl VersionsFolder {
         |error| VersionsError::Io { path: self.path.clone(), error }
     }
 
-    /// The latest version that holds just this.
+    /// Finds the latest version with this digest.
     pub fn find_version(&self, history: &VersionHistory, wanted: &Digest) -> Option<u32> {
         let mut latest_first = history.versions.iter().rev();
         latest_first
@@ -84,12 +85,12 @@ impl VersionsFolder {
             .map(|version| version.version)
     }
 
-    /// What a version holds, or held when it was graded. `None` if nothing tells.
+    /// Gives the digest of a version's content, now or when it was graded. `None` if it is unknown.
     pub fn digest_of(&self, version: &SkillVersion) -> Option<Digest> {
         let kept = self.files_of(version).ok().and_then(|skill| digest_of_folder(&skill));
         kept.or_else(|| {
             let place = self.canonical_inside(self.version_folder(version)?.as_path())?;
-            // Hardly more than a line: what is longer was not written here.
+            // A digest file is hardly longer than a line; a longer file was not written by this program.
             let noted = place.join(DIGEST_FILE);
             let short = noted.metadata().is_ok_and(|metadata| metadata.len() < 200);
             let text = short.then(|| std::fs::read_to_string(noted).ok()).flatten()?;
@@ -97,7 +98,7 @@ impl VersionsFolder {
         })
     }
 
-    /// Notes what a version holds whose files are not kept.
+    /// Stores the digest of a version whose files are not kept.
     pub fn record_digest(&self, version: &SkillVersion, digest: &Digest) -> Result<(), VersionsError> {
         let place = self.version_folder(version).ok_or(VersionsError::NoVersion(version.version))?;
         std::fs::create_dir_all(&place)
@@ -105,15 +106,16 @@ impl VersionsFolder {
             .map_err(self.io_error())
     }
 
-    /// A version's files: the folder that holds them, or the command file in it. What a history from elsewhere
-    /// says must not lead out of the workspace.
+    /// Gives the path of a version's files: the folder that contains them, or the command file in it. A path in a
+    /// history from elsewhere must not lead out of the versions folder.
     pub fn files_of(&self, version: &SkillVersion) -> Result<PathBuf, VersionsError> {
         let gone = || VersionsError::FilesMissing { version: version.version, path: version.path.clone() };
         let folder = self.canonical_inside(&version.path.join_to(&self.path)).ok_or_else(gone)?;
         Ok(skill_in(&folder))
     }
 
-    /// Keeps a version's files. They are copied aside and moved, so that they are whole or not there.
+    /// Stores a version's files. They are copied to a temporary folder and moved, so that they are complete or not
+    /// there.
     pub fn store_files(
         &self,
         contents: &SkillContents,
@@ -132,8 +134,8 @@ impl VersionsFolder {
         moved.and_then(|()| std::fs::rename(&whole, &place)).map_err(self.io_error())
     }
 
-    /// The number for a version that holds this, after all others. A folder that the history does not list
-    /// stays as it is, unless it holds just that: then a kill came before the history was written.
+    /// Finds a number for a version with this digest, after all others. A folder that the history does not list is
+    /// left alone, unless it has this digest: then the program was killed before it wrote the history.
     pub fn free_number(&self, least: u32, wanted: &Digest) -> Option<u32> {
         (least..=u32::MAX).find(|number| {
             let place = self.path.join(format!("v{number}"));
@@ -144,12 +146,12 @@ impl VersionsFolder {
         })
     }
 
-    /// Whether a folder of this workspace holds just this.
+    /// Says whether a folder inside the versions folder has this digest.
     pub fn has_digest(&self, folder: &Path, wanted: &Digest) -> bool {
         self.canonical_inside(folder).and_then(|folder| digest_of_folder(&folder)).as_ref() == Some(wanted)
     }
 
-    /// The folder of a version, with its files and what is known of it.
+    /// Gives the folder of a version, which contains its files, its digest and its score.
     pub fn version_folder(&self, version: &SkillVersion) -> Option<PathBuf> {
         version.path.join_to(&self.path).parent().map(Path::to_owned)
     }
@@ -164,7 +166,7 @@ fn digest_of_folder(folder: &Path) -> Option<Digest> {
     SkillContents::scan(&skill_in(folder)).ok()?.digest().ok()
 }
 
-/// The skill in a version's folder: the folder, or the only file in it where that is a command file.
+/// Finds the skill in a version's folder: the folder itself, or the only file in it if that is a command file.
 pub fn skill_in(folder: &Path) -> PathBuf {
     if folder.join(SKILL_FILE).is_file() || !folder.is_dir() {
         return folder.to_owned();

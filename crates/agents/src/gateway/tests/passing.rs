@@ -1,4 +1,4 @@
-//! What passes through the gateway: counted, limited, recorded, replayed.
+//! Tests of requests that pass through the gateway: counted, limited, recorded, replayed.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ async fn gateway(answer: impl Responder + 'static, budget: SpendingBudget) -> (G
     (Gateway::start_with(setup).await.expect("a gateway"), ledger)
 }
 
-/// A script gateway as the model behind, and its address.
+/// Starts a scripted gateway as the model behind, and gives its address.
 async fn model(text: &str) -> (Gateway, GatewayScope) {
     let gateway = Gateway::start(Arc::new(script(text))).await.expect("a gateway");
     let scope = gateway.register("upstream", ScopeKind::Agent, BTreeMap::new());
@@ -98,7 +98,7 @@ async fn tokens_and_money_are_counted_in_every_api_streaming_and_not() {
     }
 }
 
-/// Serves one connection with the given bytes, and tells what it was sent. The rest of them wait.
+/// Serves one connection with the given bytes, and gives the request that it got. `rest` is sent after `go_on`.
 async fn raw_server(first: String, rest: String, go_on: Arc<Notify>) -> (String, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = format!("http://{}", listener.local_addr().expect("an address"));
@@ -248,7 +248,7 @@ scenarios:
   - { when: busy, steps: [{ error: 529, message: "busy sk-very-secret-key", times: 1 }, fine] }
 "#;
 
-/// Records two requests and a failure that was tried again, and gives what came back.
+/// Records two requests and a failure that was retried, and gives the responses.
 async fn recorded(path: &Path, api: ModelApi, stream: bool) -> Vec<(u16, String)> {
     let (_upstream, behind) = model(TALK).await;
     let record =
@@ -271,7 +271,7 @@ async fn what_was_recorded_is_replayed_elsewhere_without_the_model() {
             let first = recorded(&path, api, stream).await;
             assert_eq!(first.iter().map(|(status, _)| *status).collect::<Vec<_>>(), [200, 529, 200]);
             if stream && api != ModelApi::OpenAiResponses {
-                // That API repeats every text in one piece; the others show what is tested here.
+                // This API repeats every text in one piece; the others show what is tested here.
                 assert!(
                     !first[0].1.contains("my-password") && !first[0].1.contains("/record/room/workspace")
                 );
@@ -285,7 +285,7 @@ async fn what_was_recorded_is_replayed_elsewhere_without_the_model() {
             let (gateway, _) =
                 gateway(CassetteReplay::new(cassette, scrub()), SpendingBudget::default()).await;
             let scope = gateway.register("t-1", ScopeKind::Agent, at("/elsewhere"));
-            // Another order is no drift.
+            // Another order is no difference.
             let asked = ["busy", "greet my-password in /elsewhere/workspace on 2027-02-02", "busy"];
             let mut again = Vec::new();
             for text in asked {

@@ -1,3 +1,4 @@
+//! The positions of cases in their eval files.
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -6,16 +7,16 @@ use crate::report::run_results::CaseTexts;
 use practicum_core::model::Diagnostics;
 use practicum_core::tree::{NodeData, SourceFile, TreeNode};
 
-/// Where a case stands, as GitHub names it.
+/// The position of a case, in the form that GitHub uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseLocation {
-    /// Seen from the repository's root.
+    /// The path from the repository's root.
     pub file: String,
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
 }
 
-/// Where cases stand in their eval files, as far as those are still what was run.
+/// A search for the positions of cases in their eval files, as long as these are unchanged since the run.
 pub struct CaseLocations<'r> {
     results: &'r RunResults,
     case_texts: CaseTexts<'r>,
@@ -42,7 +43,7 @@ fn read_if_unchanged(path: &Path) -> Option<SourceFile> {
     SourceFile::read(path, &mut Diagnostics::default()).1
 }
 
-/// The mapping that calls itself so.
+/// Finds the mapping with this id.
 fn find_by_id<'n>(node: &'n TreeNode, id: &str) -> Option<&'n TreeNode> {
     let is_id = |node: &&TreeNode| match &node.data {
         NodeData::Text(text) => text == id,
@@ -54,7 +55,7 @@ fn find_by_id<'n>(node: &'n TreeNode, id: &str) -> Option<&'n TreeNode> {
     find_mapping(node, &|node| ["id", "name"].iter().any(|key| node.get(key).filter(is_id).is_some()))
 }
 
-/// The mapping that asks this.
+/// Finds the mapping with this prompt.
 fn find_by_prompt<'n>(node: &'n TreeNode, prompt: &str) -> Option<&'n TreeNode> {
     find_mapping(node, &|node| {
         let entries = node.as_map().unwrap_or_default();
@@ -75,7 +76,7 @@ fn find_mapping<'n>(node: &'n TreeNode, fits: &dyn Fn(&TreeNode) -> bool) -> Opt
     }
 }
 
-/// The path below the checkout it lies in; all of it where it lies in none.
+/// Gives the path below the checkout that contains it; the whole path if there is none.
 fn path_in_repository(path: &Path) -> String {
     let root = path.ancestors().find(|folder| folder.join(".git").exists());
     let below = root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);

@@ -1,4 +1,4 @@
-//! For GitHub Actions: annotations at the cases, a summary of the step, a comment for the pull request.
+//! Reports for GitHub Actions: annotations at the cases, a summary of the step, a comment for the pull request.
 
 mod case_location;
 mod summary;
@@ -11,7 +11,7 @@ use super::run_results::ReportedFailure;
 use super::{EnvironmentFileReport, ReportFormat, ReportOutput, RunResults, figures};
 use practicum_core::model::{TrialRecord, Verdict, count_with_noun};
 
-/// Annotations on standard output, and the step's summary where GitHub says.
+/// The report with annotations on standard output, and with the step's summary in the file that GitHub names.
 pub static REPORT: ReportFormat = ReportFormat {
     name: "github",
     description: "annotations for GitHub Actions; adds to $GITHUB_STEP_SUMMARY",
@@ -22,7 +22,7 @@ pub static REPORT: ReportFormat = ReportFormat {
     }),
 };
 
-/// Written to a file, for whoever posts it.
+/// The report with a comment for the pull request, written to a file for whoever posts it.
 pub static COMMENT_REPORT: ReportFormat = ReportFormat {
     name: "github-comment",
     description: "a comment for a pull request, with a marker to update it by",
@@ -30,7 +30,7 @@ pub static COMMENT_REPORT: ReportFormat = ReportFormat {
     environment_file: None,
 };
 
-/// GitHub shows ten of a kind for a step; a few more do no harm where a log is read.
+/// The greatest number of annotations. GitHub shows ten of a kind for a step; a few more are useful in the log.
 const MAX_ANNOTATIONS: usize = 50;
 
 const MAX_MESSAGE_LENGTH: usize = 1000;
@@ -79,7 +79,7 @@ fn write_annotations(results: &RunResults, out: &mut dyn Write) -> std::io::Resu
     }
 }
 
-/// What was wrong, a line a check.
+/// Describes what was wrong, one line for each check.
 fn failure_message(record: &TrialRecord) -> String {
     let mut lines = Vec::new();
     lines.extend(record.not_scored_reason().map(|why| format!("not scored: {why}")));
@@ -93,12 +93,12 @@ fn failure_message(record: &TrialRecord) -> String {
     lines.join("\n")
 }
 
-/// The message of a workflow command.
+/// Escapes the message of a workflow command.
 fn escape_data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// The value of a property of a workflow command.
+/// Escapes the value of a property of a workflow command.
 fn escape_property(text: &str) -> String {
     escape_data(text).replace(':', "%3A").replace(',', "%2C")
 }

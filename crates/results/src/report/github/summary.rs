@@ -1,3 +1,4 @@
+//! The summary of a run for GitHub, as a step summary and as a comment.
 use std::io::Write;
 
 use crate::report::escaping::{escape_markdown, truncate_text};
@@ -9,19 +10,20 @@ use practicum_core::model::{
 };
 use practicum_skills::own_files::OWN_FILE_MARK;
 
-/// How many cases are told with why they did not pass. GitHub cuts comments at 65,536 characters.
+/// The greatest number of cases that are listed with why they did not pass. GitHub cuts comments at 65,536
+/// characters.
 const MAX_CASES: usize = 25;
 const MAX_CHECKS: usize = 5;
 const MAX_TEXT_LENGTH: usize = 300;
 
-/// The same with a line by which a later comment finds this one and takes its place.
+/// Writes the summary with a line by which a later comment finds this one and replaces it.
 pub fn write_comment(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "<!-- practicum:{} -->", comment_marker(&results.suite_names().join(",")))?;
     write_summary(results, out)?;
     writeln!(out, "{OWN_FILE_MARK}")
 }
 
-/// A name that cannot end the comment it stands in.
+/// Encodes a name so that it cannot end the HTML comment that contains it.
 fn comment_marker(name: &str) -> String {
     let mut out = String::new();
     for byte in name.bytes() {
@@ -109,7 +111,7 @@ pub fn write_summary(results: &RunResults, out: &mut dyn Write) -> std::io::Resu
     )
 }
 
-/// The cases that did not pass, folded, each with what was wrong the first time.
+/// Writes the cases that did not pass, folded, each with the first problem.
 fn write_failed_cases(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let troubled: Vec<&CaseSummary> = results
         .summary
@@ -148,7 +150,7 @@ fn write_failed_cases(results: &RunResults, out: &mut dyn Write) -> std::io::Res
     }
 }
 
-/// What judges said of the evals: a check that anything meets is no victory.
+/// Writes the judges' findings about the evals: a check that any answer meets proves nothing.
 fn write_eval_findings(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let findings = &results.summary.eval_findings;
     if findings.is_empty() {

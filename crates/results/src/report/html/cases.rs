@@ -1,4 +1,4 @@
-//! The cases, those that did not pass first, each with its trials.
+//! The cases of the page, those that did not pass first, each with its trials.
 
 use std::io::Write;
 
@@ -15,7 +15,8 @@ const MAX_TEXT_LENGTH: usize = 2000;
 const MAX_LINE_LENGTH: usize = 200;
 const MAX_EVIDENCE: usize = 12;
 
-/// With more trials than this, the checks of those that passed are only counted.
+/// The greatest number of trials of which all checks are shown. With more, the checks of passed trials are only
+/// counted.
 const MAX_DETAILED_TRIALS: u64 = 2000;
 
 /// A case in all its arms.
@@ -69,7 +70,8 @@ impl<'r> CaseGroup<'r> {
         self.arms[0]
     }
 
-    /// How it stands where it has to pass. The arm without the skill decides only where it is alone.
+    /// Gives the status of the case in the arms that have to pass. The arm without the skill decides only if it is
+    /// the only one.
     fn status(&self) -> DisplayStatus {
         let examined =
             self.arms.iter().filter(|case| case.is_under_test()).map(|case| DisplayStatus::from_case(case));
@@ -88,7 +90,7 @@ fn group_cases(results: &RunResults) -> Vec<CaseGroup<'_>> {
         });
         groups[place].arms.push(case);
     }
-    // What has to pass comes before what it is compared with.
+    // The arms that have to pass come before those that they are compared with.
     for group in &mut groups {
         group.arms.sort_by_key(|case| !case.is_under_test());
     }
@@ -197,7 +199,7 @@ fn write_case(
     writeln!(out, "</details>")
 }
 
-/// What was wrong, in one line: the rate that decides, else the first trial that did not pass.
+/// Describes the problem in one line: the rate that decides, else the first trial that did not pass.
 fn first_problem(results: &RunResults, case: &CaseSummary) -> std::io::Result<Option<String>> {
     if let Some(rate) = case.deciding_rate() {
         return Ok(Some(rate.describe()));
@@ -308,7 +310,7 @@ fn write_checks(questions: &CaseTexts<'_>, record: &TrialRecord, out: &mut dyn W
     writeln!(out, "</ul>")
 }
 
-/// What the judge noticed beside what it was asked.
+/// Writes the judge's remarks beyond its answers.
 fn write_remarks(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
     for line in &record.remarks.uncovered {
         writeln!(

@@ -1,4 +1,4 @@
-//! Figures as drawings. Only attributes, because the page's policy allows no inline style.
+//! Charts as SVG. They use attributes only, because the page's policy allows no inline style.
 
 use crate::report::escaping::escape_html;
 use crate::report::figures;
@@ -12,7 +12,7 @@ fn x_position(share: f64) -> f64 {
     HORIZONTAL_MARGIN + share.clamp(0.0, 1.0) * (WIDTH - 2.0 * HORIZONTAL_MARGIN)
 }
 
-/// Rates between 0 and 1, one below the other, each a dot on its interval, and what they must reach.
+/// Draws rates between 0 and 1, one below the other, each as a dot on its interval, with the threshold.
 pub fn rate_chart(rates: &[(Estimate, &str)], threshold: Option<f64>) -> String {
     let height = LINE_HEIGHT * rates.len().max(1) as f64 + 4.0;
     let words: Vec<String> = rates.iter().map(|(rate, _)| figures::format_estimate(*rate)).collect();
@@ -53,7 +53,7 @@ pub fn rate_chart(rates: &[(Estimate, &str)], threshold: Option<f64>) -> String 
     out
 }
 
-/// A difference of rates between −1 and 1, around a line at nothing.
+/// Draws a difference of rates between −1 and 1, around a line at 0.
 pub fn difference_chart(of: Estimate) -> String {
     let onto = |difference: f64| (difference + 1.0) / 2.0;
     let shifted =
@@ -63,13 +63,13 @@ pub fn difference_chart(of: Estimate) -> String {
         (_, Some(high)) if high < 0.0 => "fail",
         _ => "none",
     };
-    // The title of the drawing would tell the shifted figure.
+    // The title of the chart would show the shifted figure.
     let drawing = rate_chart(&[(shifted, class)], Some(0.5));
     let told = format!("<title>{}</title>", escape_html(&figures::format_estimate(shifted)));
     drawing.replace(&told, &format!("<title>{}</title>", escape_html(&figures::format_difference(of))))
 }
 
-/// What was wanted against what was seen, each field as strong as its count.
+/// Draws expected against observed activation, each field coloured by its count.
 pub fn confusion_chart(of: &ActivationRates) -> String {
     let most = [of.tp, of.fp, of.tn, of.fn_].into_iter().max().unwrap_or(0).max(1) as f64;
     let mut out = String::from(

@@ -1,7 +1,6 @@
-//! The whole run as one page that needs nothing else: it opens from a mail, offline, on any machine.
+//! The whole run as one page that needs no other file: it opens from a mail, offline, on any machine.
 //!
-//! Everything from outside is written as text; the page's own script and style are the only ones that
-//! its policy lets run.
+//! Every text from agents and files is escaped. The page's policy allows only its own script and style.
 
 mod cases;
 mod charts;
@@ -25,14 +24,14 @@ pub static REPORT: ReportFormat = ReportFormat {
     environment_file: None,
 };
 
-/// What judges said of the evals: how much of it is shown at once, and how much of each text.
+/// The greatest number of the judges' findings that are shown at once, and of the characters of each.
 const MAX_SHOWN_FINDINGS: usize = 8;
 const MAX_FINDING_LENGTH: usize = 1000;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// What the policy names, so that nothing else runs. A test holds them against the files.
+/// The hashes in the page's policy, so that no other style or script runs. A test compares them with the files.
 const STYLE_HASH: &str = "sha256-o75gE5ZOOZla+mRuxrkyxFuVax+gVbD9IEgBvSeMNis=";
 const SCRIPT_HASH: &str = "sha256-oPpDfjGrzvpAPPJDTsyETf5bwt0ZamcWxa4Zf9qk+5c=";
 
@@ -195,7 +194,7 @@ fn write_gates(gates: &[GateResult], out: &mut dyn Write) -> std::io::Result<()>
     writeln!(out, "</div>")
 }
 
-/// What judges said of the evals: a check that anything meets is no victory.
+/// Writes the judges' findings about the evals: a check that any answer meets proves nothing.
 fn write_eval_findings(of: &[EvalFinding], out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "<div class=\"card\"><h2>Findings about the evals</h2>")?;
     let line = |finding: &EvalFinding| escape_html(&truncate_text(&finding.describe(), MAX_FINDING_LENGTH));
@@ -242,7 +241,7 @@ fn write_gate_table(gates: &[&GateResult], out: &mut dyn Write) -> std::io::Resu
     writeln!(out, "</table>")
 }
 
-/// The beginning of a card: counts and rates.
+/// Writes the beginning of a card: counts and rates.
 fn write_rates(title: &str, of: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "<div class=\"card\"><h2>{title}</h2><div class=\"beside\">")?;
     writeln!(out, "{}<table class=\"metrics\">", charts::confusion_chart(of))?;
@@ -296,7 +295,7 @@ fn write_footer(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()
     )
 }
 
-/// `38 – 96 %`, or nothing where there is no interval.
+/// Writes an interval: `38 – 96 %`, or nothing if there is none.
 fn format_interval(of: Estimate) -> String {
     let ends = of.low.zip(of.high);
     ends.map_or_else(String::new, |(low, high)| {
@@ -312,7 +311,7 @@ fn format_seconds(seconds: f64) -> String {
     }
 }
 
-/// With thin spaces between the thousands.
+/// Writes a number with thin spaces between the thousands.
 fn group_thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -339,7 +338,7 @@ mod tests {
         }
     }
 
-    /// A page whose policy names another script than it has is a dead page.
+    /// If the policy named another script than the page has, the page would not work.
     #[test]
     fn the_policy_names_the_script_and_the_style() {
         for (content, hash) in [(STYLE, STYLE_HASH), (SCRIPT, SCRIPT_HASH)] {

@@ -1,4 +1,4 @@
-//! What the agent said and did, as much of it as a page that goes by mail can hold.
+//! Transcripts on the page, limited to a size that can be sent by mail.
 
 use std::io::Write;
 
@@ -7,21 +7,21 @@ use crate::report::run_results::RunResults;
 use practicum_core::model::{Step, ToolCall, TrialRecord, TrialTotals, Verdict};
 use practicum_engine::transcript::{TrialSteps, describe_tool_input, read_steps, summarise_tool_input};
 
-/// Characters of all transcripts together.
+/// The greatest number of characters of all transcripts together.
 const MAX_TOTAL_CHARACTERS: u64 = 8_000_000;
 
-/// Of one trial: no more, and if it were less, rather none.
+/// The greatest number of characters of one trial's transcript. With less than the minimum, none is shown.
 const MAX_TRIAL_CHARACTERS: u64 = 60_000;
 const MIN_TRIAL_CHARACTERS: u64 = 2_000;
 
-/// Of one step.
+/// The greatest number of characters of one step.
 const MAX_TEXT_CHARACTERS: usize = 8_000;
 const MAX_INPUT_CHARACTERS: usize = 3_000;
 
-/// What is read to find that much: a single line may be long.
+/// The greatest number of bytes that are read of a transcript, because a single line may be long.
 const MAX_TRANSCRIPT_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How much of its transcript a trial may show.
+/// The part of its transcript that a trial may show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TranscriptAllowance {
     per_trial: usize,
@@ -45,7 +45,7 @@ impl TranscriptAllowance {
         if self.includes_passed || record.verdict != Verdict::Pass { self.per_trial } else { 0 }
     }
 
-    /// What is missing, if anything is.
+    /// Describes what is left out, if anything is.
     pub fn describe_omissions(self, run: &str) -> Option<String> {
         match (self.includes_passed, self.per_trial) {
             (true, _) => None,
@@ -119,7 +119,7 @@ fn render_message(who: &str, text: &str, left: usize) -> RenderedStep {
     RenderedStep { html, characters: spent }
 }
 
-/// Folded: what was done is told by its name and the beginning of what it was done with.
+/// Renders a tool call folded, with its name and the beginning of its input.
 fn render_tool_call(call: &ToolCall, left: usize) -> RenderedStep {
     let brief = summarise_tool_input(&call.input);
     let (input, input_spent) =
@@ -143,7 +143,7 @@ fn render_tool_call(call: &ToolCall, left: usize) -> RenderedStep {
     RenderedStep { html, characters: input_spent + result_spent + brief.len() }
 }
 
-/// As text of the page, with a visible mark where it was cut, and how much of the allowance it took.
+/// Escapes a text for the page, with a visible mark where it was cut. Gives how much of the allowance it took.
 fn escape_and_cut(text: &str, most: usize) -> (String, usize) {
     match text.char_indices().nth(most) {
         None => (escape_html(text), text.chars().count()),

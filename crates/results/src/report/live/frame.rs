@@ -1,11 +1,11 @@
-//! What the live view shows at one moment.
+//! The content of the live view at one moment.
 
 use std::time::{Duration, Instant};
 
 use crate::report::line_wrap::{char_width, display_width};
 use practicum_core::model::{TrialId, TrialRecord, Verdict};
 
-/// How far a run is.
+/// The progress of a run.
 pub struct LiveFrame {
     pub trials: usize,
     pub started: Instant,
@@ -14,18 +14,18 @@ pub struct LiveFrame {
     pub failed: usize,
     pub not_scored: usize,
     spending: LiveSpending,
-    /// How long the trials took that ran, all together. Those taken over took no time.
+    /// The number of trials that were executed, and how long they took together. Reused trials took no time.
     executed_trials: (usize, Duration),
 }
 
 pub struct RunningTrial {
     pub trial: TrialId,
-    /// Safe for a terminal.
+    /// The title, safe for a terminal.
     pub title: String,
     pub started: Instant,
 }
 
-/// Money, as far as it is known.
+/// The money spent, as far as it is known.
 #[derive(Default)]
 struct LiveSpending {
     usd: f64,
@@ -67,7 +67,7 @@ impl LiveFrame {
         self.passed + self.failed + self.not_scored
     }
 
-    /// What is left, at the pace so far. Nothing is said before the first has ended.
+    /// Estimates the remaining time at the pace so far. `None` before the first trial has ended.
     fn estimated_remaining(&self, now: Instant) -> Option<Duration> {
         let each = self.executed_trials.1.checked_div(u32::try_from(self.executed_trials.0).ok()?)?;
         let at_once = u32::try_from(self.running_trials.len()).ok().filter(|at_once| *at_once > 0)?;
@@ -79,7 +79,7 @@ impl LiveFrame {
         Some(of_running + each * waiting / at_once)
     }
 
-    /// The lines to show: who is running, the longest first, and then how far all is.
+    /// Gives the lines to show: the running trials, the longest first, and then the total progress.
     pub fn lines(&self, now: Instant, width: usize, height: usize) -> Vec<String> {
         let most = height.saturating_sub(3).clamp(1, MAX_RUNNING_LINES);
         let mut lines: Vec<String> = self
@@ -95,7 +95,8 @@ impl LiveFrame {
         lines.into_iter().map(|line| cut_to_width(&line, width)).collect()
     }
 
-    /// How far all is: in signs where words have no room, and with a bar as long as there is room for.
+    /// Gives the line with the total progress: with symbols if words have no room, and with a bar as long as there
+    /// is room.
     fn total_line(&self, now: Instant, width: usize) -> String {
         let room = width.saturating_sub(1);
         let in_words = self.status_line(now, [" passed", " failed", " not scored"], "about ");
@@ -146,7 +147,7 @@ fn format_clock(time: Duration) -> String {
     }
 }
 
-/// A line that wrapped would be one more than we know of.
+/// Cuts a line, because a line that wraps would take one line more than the view counts.
 fn cut_to_width(line: &str, width: usize) -> String {
     let most = width.saturating_sub(1);
     if display_width(line) <= most {

@@ -1,4 +1,4 @@
-//! Progress on a terminal: what runs now, and how far all is, drawn over itself.
+//! Progress on a terminal: the running trials and the total, redrawn in place.
 
 mod frame;
 
@@ -16,13 +16,13 @@ use super::terminal_safe;
 use practicum_core::event::{EventSink, RunEvent};
 use practicum_core::model::Verdict;
 
-/// How often what is shown is drawn again.
+/// The interval between two drawings.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Draws on standard error until the run is over.
+/// The live view, which draws on standard error until the run is over.
 pub struct LiveView {
     canvas: Arc<Mutex<LiveCanvas>>,
-    /// Dropped to end the thread that draws.
+    /// The sender whose drop ends the drawing thread.
     stop_sender: Option<Sender<()>>,
     drawing_thread: Option<JoinHandle<()>>,
     finished_trials: usize,
@@ -31,13 +31,13 @@ pub struct LiveView {
 
 struct LiveCanvas {
     frame: LiveFrame,
-    /// How many lines are drawn now.
+    /// The number of lines that are drawn now.
     drawn_lines: usize,
 }
 
 impl LiveCanvas {
-    /// Writes lines that stay, above those that are drawn over, in one call: in two, the terminal
-    /// would show the state between.
+    /// Writes lines that stay, above those that are redrawn, in one call: with two calls, the terminal would show
+    /// the state in between.
     fn draw(&mut self, staying: &str, lines: &[String]) -> std::io::Result<()> {
         let mut text = String::from("\x1b[?2026h\r");
         if self.drawn_lines > 1 {
@@ -85,11 +85,11 @@ impl LiveView {
         }
     }
 
-    /// Takes what is drawn off the terminal. Nothing is drawn after.
+    /// Removes the view from the terminal. Nothing is drawn afterwards.
     fn clear(&mut self) {
         drop(self.stop_sender.take());
         if let Some(drawing) = self.drawing_thread.take() {
-            // A thread that panicked has stopped drawing too.
+            // A thread that panicked has stopped drawing, too.
             let _ = drawing.join();
             if let Ok(mut canvas) = self.canvas.lock() {
                 // A terminal that is gone needs no clearing.
@@ -116,7 +116,7 @@ impl EventSink for LiveView {
             RunEvent::TrialStarted { trial, suite, case, condition, attempt } => {
                 let whose = self.suite_naming.describe_owner(suite, &condition.agent);
                 let title = format!("{} #{attempt} ({whose})", terminal_safe(case));
-                // A trial that is tried again is not twice there.
+                // A trial that is retried must not be listed twice.
                 scene.running_trials.retain(|running| running.trial != *trial);
                 scene.running_trials.push(RunningTrial {
                     trial: trial.clone(),
@@ -127,7 +127,7 @@ impl EventSink for LiveView {
             RunEvent::TrialFinished { record } => {
                 self.finished_trials += 1;
                 scene.finish_trial(record);
-                // What passed is counted; what did not is worth a line that stays.
+                // Passed trials are only counted; the others get a line that stays.
                 if record.verdict != Verdict::Pass {
                     let line = finished_line(self.finished_trials, scene.trials, record, self.suite_naming);
                     return canvas.redraw(&line);
@@ -150,7 +150,7 @@ impl Drop for LiveView {
     }
 }
 
-/// The terminal's columns and lines, asked each time because it may change.
+/// Gives the terminal's columns and lines. It is asked each time, because the size may change.
 fn terminal_size() -> (usize, usize) {
     match rustix::termios::tcgetwinsize(std::io::stderr()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),

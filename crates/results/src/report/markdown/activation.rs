@@ -1,4 +1,4 @@
-//! Whether the skills fired where they should, in the sections of skill-test.
+//! The section on activation of the Markdown report, with the headings of skill-test.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -41,7 +41,7 @@ pub fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     write_details(results, &found.all, out)
 }
 
-/// What a model guessed, under headings that no observation has.
+/// Writes predicted activation, under headings of its own.
 pub fn write_predicted(predicted: &PredictedActivation, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "\n## Predicted Metrics\n")?;
     writeln!(out, "Guessed by a model from the skills' descriptions; no agent was seen to do it.\n")?;
@@ -114,7 +114,7 @@ fn write_confusion(of: &ActivationRates, out: &mut dyn Write) -> std::io::Result
     writeln!(out, "\nAcceptable either way: {}. Errors: {}.", of.acceptable, of.error)
 }
 
-/// The cases of one kind of outcome, a line each.
+/// The cases with one kind of outcome, a line for each.
 #[derive(Default)]
 struct OutcomeCaseList {
     lines: Vec<String>,
@@ -186,7 +186,7 @@ fn write_details(results: &RunResults, all: &ActivationRates, out: &mut dyn Writ
     writeln!(out, "- {} could do either (acceptable).", count_with_noun(all.acceptable, "run"))
 }
 
-/// A case with what it asked, how often it went so, and why it is there.
+/// Writes a case with its prompt, how often it had this outcome, and why it exists.
 fn case_line(
     questions: &CaseTexts<'_>,
     case: &CaseSummary,

@@ -1,4 +1,5 @@
-//! Each case: how often it passed, what became of its checks, and the evidence where they failed.
+//! The cases of the Markdown report: how often each passed, the results of its checks, and the evidence of
+//! failures.
 
 use std::io::Write;
 
@@ -10,14 +11,14 @@ use practicum_core::model::{
     CaseStatus, CaseSummary, CheckResult, CriteriaThresholds, TrialRecord, Verdict, count_with_noun,
 };
 
-/// How many trials of a case are told with what was wrong.
+/// The greatest number of trials of a case that are shown with their problems.
 const MAX_TRIALS: u64 = 3;
 const MAX_EVIDENCE: usize = 5;
 const MAX_TEXT_LENGTH: usize = 600;
 
 pub fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let questions = results.case_texts();
-    // All there is to say of the others stands under activation.
+    // The section on activation already shows everything about the other cases.
     let told: Vec<&CaseSummary> =
         results.summary.cases.iter().filter(|case| !case.is_only_about_activation()).collect();
     if told.is_empty() {
@@ -78,7 +79,7 @@ fn write_case(
             check.passed, check.failed, check.not_scored
         )?;
     }
-    // Of a case that did not pass, each run says its own below.
+    // If a case did not pass, each of its trials shows its notes below.
     if !case.needs_attention() {
         let notes = case
             .notes
@@ -108,7 +109,7 @@ fn write_case(
     Ok(())
 }
 
-/// How a case stands that a rate decides, and why.
+/// Describes the status of a case that a rate decides, and why.
 pub fn describe_rate_verdict(case: &CaseSummary) -> Option<String> {
     let rate = case.deciding_rate()?;
     let word = match case.status() {

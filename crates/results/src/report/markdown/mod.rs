@@ -1,4 +1,4 @@
-//! The whole report as a Markdown document: activation first, where a case asks about it, then each case.
+//! The whole report as a Markdown document: activation first if a case asks about it, then each case.
 
 mod activation;
 mod cases;
@@ -96,14 +96,14 @@ fn write_gates(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()>
     Ok(())
 }
 
-/// An estimate as cells of a table: value and interval.
+/// Writes an estimate as cells of a table: value and interval.
 fn estimate_cells(of: Estimate) -> String {
     let value = of.value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
     let interval = of.low.zip(of.high).map(|(low, high)| format!("{low:.2} – {high:.2}"));
     format!("{value} | {}", interval.unwrap_or_else(|| "–".to_owned()))
 }
 
-/// How much there is to doubt in the marks.
+/// Writes the doubts about grades.
 fn write_doubts(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let doubts = results.summary.doubts.describe();
     if doubts.is_empty() {
@@ -113,7 +113,7 @@ fn write_doubts(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()
     doubts.iter().try_for_each(|doubt| writeln!(out, "- {doubt}"))
 }
 
-/// What judges said of the evals: a check that anything meets is no victory.
+/// Writes the judges' findings about the evals: a check that any answer meets proves nothing.
 fn write_eval_findings(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     if results.summary.eval_findings.is_empty() {
         return Ok(());

@@ -1,3 +1,4 @@
+//! The benchmark document of skill-creator and agentskills.io.
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
@@ -10,10 +11,10 @@ use crate::report::run_results::RunResults;
 use crate::report::{printable_text, timestamps};
 use practicum_core::model::{CaseSummary, TrialRecord};
 
-/// The graded runs of an iteration, and what they come to for each configuration.
+/// The graded runs of an iteration, and the figures of each configuration.
 pub struct Benchmark {
     metadata: Map<String, Value>,
-    /// What was asked for, for as long as no run has told which model answered.
+    /// The model of the agent: the requested name, until a run shows which model answered.
     executor: ModelNames,
     analyzer: ModelNames,
     runs: Vec<Value>,
@@ -22,7 +23,7 @@ pub struct Benchmark {
     notes: Vec<String>,
 }
 
-/// The models that were seen at work, else the one that was asked for.
+/// The names of the models that answered, else of the one that was requested.
 struct ModelNames {
     requested: String,
     observed: BTreeSet<String>,
@@ -39,7 +40,7 @@ impl ModelNames {
     }
 }
 
-/// The configuration under test, and those it may be compared with.
+/// The configuration under test, and those that it may be compared with.
 const TESTED_CONFIGURATION: &str = "with_skill";
 const BASELINE_CONFIGURATIONS: [&str; 2] = ["without_skill", "old_skill"];
 
@@ -55,7 +56,7 @@ struct PassCounts {
     runs: usize,
 }
 
-/// So many observations are told; the benchmark has all figures anyway.
+/// The greatest number of observations; the benchmark has all figures anyway.
 const MAX_OBSERVATIONS: usize = 50;
 
 impl ExpectationAnswers {
@@ -214,7 +215,7 @@ impl Benchmark {
             BenchmarkLayout::Agentskills if self.notes.is_empty() => {
                 json!({"run_summary": self.run_summary(shape)})
             }
-            // Runs that are in no mean must not go unnoticed.
+            // Runs that no mean includes must be mentioned.
             BenchmarkLayout::Agentskills => {
                 json!({"run_summary": self.run_summary(shape), "notes": self.notes})
             }
@@ -227,8 +228,8 @@ impl Benchmark {
         }
     }
 
-    /// What the figures alone do not show: how the arms differ, expectations that do not tell them apart or
-    /// that vary, and runs without an answer.
+    /// Gives notes on what the figures alone do not show: how the arms differ, expectations that do not tell them
+    /// apart or that vary, and runs without an answer.
     fn all_notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some((name, before, after)) = self.comparable_measures() {
@@ -257,7 +258,7 @@ impl Benchmark {
 
     fn run_summary(&self, shape: BenchmarkLayout) -> Value {
         let mut summary = Map::new();
-        // What is examined comes first: viewers take the first for the one that counts.
+        // The configuration under test comes first, because viewers treat the first as the main one.
         let after = self.measures.get_key_value(TESTED_CONFIGURATION);
         let others = self.measures.iter().filter(|(name, _)| *name != TESTED_CONFIGURATION);
         for (name, measures) in after.into_iter().chain(others) {
@@ -272,8 +273,8 @@ impl Benchmark {
         Value::Object(summary)
     }
 
-    /// The configuration to compare with, and what both measured, with the pass rates of the expectations that
-    /// both have: whether the skill is activated is asked in one only, and is no difference between them.
+    /// Gives the configuration to compare with, and the measures of both. The pass rates include only expectations
+    /// that both have: whether the skill is activated is checked in one only, and is no difference between them.
     fn comparable_measures(&self) -> Option<(&'static str, ConfigurationMeasures, ConfigurationMeasures)> {
         let (name, before) =
             BASELINE_CONFIGURATIONS.iter().find_map(|name| Some((*name, self.measures.get(*name)?)))?;
@@ -325,7 +326,7 @@ fn spread_document(values: &[f64], shape: BenchmarkLayout) -> Value {
     }
 }
 
-/// Configurations have values, because those without are never begun.
+/// Gives the mean. There is always a value, because a configuration begins with its first.
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }

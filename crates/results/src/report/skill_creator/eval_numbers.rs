@@ -1,3 +1,4 @@
+//! The numbers of evals, which skill-creator uses as ids.
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::report::run_results::RunResults;
@@ -17,8 +18,8 @@ impl EvalNumbers {
         Self::from_ids(asked.chain(cases.iter().map(|case| case.id.as_str())))
     }
 
-    /// An eval keeps its number. One whose id is a text gets the lowest that no eval of the suite has,
-    /// in their order.
+    /// Numbers the evals. An eval whose id is a number keeps it. The others get, in their order, the lowest number
+    /// that no eval of the suite has.
     fn from_ids<'i>(ids: impl Iterator<Item = &'i str>) -> Self {
         let mut seen = BTreeSet::new();
         let ids: Vec<&str> = ids.filter(|id| seen.insert(*id)).collect();
@@ -36,7 +37,7 @@ impl EvalNumbers {
     }
 }
 
-/// The number that an id is. 01 is none: it and 1 are two evals.
+/// Gives the number that an id is. `01` is not a number, because it and `1` are two evals.
 fn numeric_id(id: &str) -> Option<u32> {
     id.parse().ok().filter(|number: &u32| number.to_string() == id)
 }

@@ -1,3 +1,4 @@
+//! The grading documents of skill-creator and agentskills.io.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,15 +18,16 @@ use practicum_engine::transcript::{TrialSteps, read_steps};
 
 const MAX_TEXT_LENGTH: usize = 4000;
 
-/// How much of a transcript is read to count what was done in it.
+/// The greatest number of bytes that are read of a transcript to count its steps.
 const MAX_TRANSCRIPT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What was answered of a trial.
+/// The graded expectations of a trial.
 pub struct TrialExpectations {
-    /// `{text, passed, evidence}`. Those without an answer are left out, but count as not passed in a failed trial.
+    /// The expectations as `{text, passed, evidence}`. Those without an answer are left out, but count as not
+    /// passed in a failed trial.
     pub expectations: Vec<Value>,
     pub passed: usize,
-    /// How many have no answer.
+    /// The number of expectations without an answer.
     pub unanswered: usize,
     /// Whether the trial has a verdict.
     is_scored: bool,
@@ -33,7 +35,8 @@ pub struct TrialExpectations {
 }
 
 impl TrialExpectations {
-    /// Whether every expectation has an answer: a rate of some of them would be taken for the rate of all.
+    /// Says whether every expectation has an answer: a rate over some of them would be mistaken for the rate over
+    /// all.
     pub fn is_complete(&self) -> bool {
         self.is_scored && self.unanswered == 0 && !self.expectations.is_empty()
     }
@@ -56,19 +59,19 @@ impl TrialExpectations {
     }
 }
 
-/// What a run did, as far as its transcript tells.
+/// The counts of what a trial did, as far as its transcript shows it.
 pub struct TrialMetrics {
     tools: BTreeMap<String, u64>,
     steps: usize,
     pub errors: usize,
     /// The files that the agent created or changed, as far as they were kept.
     files: Vec<String>,
-    /// Of its answer and of those of its files that are text.
+    /// The number of characters of the answer and of the text files.
     output_chars: usize,
     transcript_chars: usize,
-    /// What the agent counted of its own work, if it left that.
+    /// The agent's own counts of its work, if it wrote them.
     agent_metrics: Option<Map<String, Value>>,
-    /// What the agent wrote for the user to look at, if it left that.
+    /// The agent's notes for the user, if it wrote them.
     user_notes: Option<String>,
 }
 
@@ -91,7 +94,8 @@ pub fn read_expectations(record: &TrialRecord, questions: &CaseTexts<'_>) -> Tri
         let (passed, evidence) = match check.verdict {
             Verdict::Pass => (true, evidence_text(check)),
             Verdict::Fail => (false, evidence_text(check)),
-            // A failed trial stays failed, whatever the answer would have been; left out, it would count for nothing.
+            // A failed trial stays failed, whatever the answer would have been. If the expectation were left out,
+            // the failure would not count.
             Verdict::NotScored(_) if record.verdict == Verdict::Fail => {
                 (false, format!("no answer, in a run that failed: {}", evidence_text(check)))
             }
@@ -150,7 +154,7 @@ pub fn collect_metrics(results: &RunResults, record: &TrialRecord) -> TrialMetri
     }
 }
 
-/// The files below a folder, each by its relative name and its path.
+/// Lists the files below a folder, each with its relative name and its path.
 pub fn list_kept_files(folder: &Path) -> Vec<(String, PathBuf)> {
     let walk = ignore::WalkBuilder::new(folder).standard_filters(false).follow_links(false).build();
     let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
@@ -164,13 +168,13 @@ pub fn list_kept_files(folder: &Path) -> Vec<(String, PathBuf)> {
     named
 }
 
-/// How many characters a text file has. `None` for what is no text, or too large to be looked at.
+/// Counts the characters of a text file. `None` if the file is not text, or too large.
 fn count_characters(path: &Path) -> Option<usize> {
     let bytes = read_bounded(path, MAX_TRANSCRIPT_BYTES).ok()?;
     String::from_utf8(bytes).ok().map(|text| text.chars().count())
 }
 
-/// When a run and its judge worked, and how long. A time that was not kept is left out.
+/// Gives when a trial and its judge worked, and how long. A time that was not kept is left out.
 pub fn timing_document(results: &RunResults, record: &TrialRecord, shape: BenchmarkLayout) -> Value {
     let tokens = total_tokens(record);
     let milliseconds = (record.seconds * 1000.0).round() as u64;
@@ -202,7 +206,7 @@ pub fn timing_document(results: &RunResults, record: &TrialRecord, shape: Benchm
     timing
 }
 
-/// How long the run and its judge worked together.
+/// Gives how long the trial and its judge took together.
 fn total_seconds(record: &TrialRecord) -> f64 {
     round_to(record.seconds + record.judged_by.as_ref().map_or(0.0, |by| by.seconds), 3)
 }
@@ -250,13 +254,13 @@ pub fn grading_document(
     }
 }
 
-/// The judge holds only what can be held against the record, which skill-creator calls factual.
+/// Writes a claim. The judge checks only claims that the record can confirm, which skill-creator calls factual.
 fn claim_document(of: &AgentClaim) -> Value {
     json!({"claim": sanitise_text(&of.claim), "type": "factual", "verified": of.verified, "evidence": sanitise_text(&of.evidence)})
 }
 
-/// What the agent noted for the user, by its headings, and what this program noted of the run. What is under no
-/// documented heading is to be reviewed.
+/// Gives the agent's notes for the user by their headings, and this program's notes on the trial. Notes under no
+/// documented heading are listed for review.
 fn user_notes_document(record: &TrialRecord, left: Option<&str>) -> Value {
     let (mut uncertainties, mut needs_review, mut workarounds) = (Vec::new(), Vec::new(), Vec::new());
     let mut heading = String::new();
@@ -277,7 +281,7 @@ fn user_notes_document(record: &TrialRecord, left: Option<&str>) -> Value {
 }
 
 fn execution_metrics_document(of: &TrialMetrics) -> Value {
-    // What the agent left is the file in its outputs, and both must say the same.
+    // The agent's own counts are in a file among its outputs, and both must agree.
     if let Some(own) = &of.agent_metrics {
         return Value::Object(own.clone());
     }
@@ -291,7 +295,7 @@ fn execution_metrics_document(of: &TrialMetrics) -> Value {
     })
 }
 
-/// The file that skill-creator's executor leaves beside its outputs.
+/// Gives the content of the file that skill-creator's executor writes beside its outputs.
 pub fn metrics_file_document(of: &TrialMetrics) -> Value {
     let mut metrics = execution_metrics_document(of);
     metrics["files_created"] = json!(of.files);

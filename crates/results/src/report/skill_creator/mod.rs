@@ -1,7 +1,7 @@
-//! What skill-creator and agentskills.io write about a run, for the viewers people already have: one
+//! Reports in the formats of skill-creator and agentskills.io, for the viewers that people already have: one
 //! folder is one iteration.
 //!
-//! Both know only passed and failed, so that a run with an expectation without an answer has no grading and is
+//! Both formats know only passed and failed. So a run with an expectation without an answer has no grading and is
 //! in no mean; the notes of the benchmark name it.
 
 mod benchmark;
@@ -37,15 +37,15 @@ pub static AGENTSKILLS_REPORT: ReportFormat = ReportFormat {
     environment_file: None,
 };
 
-/// Whose keys and layout.
+/// The format whose keys and layout are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BenchmarkLayout {
     SkillCreator,
     Agentskills,
 }
 
-/// Writes the files of a run. Those that another run left in the folder go: viewers take all that they find for one
-/// iteration.
+/// Writes the files of a run. Files that another run left in the folder are removed, because viewers treat all
+/// files as one iteration.
 fn write(
     results: &RunResults,
     folder: &Path,
@@ -70,7 +70,8 @@ fn write(
     Ok(notes)
 }
 
-/// A note on gradings in the folder that nobody knows to be of an earlier run, and that viewers take for this run's.
+/// Gives a note on gradings in the folder that no recorded run wrote, because viewers would show them as this
+/// run's.
 fn note_others(folder: &Path, written: &[PathBuf]) -> Option<String> {
     let is_eval = |entry: &ignore::DirEntry| entry.file_name().to_string_lossy().starts_with("eval-");
     let walk = ignore::WalkBuilder::new(folder)
@@ -92,7 +93,7 @@ fn note_others(folder: &Path, written: &[PathBuf]) -> Option<String> {
     ))
 }
 
-/// The files of the report, as they are written.
+/// The files of the report that have been written.
 struct Files {
     shape: BenchmarkLayout,
     written: Vec<PathBuf>,
@@ -115,8 +116,8 @@ impl Files {
     }
 }
 
-/// The cases that are written, and notes on those that are not: the layout has no place for a suite that only
-/// measures activation, and beside one that has, it would take the layout away from that.
+/// Selects the cases that are written, and gives notes on the others. The layout has no place for a suite that
+/// only measures activation, and such a suite would force other suites into folders of their own.
 fn select_writable_cases(results: &RunResults) -> (Vec<&CaseSummary>, Vec<String>) {
     let all = &results.summary.cases;
     let only_activation = |suite: &&str| {
@@ -134,8 +135,8 @@ fn select_writable_cases(results: &RunResults) -> (Vec<&CaseSummary>, Vec<String
     (cases, left_out.iter().map(note).collect())
 }
 
-/// The cases of a run, in folders of their own where more than the arms differ: the files have no room
-/// for several suites, agents, models or modes.
+/// Splits the cases of a run into folders if more than the arms differ: the files have no place for several
+/// suites, agents, models or modes.
 fn split_into_folders<'r>(cases: &[&'r CaseSummary]) -> Vec<(Option<String>, Vec<&'r CaseSummary>)> {
     let mut parts: Vec<(String, Vec<&CaseSummary>)> = Vec::new();
     for case in cases.iter().copied() {
@@ -148,7 +149,7 @@ fn split_into_folders<'r>(cases: &[&'r CaseSummary]) -> Vec<(Option<String>, Vec
     }
     let alone = parts.len() == 1;
     let named = |(index, (name, cases)): (usize, (String, _))| {
-        // Two names may look alike once they are names of folders.
+        // Two different names may become the same folder name, so each folder gets a number.
         ((!alone).then(|| format!("{}-{}", index + 1, safe_file_name(&name))), cases)
     };
     parts.into_iter().enumerate().map(named).collect()
@@ -197,7 +198,7 @@ fn write_part(
             if graded.is_complete() {
                 files.put(grading, &grading::grading_document(&record, &graded, &metrics, shape))?;
             } else if grading.symlink_metadata().is_ok() {
-                // One that something else left here would be taken for this run's.
+                // A grading that something else left here would be mistaken for this run's.
                 std::fs::remove_file(&grading)?;
             }
             let eval = EvalLabel { id, name: &name };
@@ -213,7 +214,7 @@ fn write_part(
     files.put(folder.join("benchmark.json"), &benchmark.document(shape))
 }
 
-/// Where a run's files go. agentskills.io has one run of each eval; more of them get folders.
+/// Gives the folder of a run's files. agentskills.io has one run of each eval; several runs get folders.
 fn run_folder(
     results: &RunResults,
     eval: &Path,
@@ -230,7 +231,7 @@ fn run_folder(
     }
 }
 
-/// What the viewers call an arm.
+/// Gives the viewers' name for an arm.
 fn configuration_name(results: &RunResults, record: &TrialRecord) -> String {
     match record.condition.arm {
         Arm::WithSkill => "with_skill".to_owned(),
@@ -243,21 +244,22 @@ fn configuration_name(results: &RunResults, record: &TrialRecord) -> String {
     }
 }
 
-/// An eval, as the files name it.
+/// The number and name of an eval in the files.
 #[derive(Clone, Copy)]
 struct EvalLabel<'n> {
     id: u32,
     name: &'n str,
 }
 
-/// What the eval is called, where that is not its id. In other formats a note is no name but a reason.
+/// Gives the name of the eval, if it has one beside its id. In other formats than skill-creator's, a note is not a
+/// name but a reason.
 fn eval_name<'r>(results: &RunResults, questions: &CaseTexts<'r>, case: &CaseSummary) -> Option<&'r str> {
     let asked = results.info.suites.iter().find(|of| of.suite["name"] == *case.suite)?;
     let names_in_notes = asked.origin.dialect == "skill-creator";
     questions.note(&case.suite, &case.id).filter(|_| names_in_notes)
 }
 
-/// What the agent said last and what it wrote, as far as it was kept.
+/// Copies the agent's last answer and its files, as far as they were kept.
 fn copy_outputs(trial: &Path, to: &Path, files: &mut Files) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
     let kept = trial.join("files");
@@ -269,14 +271,15 @@ fn copy_outputs(trial: &Path, to: &Path, files: &mut Files) -> std::io::Result<(
         let Ok(entry) = entry else { continue };
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
         let Some(below) = entry.path().strip_prefix(&kept).ok().filter(|_| is_file) else { continue };
-        // What the agent put into a folder for outputs is in this one, unless it used the name twice.
+        // A file that the agent put into a folder for outputs goes directly into this one, unless the name is
+        // taken.
         let inner = below.strip_prefix("outputs").ok().filter(|inner| !kept.join(inner).exists());
         files.copy(entry.path(), to.join(inner.unwrap_or(below)))?;
     }
     Ok(())
 }
 
-/// What the final answer is called: a file of the agent's keeps its name.
+/// Finds a name for the final answer that no file of the agent has.
 fn unused_answer_name(files: &Path) -> String {
     let first = ["output.txt", "final-answer.txt"].map(str::to_owned);
     let names = first.into_iter().chain((2..=u32::MAX).map(|number| format!("final-answer-{number}.txt")));

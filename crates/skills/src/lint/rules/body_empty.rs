@@ -1,3 +1,4 @@
+//! The rule that a skill's body contains instructions.
 use crate::lint::{LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

@@ -1,3 +1,4 @@
+//! The rule that a description says when to use the skill.
 use std::sync::LazyLock;
 
 use regex::Regex;

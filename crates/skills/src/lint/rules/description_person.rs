@@ -1,3 +1,4 @@
+//! The rule that a description is in the third person.
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -19,8 +20,8 @@ pub static RULE: LintRule = LintRule {
     check,
 };
 
-/// "I" where a sentence or a clause begins, or before a word that gives it away; elsewhere it may be
-/// a numeral.
+/// "I" at the beginning of a sentence or a clause, or before a word that shows it is a pronoun; elsewhere it may
+/// be a numeral.
 static FIRST_PERSON: LazyLock<Regex> = LazyLock::new(|| {
     compile_pattern(
         r"(?x)

@@ -1,3 +1,4 @@
+//! The rule that a description says specifically what the skill does.
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -26,7 +27,7 @@ static FILLER: LazyLock<Regex> = LazyLock::new(|| {
 
 const MIN_WORDS: usize = 4;
 
-/// A sentence that begins with a filler needs at least this many words to say something.
+/// The fewest words that a sentence which begins with a filler needs to be specific.
 const MIN_WORDS_WITH_FILLER: usize = 8;
 
 fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {

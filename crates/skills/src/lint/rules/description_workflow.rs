@@ -1,3 +1,4 @@
+//! The rule that a description names the occasions and not the steps.
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -19,7 +20,7 @@ pub static RULE: LintRule = LintRule {
     check,
 };
 
-/// Steps, whatever stands before them.
+/// Words that introduce steps, whatever comes before them.
 static STEPS: LazyLock<Regex> = LazyLock::new(|| {
     compile_pattern(
         r"(?isx)
@@ -31,7 +32,7 @@ static STEPS: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// A sequence: steps, unless it is one of occasions, as in "use when (1) …, (2) …".
+/// Words that make a sequence. It is one of steps, unless it lists occasions, as in "use when (1) …, (2) …".
 static SEQUENCE: LazyLock<Regex> = LazyLock::new(|| {
     compile_pattern(
         r"(?isx)
@@ -46,7 +47,7 @@ static OCCASION_WORDS: LazyLock<Regex> = LazyLock::new(|| {
     compile_pattern(r"(?i)\b(?:if|when|whenever|unless|for|triggers?|includ(?:es|ing)|occasions?)\b")
 });
 
-/// Where a part of a sentence can begin anew.
+/// Places where a part of a sentence can begin anew.
 static CLAUSE_START: LazyLock<Regex> = LazyLock::new(|| compile_pattern(r"[.!?;—–]\s|\s-\s"));
 
 fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {

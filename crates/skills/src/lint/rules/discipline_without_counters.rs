@@ -1,3 +1,4 @@
+//! The rule that a skill that imposes discipline answers the excuses for breaking it.
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -31,10 +32,11 @@ static EXCUSE_ANSWERS: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// A text with fewer rules in capitals than this only stresses a word here and there.
+/// The fewest rules in capitals that make a text impose discipline. A text with fewer only stresses a word here
+/// and there.
 const MIN_CAPITALISED_RULES: usize = 5;
 
-/// Whether the body imposes rules rather than showing how something is done.
+/// Says whether the body imposes rules rather than showing how something is done.
 pub(in crate::lint) fn imposes_discipline(draft: &SkillFileDraft) -> bool {
     let prose = draft.markdown.prose.iter().filter_map(|span| draft.text.get(span.start..span.end));
     prose.map(|text| RULES_IN_CAPITALS.find_iter(text).count()).sum::<usize>() >= MIN_CAPITALISED_RULES

@@ -1,3 +1,4 @@
+//! The rule that cases in evals/evals.json have unique ids in kebab-case.
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -46,7 +47,7 @@ fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {
     }
 }
 
-/// The list of cases, whatever the format calls it.
+/// Gives the list of cases, under any of the keys that formats use.
 fn case_nodes(root: &TreeNode) -> &[TreeNode] {
     let list = root.get("cases").or_else(|| root.get("evals")).unwrap_or(root);
     list.as_list().unwrap_or_default()

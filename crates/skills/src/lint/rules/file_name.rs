@@ -1,3 +1,4 @@
+//! The rule that the file is called exactly SKILL.md.
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use crate::skill::SKILL_FILE;
 use practicum_core::model::Severity;

@@ -1,3 +1,4 @@
+//! The rule that the frontmatter can be read and is a mapping.
 use crate::lint::{Convention, DraftFrontmatter, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

@@ -1,3 +1,4 @@
+//! The rule that every relative link leads to an existing file.
 use std::collections::HashSet;
 
 use crate::lint::reference::{LinkTarget, ReferencedPath, classify_link, resolve_reference};
@@ -20,7 +21,7 @@ fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {
     let mut seen = HashSet::new();
     for link in &draft.markdown.links {
         let LinkTarget::Inside(path) = classify_link(&link.target) else { continue };
-        // A word like "url" stands for a link in documentation about links.
+        // Documentation about links uses a word like "url" as a placeholder.
         let placeholder = !link.target.contains(['/', '.']);
         if placeholder || !seen.insert(path.clone()) {
             continue;

@@ -1,3 +1,4 @@
+//! The rule that SKILL.md itself links to every file of the skill.
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use crate::lint::{LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 use practicum_core::tree::read_bounded;
 
-/// Bounds for folders made to keep a linter busy.
+/// Limits against folders that are made to keep a linter busy.
 const MAX_FILES: usize = 200;
 const MAX_FILE_SIZE: u64 = 1024 * 1024;
 const MAX_TOTAL_BYTES: usize = 8 * 1024 * 1024;
@@ -59,11 +60,11 @@ fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {
     }
 }
 
-/// The first link to a file of the skill that SKILL.md does not link to.
+/// Finds the first link to a file of the skill that SKILL.md does not link to.
 fn find_indirect_link(root: &Path, file: &Path, text: &str, direct: &HashSet<PathBuf>) -> Option<String> {
     let below = file.parent()?.strip_prefix(root).ok()?;
     SkillMarkdown::parse(text, 0).links.into_iter().filter(|link| !link.is_image).find_map(|link| {
-        // What a link leaves its own folder for can still be inside the skill.
+        // A link that leaves its own folder can still lead to a file inside the skill.
         let path = link.target.split(['#', '?']).next()?;
         let from_root = crate::skill::normalise_path(&below.join(path));
         if classify_link(&link.target) == LinkTarget::External

@@ -1,3 +1,4 @@
+//! The rule that files mentioned in code exist.
 use std::collections::HashSet;
 
 use crate::lint::reference::{ReferencedPath, find_mentions, resolve_reference};

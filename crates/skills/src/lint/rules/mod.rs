@@ -1,4 +1,4 @@
-//! One file a rule.
+//! The lint rules, one file for each.
 
 mod body_empty;
 mod body_tokens;
@@ -41,7 +41,7 @@ mod xml_tag;
 use super::{LintRule, SkillFileDraft};
 use practicum_core::model::Span;
 
-/// Every rule, by what it looks at.
+/// Every rule, grouped by the part of a skill that it checks.
 pub static RULES: &[&LintRule] = &[
     &unreadable_file::RULE,
     &file_name::RULE,
@@ -82,8 +82,8 @@ pub static RULES: &[&LintRule] = &[
     &discipline_without_counters::RULE,
 ];
 
-/// The rules that a command file is held to, by code. It needs neither frontmatter nor name, no agent chooses
-/// it by its description alone, and the paths in it are seen from the project.
+/// The codes of the rules that apply to command files. A command file needs neither frontmatter nor name, no agent
+/// chooses it by its description alone, and the paths in it are relative to the project.
 pub const COMMAND_FILE_RULES: &[&str] = &[
     "unreadable-file",
     "frontmatter-unclosed",
@@ -103,8 +103,8 @@ pub fn find_rule(code: &str) -> Option<&'static LintRule> {
     RULES.iter().copied().find(|rule| rule.code == code)
 }
 
-/// Where to complain that a required key is absent, null or blank; `None` where it says something,
-/// or something of a wrong type, or where there is no frontmatter to say it in.
+/// Gives the position at which to report that a required key is absent, null or blank. `None` if the key has a
+/// value, even one of a wrong type, or if there is no frontmatter.
 fn blank_key_span(draft: &SkillFileDraft, key: &str) -> Option<Span> {
     draft.frontmatter_entries()?;
     match draft.frontmatter_value(key) {
@@ -117,7 +117,7 @@ fn blank_key_span(draft: &SkillFileDraft, key: &str) -> Option<Span> {
     }
 }
 
-/// A piece of the user's text that fits into a sentence.
+/// Shortens a piece of the user's text so that it fits into a sentence.
 fn shorten_quote(text: &str) -> String {
     const MAX_QUOTE_LENGTH: usize = 80;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

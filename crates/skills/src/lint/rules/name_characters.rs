@@ -1,3 +1,4 @@
+//! The rule that a name has only lowercase letters, digits and single hyphens.
 use super::name_too_long::MAX_NAME_LENGTH;
 use crate::lint::prose::to_kebab;
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
@@ -26,7 +27,7 @@ fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {
 }
 
 fn describe_bad_name(name: &str) -> Option<String> {
-    // Letters beyond a-z are another rule's, because not everyone refuses them.
+    // Another rule reports letters beyond a-z, because some agents accept them.
     let allowed = |c: char| c == '-' || c.is_ascii_digit() || c.is_alphanumeric() && !c.is_ascii();
     if let Some(c) = name.chars().find(|&c| !allowed(c) && !c.is_ascii_alphabetic()) {
         return Some(format!("has a character that is not allowed: {c:?}"));

@@ -1,3 +1,4 @@
+//! The rule that a skill has the name of its folder.
 use super::name_too_long::MAX_NAME_LENGTH;
 use crate::lint::prose::to_kebab;
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
@@ -19,7 +20,7 @@ pub static RULE: LintRule = LintRule {
 fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {
     let Some((name, span)) = draft.nonblank_text("name") else { return };
     let folder = name_from_path(&draft.file, SkillForm::Folder);
-    // A name that only breaks the rules for names is that rule's to report.
+    // If the name differs only by characters that names must not have, the rule for names reports it.
     let same_but_misspelled = to_kebab(name, MAX_NAME_LENGTH).as_ref() == Some(&folder);
     if name != folder && !same_but_misspelled {
         findings.add_with_help(

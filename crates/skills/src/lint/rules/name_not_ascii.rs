@@ -1,3 +1,4 @@
+//! The rule that a name has no letters beyond a to z.
 use crate::lint::{LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

@@ -1,7 +1,8 @@
+//! The rule that a long body has headings.
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 
-/// About a screen and a half. A shorter text can be taken in without a map.
+/// The most lines that need no heading: about a screen and a half, which a reader can survey.
 const MAX_LINES_WITHOUT_HEADING: usize = 60;
 
 pub static RULE: LintRule = LintRule {

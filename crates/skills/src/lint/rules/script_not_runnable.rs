@@ -1,3 +1,4 @@
+//! The rule that a script run by its path alone is executable and has a shebang line.
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
@@ -43,8 +44,8 @@ fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {
     }
 }
 
-/// The scripts that commands begin with: in shell blocks any, elsewhere those written `./scripts/…`
-/// or with arguments, because a bare path may just be a name.
+/// Finds the scripts that commands begin with. In shell blocks that is any script; elsewhere only those written
+/// `./scripts/…` or with arguments, because a bare path may be just a name.
 fn scripts_run_directly(draft: &SkillFileDraft) -> Vec<FileMention> {
     let mut found = Vec::new();
     for block in &draft.markdown.code_blocks {
@@ -65,7 +66,7 @@ fn scripts_run_directly(draft: &SkillFileDraft) -> Vec<FileMention> {
     found
 }
 
-/// The commands within a span and where each begins, without prompts and assignments.
+/// Gives the commands within a span and where each begins, without prompts and assignments.
 fn commands(draft: &SkillFileDraft, within: Span) -> impl Iterator<Item = (&str, usize)> {
     let source = draft.text.get(within.start..within.end).unwrap_or_default();
     let mut next = within.start;
@@ -81,7 +82,7 @@ fn commands(draft: &SkillFileDraft, within: Span) -> impl Iterator<Item = (&str,
     })
 }
 
-/// A prompt, an assignment, or a word that runs the command after it.
+/// Says whether a word is a prompt, an assignment, or a word that runs the command after it.
 fn is_command_prefix(word: &str) -> bool {
     matches!(word, "$" | "%" | "sudo" | "exec" | "time") || word.contains('=') && !word.contains('/')
 }
@@ -92,13 +93,13 @@ fn is_executable(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
 }
 
-/// Elsewhere there is no such bit.
+/// Always true: only Unix has an executable bit.
 #[cfg(not(unix))]
 fn executable(_: &Path) -> bool {
     true
 }
 
-/// A program that is no text needs no first line.
+/// Says whether a file has a shebang line or is a binary, which needs none.
 fn has_shebang_or_is_binary(file: &Path) -> bool {
     if !file.is_file() {
         return true;

@@ -1,3 +1,4 @@
+//! The rule that name and description contain no XML tags.
 use std::sync::LazyLock;
 
 use regex::Regex;

@@ -1,3 +1,4 @@
+//! Tests of the linter with hostile skills.
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -24,7 +25,7 @@ fn nothing_opened_is_outside_the_folder_or_unbounded() {
             lint_skill_file(&file).diagnostics.iter().map(|problem| problem.code).collect();
         assert_eq!(codes, ["link-outside", "link-broken"]);
     }
-    // Text made to be slow to parse. What takes quadratic time takes hours at this size.
+    // Text made to be slow to parse. A parser that takes quadratic time would take hours at this size.
     const SIZE: usize = 256 * 1024;
     let lint_text = |text: &str| lint_draft(SkillFileDraft::from_text(&scratch.path("good/SKILL.md"), text));
     for pattern in [
