@@ -43,6 +43,8 @@ pub enum CheckNeed {
 pub enum CheckTarget {
     /// The last assistant message of the last turn.
     Output,
+    /// All assistant text of the last turn, also what was said before its tool calls.
+    LastTurn,
     /// All assistant text of all turns.
     AllText,
     /// One file the agent was to write. Missing or untouched is a failure.
@@ -58,6 +60,7 @@ impl CheckTarget {
     pub fn describe(&self) -> String {
         match self {
             CheckTarget::Output => "the answer".to_owned(),
+            CheckTarget::LastTurn => "the last turn".to_owned(),
             CheckTarget::AllText => "what the agent said".to_owned(),
             CheckTarget::File(path) => path.to_string(),
             CheckTarget::Files(globs) => globs.join(", "),

@@ -9,7 +9,7 @@ use super::reading::{self, UnusedKeys};
 use super::recognition;
 use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit, rules};
 use practicum_core::model::{
-    Case, CasePrompt, Check, CheckKind, CheckNeed, Diagnostics, RunPolicy, Suite, WorkspaceBase,
+    Case, CasePrompt, Check, CheckKind, CheckNeed, CheckTarget, Diagnostics, RunPolicy, Suite, WorkspaceBase,
     WorkspaceSpec,
 };
 use practicum_core::tree::{MapEntry, NodeData, ObjectReader, SourceFile, TreeNode, closest_word, node_text};
@@ -305,7 +305,7 @@ fn read_assertion<'n>(
             id: format!("{kind}-{}", index + 1),
             name: None,
             need: CheckNeed::Required,
-            target: looks_at,
+            target: if looks_at == CheckTarget::Output { CheckTarget::LastTurn } else { looks_at },
             kind: CheckKind::Rule(rule),
         }),
         rules::BuiltRule::Invalid => None,
