@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{RunLimits, RunOptions, SessionError};
 use crate::judge::ScrubFn;
-use crate::run_setup::{JudgePool, RunSetupError, SharedServices};
+use crate::run_setup::{JudgePool, SharedServices};
 use crate::settings::{MAX_COST, MAX_TOKENS, SettingLayers};
 use crate::store::Scrubber;
 use practicum_agents::gateway::{PriceTable, PricesError, SpendingBudget, SpendingLedger};
@@ -58,8 +58,7 @@ pub fn shared_services(
 ) -> Result<SharedServices, SessionError> {
     let cleaner = scrubber.clone();
     let scrub: ScrubFn = Arc::new(move |text| cleaner.scrub_text(text));
-    let bench =
-        JudgePool::for_project(project, layers, &scrub, options.no_reuse).map_err(RunSetupError::from)?;
+    let bench = JudgePool::for_project(project, layers, &scrub, options.no_reuse)?;
     let ledger = limits.budget.open(layers, limits.max_cost_usd, options.prices.as_deref(), tell)?;
     Ok(SharedServices { ledger, scrub, judges: bench })
 }

@@ -450,7 +450,7 @@ mod tests {
     fn assertions() {
         for kind in ["contains", "not_contains", "starts_with", "ends_with"] {
             if rule_kind(kind).is_some() {
-                let check = json!([{kind: {"text": "V", "ignore_case": true}, "id": format!("{kind}-1")}]);
+                let check = json!([{kind: {"text": "V", "ignore_case": true}, "id": format!("{kind}-1"), "on": "turn"}]);
                 assertion(&format!("{{type: {kind}, value: V}}"), check, &[]);
             }
         }
@@ -460,7 +460,7 @@ mod tests {
                 assertion(&text, json!([{key: "Write", "id": format!("{kind}-1")}]), &[]);
             }
         }
-        assertion("{type: regex, value: a+}", json!([{"regex": "a+", "id": "regex-1"}]), &[]);
+        assertion("{type: regex, value: a+}", json!([{"regex": "a+", "id": "regex-1", "on": "turn"}]), &[]);
         assertion("{type: regex, value: (}", json!([]), &["error invalid-pattern 6:24"]);
         assertion("{type: contain, value: a}", json!([]), &["error unknown-assertion 6:10"]);
         assertion("{type: contains, value: 3}", json!([]), &["error wrong-type 6:27"]);
