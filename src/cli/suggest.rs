@@ -47,7 +47,7 @@ pub fn main(args: &SuggestArgs) -> u8 {
 fn suggest(args: &SuggestArgs) -> anyhow::Result<u8> {
     let contents = SkillContents::scan(&args.skill)?;
     let project = project_root(contents.folder());
-    let run = RunDir::find(&project, &args.run).map_err(|why| anyhow!(why))?;
+    let run = RunDir::find_checked(&project, &args.run).map_err(|why| anyhow!(why))?;
     let stored = StoredRun::read(&run)?;
     let own = stored.suites_about(&contents.skill_path());
     let Some(suite) = own.first() else {

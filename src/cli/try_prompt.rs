@@ -72,6 +72,9 @@ fn try_prompt(args: &TryArgs) -> anyhow::Result<u8> {
     };
     let options = args.flags.options(&EvalsArgs::at_paths(Vec::new()), &args.choices);
     let options = match &args.args {
+        None if args.expect == ActivationExpectation::Either => {
+            RunOptions { not_in_history: Some("either outcome was accepted".to_owned()), ..options }
+        }
         None => options,
         Some(_) => RunOptions {
             // The user wants a new answer, not the one of an earlier call.

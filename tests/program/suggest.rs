@@ -121,3 +121,13 @@ fn who_cannot_answer_or_is_asked_about_another_skill_is_told() {
     let ran = project.run(&["suggest", "other", "--script", "proposer.yaml"]).exits(2);
     assert!(ran.stderr.contains("is not about"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_called_skill_is_not_taken_for_the_latest_run() {
+    let project = project(&[edit(Value::Null, "Say hello.", "Say kee-ow.", "speaks/cry")]);
+    project.run(&["try", "--skill", "gull", "--args", "x", "--agent", "own", "--sandbox", "off"]);
+    let audited = project.run(&["audit", "--last", "1", "--json"]).exits(0).json();
+    assert_eq!(audited["checks"], 1, "{audited:#}");
+    let ran = project.run(&["suggest", "gull", "--script", "proposer.yaml"]).exits(0);
+    assert!(ran.stdout.contains("+Say kee-ow."), "{}\n{}", ran.stdout, ran.stderr);
+}

@@ -300,7 +300,7 @@ echo '{"type":"end","ending":"finished"}'
 fn an_activation_before_a_crash_is_not_counted_in_one_place_and_not_in_another() {
     for (wanted, code, row, counts, outcomes) in [
         (false, 1, "fired 2/3", "0 tp 2 fp 1 tn 0 fn", ["tn", "fp", "fp"]),
-        (true, 1, "fired 0/1", "0 tp 0 fp 0 tn 1 fn, 2 cannot tell", ["fn", "error", "error"]),
+        (true, 3, "fired 0/1", "0 tp 0 fp 0 tn 1 fn, 2 cannot tell", ["fn", "error", "error"]),
     ] {
         let triggers = format!(r#"[{{"query": "Tell me more", "should_trigger": {wanted}}}]"#);
         let project = project(&[("agent.sh", CRASHING_AGENT), ("evals/brief/triggers.json", &triggers)]);

@@ -247,7 +247,7 @@ fn grade_judged(spec: &Value, script: &str, more: &[&str]) -> Ran {
     let files = [("x.eval.json", spec.to_string()), ("script.yaml", script.to_owned())];
     let files = files.each_ref().map(|(path, text)| (*path, text.as_str()));
     let project = Project::new(&files);
-    project.write("out.txt", "Park 95110, open. Zoo, closed.\n");
+    project.write("out.txt", "Park 95110, open. Zoo, closed. Gate 0.\n");
     let args =
         ["grade", "--output", "out.txt", "--spec", "x.eval.json", "--judge", "--script", "script.yaml"];
     project.run(&[&args[..], &["--transport", "api", "--judge-model", "claude-x"], more].concat())
@@ -528,6 +528,13 @@ fn a_field_that_a_model_made_up_is_not_a_pass() {
         (json!([{"name": "PARK", "zip": "95-110"}]), 1, 0),
         (json!([park]), 1, 0),
         (json!([park, park, park]), 3, 1),
+        // Entries that the text has once, or not at all.
+        (json!([park, {"name": "PARK", "zip": "95110"}]), 2, 1),
+        (json!([park, {"name": "Zoo", "zip": null}]), 2, 1),
+        (json!([park, {"name": null, "zip": null}]), 2, 1),
+        (json!([park, {"name": " ", "zip": null}]), 2, 1),
+        (json!([{"name": "ark", "zip": "95110"}]), 1, 3),
+        (json!([{"name": "Park", "zip": "511"}]), 1, 3),
     ] {
         let script = script(&json!({"Venues": {"near": entries}}), &json!([]));
         let ran = grade_judged(&spec(min_entries), &script, &[]);

@@ -279,6 +279,7 @@ fn results_of_an_old_skill_or_setup_do_not_pass_for_those_of_the_new() {
         ("evals", "evals/a.yaml", "setup: bash", "setup: echo", files),
         ("native", "native/n.practicum.yaml", "setup: bash", "setup: echo", files),
         ("native", "native/n.practicum.yaml", "given.txt", "other.txt", files),
+        ("native", "native/given.txt", "one", "two", files),
         ("native", "native/n.practicum.yaml", "a gull", "a duck", "the system prompt of n has changed"),
     ] {
         let project = with_setup();

@@ -12,6 +12,7 @@ mod clauditor;
 mod clauditor_gates;
 mod command_files;
 mod frontmatter;
+mod gates;
 mod grade_again;
 mod improving;
 mod judge_evidence;

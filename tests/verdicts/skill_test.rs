@@ -307,3 +307,43 @@ fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
     entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
+
+/// Claude Code and Codex count a skill whose file the model reads with a shell command.
+#[test]
+fn a_skill_that_a_shell_command_shows_counts_as_activated() {
+    let path = ".claude/skills/gull/SKILL.md";
+    for (command, activated) in [
+        (format!("cat {path}"), true),
+        (format!("head -20 {path}"), true),
+        ("cd .claude/skills/gull && cat SKILL.md".to_owned(), true),
+        (format!("sed -n 1,5p {path}"), true),
+        (format!("ls {path}"), false),
+        ("cat .claude/skills/other/SKILL.md".to_owned(), false),
+    ] {
+        let mut one = suite(&[("feathers", "must_activate"), ("boats", "should_not_activate")]);
+        one["runs_per_case"] = json!(1);
+        let project = project(&one);
+        let script = json!({"practicum_script": 1, "scenarios": [
+            {"to": "agent", "when": "Use the skill", "steps": [{"tools": [{"name": "Skill", "input": {"skill": "gull"}}]}, "ok"]},
+            {"to": "agent", "when": "feathers", "steps": [{"tools": [{"name": "Bash", "input": {"command": command}}]}, "Done."]},
+            {"to": "agent", "steps": ["Done."]},
+        ]});
+        project.write("script.yaml", &script.to_string());
+        let args = ["run", "suites/birds.json", "--agent", "builtin", "--script", "script.yaml", "--json"];
+        let summary = project.run(&args).json();
+        assert_eq!(summary["activation"]["tp"], u64::from(activated), "{command}: {summary:#}");
+    }
+    // An agent of one's own that calls its shell as Codex does.
+    let mut one = suite(&[("feathers", "must_activate"), ("boats", "should_not_activate")]);
+    one["runs_per_case"] = json!(1);
+    let project = project(&one);
+    let call = r#"echo '{"type":"tool","id":"1","name":"shell","input":{"command":"cat .agents/skills/gull/SKILL.md"}}'
+echo '{"type":"tool_result","id":"1","ok":true,"content":"kee-ow"}'"#;
+    let agent = AGENT.replace(
+        "case \"$1\" in *rival*",
+        &format!("case \"$1\" in *feathers*) {call} ;; esac\ncase \"$1\" in *rival*"),
+    );
+    project.write("agent.sh", &agent);
+    let summary = run(&project, &["--no-probe", "--json"]).json();
+    assert_eq!(summary["activation"]["tp"], 1, "{summary:#}");
+}

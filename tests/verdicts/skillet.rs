@@ -250,3 +250,33 @@ fn an_empty_command_file_is_not_without_problems() {
         assert_eq!(project.run(&["lint", "--json"]).exits(2).json()["ok"], false);
     }
 }
+
+/// The agent says something, calls a tool and says something else.
+#[test]
+fn what_was_said_before_a_tool_call_is_not_overlooked() {
+    let turn = |when: &str, first: &str| {
+        json!({"to": "agent", "when": when, "steps": [
+            {"text": first, "tools": [{"name": "Bash", "input": {"command": "true"}}]}, "All done."
+        ]})
+    };
+    let script = json!({"practicum_script": 1, "scenarios": [turn("second", "Second part"), turn("first", "The secret is 7")]});
+    let text = "timestamp: 2025-01-15T10:30:00Z\nname: n\nexpected: x\nprompt: PROMPT\nassertions: [{type: KIND, value: 'VALUE'}]\n";
+    for (prompt, kind, value, code) in [
+        ("say first", "not_contains", "secret", 1),
+        ("say first", "contains", "SECRET", 0),
+        ("say first", "regex", "The secret[^.]*All", 0),
+        ("say first", "starts_with", "the secret", 0),
+        ("say first", "ends_with", "done.", 0),
+        // Only the last turn counts.
+        ("[say first, say second]", "not_contains", "secret", 0),
+        ("[say first, say second]", "contains", "second part", 0),
+    ] {
+        let eval = text.replace("PROMPT", prompt).replace("KIND", kind).replace("VALUE", value);
+        let project = Project::new(&[("e/one.yaml", &eval), ("script.yaml", &script.to_string())]);
+        let args = ["run", "e", "--repeat", "1"];
+        let ran = project.run(&[&args[..], &AGENT].concat());
+        assert_eq!(ran.code, code, "{prompt} {kind} {value}: {}\n{}", ran.stdout, ran.stderr);
+        let again = project.run(&["grade", "latest"]);
+        assert_eq!(again.code, code, "{prompt} {kind} {value}: {}", again.stdout);
+    }
+}

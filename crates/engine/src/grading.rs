@@ -246,7 +246,11 @@ impl TrialGrader<'_> {
     fn unmatched_outputs(&self, seen: &Observation) -> Option<String> {
         let globs = self.checks.iter().find_map(|check| match &check.target {
             CheckTarget::Files(globs) => Some(globs),
-            CheckTarget::Output | CheckTarget::AllText | CheckTarget::WholeRun | CheckTarget::File(_) => None,
+            CheckTarget::Output
+            | CheckTarget::LastTurn
+            | CheckTarget::AllText
+            | CheckTarget::WholeRun
+            | CheckTarget::File(_) => None,
         })?;
         let unmatched = checks::unmatched_globs(seen, globs);
         let is_part = seen.ended.can_be_graded() && !unmatched.is_empty() && unmatched.len() < globs.len();

@@ -36,7 +36,7 @@ pub use error::SessionError;
 pub use observer::{PlannedRun, RunObserver, ScriptApproval, ScriptToApprove, SilentObserver};
 pub use planning::SuitesToRun;
 pub use prepared::{FinishedRun, PreparedRun, remove_leftovers};
-pub use record::{native_suite, run_info, skill_under_test};
+pub use record::{Digests, native_suite, run_info, skill_under_test};
 pub use shared_budget::{SharedBudget, shared_services};
 pub use trusted_code::{changed_files, trusted_code};
 

@@ -19,7 +19,7 @@ use practicum_skills::project_files::ProjectFiles;
 use practicum_skills::skill::{self, Skill};
 
 /// Bump when the meaning of a result changes without any of its inputs changing.
-const KEY_GENERATION: u32 = 6;
+const KEY_GENERATION: u32 = 7;
 
 /// Keys for the trials of a plan. Whatever several trials share is read once.
 pub struct TrialKeys<'k> {
@@ -215,6 +215,18 @@ fn digest_of_files(folder: &Path, paths: impl Iterator<Item = PathBuf>) -> Diges
     let mut files: Vec<String> = paths.map(named).collect();
     files.sort();
     Digest::of_parts(files.iter().map(String::as_bytes))
+}
+
+/// The digest of what a file holds, or of all files in a folder.
+pub fn digest_of_path(path: &Path) -> Digest {
+    // A link that a case names is what it leads to.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if !path.is_dir() {
+        return digest_of_file(&path);
+    }
+    let walk = ignore::WalkBuilder::new(&path).standard_filters(false).follow_links(false).build();
+    let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
+    digest_of_files(&path, files.map(ignore::DirEntry::into_path))
 }
 
 /// So much of a file is read at once.

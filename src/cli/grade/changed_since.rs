@@ -2,7 +2,7 @@
 
 use crate::model::{Arm, Case, Suite, WorkspaceSpec};
 use crate::plan::{Plan, PlannedSuite};
-use crate::session::{changed_files, skill_under_test, trusted_code};
+use crate::session::{Digests, changed_files, skill_under_test, trusted_code};
 use crate::store::RunInfo;
 
 /// Gives a note for each skill, workspace, system prompt and script that has changed since the run. The results
@@ -13,7 +13,7 @@ pub fn changed_since(made: &RunInfo, then: &[Option<Suite>], plan: &Plan) -> Vec
         notes.extend(changed_skill(made, plan, index));
         if let Some(then) = &then[index] {
             notes.extend(changed_system_prompt(then, planned));
-            notes.extend(changed_workspaces(then, plan, index));
+            notes.extend(changed_workspaces(made, then, plan, index));
         }
     }
     let code = made.trusted_code.as_ref().and_then(|then| changed_files(then, &trusted_code(plan)));
@@ -44,13 +44,21 @@ fn changed_system_prompt(then: &Suite, planned: &PlannedSuite) -> Option<String>
     })
 }
 
-/// Gives a note that names the cases whose workspace would be different today: another setup, other files.
-fn changed_workspaces(then: &Suite, plan: &Plan, index: usize) -> Option<String> {
-    // The teardown runs after the grading, so it changes no result.
+/// A note that names the cases whose agents would find something else today: another setup, other files.
+fn changed_workspaces(made: &RunInfo, then: &Suite, plan: &Plan, index: usize) -> Option<String> {
+    let name = plan.suites[index].suite.name.as_str();
+    let ran = made.suites.iter().find(|ran| ran.suite["name"] == name);
+    let now = Digests::default().given_files(&plan.suites[index].suite);
+    let holds_other = |case: &Case| {
+        let before = ran.and_then(|ran| ran.given_files.get(&case.id));
+        before.is_some_and(|before| now.get(&case.id) != Some(before))
+    };
+    // What runs after the grading decides nothing.
     let before_agent = |room: &WorkspaceSpec| WorkspaceSpec { teardown: None, ..room.clone() };
     let is_changed = |case: &&Case| {
         let old = then.cases.iter().find(|old| old.id == case.id);
-        old.is_some_and(|old| before_agent(&old.workspace) != before_agent(&case.workspace))
+        holds_other(case)
+            || old.is_some_and(|old| before_agent(&old.workspace) != before_agent(&case.workspace))
     };
     let was_run = |at: usize| plan.trials.iter().any(|trial| (trial.suite, trial.case) == (index, at));
     let cases = plan.suites[index].suite.cases.iter().enumerate().filter(|(at, _)| was_run(*at));

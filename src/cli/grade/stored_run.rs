@@ -123,6 +123,7 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<u8> 
     for ((suite, then), planned) in again.suites.iter_mut().zip(&then).zip(&plan.suites) {
         let ran = made.suites.iter().find(|ran| ran.suite["name"] == suite.suite["name"]);
         suite.skill = ran.and_then(|ran| ran.skill.clone());
+        suite.given_files = ran.map(|ran| ran.given_files.clone()).unwrap_or_default();
         suite.suite = native_suite(&as_it_ran(then.as_ref(), &planned.suite));
     }
     run_dir.write_info(&again)?;

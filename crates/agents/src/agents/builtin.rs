@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, GatewayRoute, ModelAddress, StreamEnd,
-    StreamTranscript, refused_skill_call, skill_of_path,
+    StreamTranscript, refused_skill_call, skill_of_path, skills_shown_by_command,
 };
 use crate::builtin::events::{ActivationMeans, JsonlEnding, JsonlEvent};
 use practicum_core::model::{ActivatedSkill, ActivationEvidence, RelPath, Step, TokenUsage, ToolCall};
@@ -65,6 +65,10 @@ pub fn agent() -> AgentCli {
         auto: true,
     }
 }
+
+/// The tools with which agents run a shell command.
+const SHELL_TOOLS: [&str; 7] =
+    ["Bash", "bash", "shell", "exec_command", "local_shell", "command_execution", "run_shell_command"];
 
 /// The tool with which agents ask the user.
 const ASK_USER_TOOL: &str = "AskUserQuestion";
@@ -158,17 +162,25 @@ impl JsonlDecoder {
         if !ok && call.name == "Skill" {
             self.transcript.refused_skills.extend(refused_skill_call(call, "skill"));
         }
-        let read = call.input["file_path"].as_str().and_then(skill_of_path);
-        if ok
-            && call.name == "Read"
-            && let Some(skill) = read
-        {
-            let evidence = ActivationEvidence::ReadSkillFile { tool: call.name.clone() };
-            self.transcript.activations.push(ActivatedSkill {
-                skill: skill.to_owned(),
-                plugin: None,
-                evidence,
-            });
-        }
+        let skills = skills_read(call, ok);
+        self.transcript.activations.extend(skills);
     }
+}
+
+/// The skills whose files a call has shown to the model. Agents of one's own may call their tools as any known agent
+/// does.
+fn skills_read(call: &ToolCall, ok: bool) -> Vec<ActivatedSkill> {
+    let text = |key: &str| call.input[key].as_str();
+    let skills = match (call.name.as_str(), text("command")) {
+        ("Read", _) if ok => {
+            text("file_path").and_then(skill_of_path).map(str::to_owned).into_iter().collect()
+        }
+        (name, Some(command)) if SHELL_TOOLS.contains(&name) => {
+            skills_shown_by_command(command, call.result.as_deref().unwrap_or_default(), ok)
+        }
+        _ => Vec::new(),
+    };
+    let evidence = ActivationEvidence::ReadSkillFile { tool: call.name.clone() };
+    let activated = |skill| ActivatedSkill { skill, plugin: None, evidence: evidence.clone() };
+    skills.into_iter().map(activated).collect()
 }

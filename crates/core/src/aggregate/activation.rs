@@ -48,7 +48,7 @@ impl ActivationOutcomeCounts {
         *count += 1;
     }
 
-    fn unknown_runs(&self) -> u64 {
+    pub fn unknown_runs(&self) -> u64 {
         self.unknown_must + self.unknown_must_not + self.unknown_either
     }
 

@@ -1,13 +1,13 @@
 //! Counts of one case under one condition.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::activation::CaseActivationTally;
 use super::{CaseKey, share};
 use crate::model::{
-    ActivatedCounts, ActivationExpectation, AgentEnding, CaseActivationRate, CaseSummary, ChangeNeeded,
-    CheckResult, CheckSummary, Estimate, NoisyCase, NotScoredReason, PassRate, Ratio, Reliability,
-    ScoreScale, TrialRecord, Verdict,
+    ActivatedCounts, ActivationExpectation, AgentEnding, CaseActivationRate, CaseStability, CaseSummary,
+    ChangeNeeded, CheckResult, CheckSummary, Estimate, FailureKind, NoisyCase, NotScoredReason, PassRate,
+    Ratio, Reliability, ScoreScale, TrialRecord, Verdict,
 };
 use crate::stats::{ALPHA, CasePair, Cluster, Interval, Sprt, SprtDecision, pass_at_k, pass_hat_k, wilson};
 
@@ -53,7 +53,17 @@ pub struct CaseTally {
     pub activation: CaseActivationTally,
     /// Whether the case says that a skill must, or must not, be activated. Known before any of its trials has run.
     pub is_about_activation: bool,
-    /// Activation as a model predicted it.
+    /// How many of the case's checks a judge decides.
+    pub planned_judged_checks: u64,
+    /// Trials of which no check has a result, because they were not started or went wrong before.
+    without_results: u64,
+    /// Whether the case has no check, so that no run of it can be scored.
+    pub has_no_check: bool,
+    /// The ids of the checks that ask whether a skill was activated.
+    pub activation_checks: Vec<String>,
+    /// What made its trials fail.
+    failure_kinds: BTreeSet<FailureKind>,
+    /// What a model guessed of it.
     pub predicted_activation: CaseActivationTally,
     activation_rule: Option<ActivationRateRule>,
     /// The results of this case in runs in which nothing was changed.
@@ -149,6 +159,8 @@ impl CaseTally {
         }
         *self.endings.entry(record.ended).or_default() += 1;
         self.is_about_activation |= record.is_about_activation();
+        self.without_results += u64::from(record.checks.is_empty());
+        self.failure_kinds.extend(record.failure_kinds(&self.activation_checks));
         self.activation.add(record);
         self.predicted_activation.add_predicted(record);
         self.attempts.insert(record.attempt, AttemptOutcome::from_record(record));
@@ -194,6 +206,13 @@ impl CaseTally {
         self.not_scored
     }
 
+    /// Answers of a judge that are missing because no check of their trials was tried. What a case without checks
+    /// would have asked is not known, and counts once.
+    pub fn judged_checks_never_asked(&self) -> u64 {
+        let in_each = if self.has_no_check { 1 } else { self.planned_judged_checks };
+        self.without_results * in_each
+    }
+
     pub fn judged_checks(&self) -> impl Iterator<Item = &CheckTally> {
         self.checks.iter().filter(|check| check.judged)
     }
@@ -222,16 +241,35 @@ impl CaseTally {
         }
     }
 
-    /// Says whether the case passes; `None` if none of its trials has a result.
-    pub fn passes(&self) -> Option<bool> {
+    /// What made the case fail; nothing where it passes.
+    pub fn failure_kinds(&self) -> BTreeSet<FailureKind> {
         match self.activation_rule {
-            Some(rule) => rule.is_met(self.activation.activated_runs(), self.activation.conclusive_runs()),
-            None => (self.passed + self.failed > 0).then_some(self.failed == 0),
+            Some(rule) if self.passes() == Some(false) => BTreeSet::from([match rule.expect {
+                ActivationExpectation::MustNot => FailureKind::WronglyActivated,
+                ActivationExpectation::Must | ActivationExpectation::Either => FailureKind::NotActivated,
+            }]),
+            Some(_) => BTreeSet::new(),
+            None => self.failure_kinds.clone(),
         }
     }
 
-    /// Says whether the case would pass if every trial without a result had gone wrong. `None` if no trial has or
-    /// should have a result.
+    /// Whether the case passes; `None` if no run of it could tell, or if it fails by a rate that missing runs could
+    /// still mend.
+    pub fn passes(&self) -> Option<bool> {
+        let Some(rule) = self.activation_rule else {
+            return (self.passed + self.failed > 0).then_some(self.failed == 0);
+        };
+        let (fired, told) = (self.activation.activated_runs(), self.activation.conclusive_runs());
+        let missing = self.activation.all_runs.unknown_runs() + self.not_run();
+        let best_fired = match rule.expect {
+            ActivationExpectation::MustNot => fired,
+            ActivationExpectation::Must | ActivationExpectation::Either => fired + missing,
+        };
+        let can_be_mended = || rule.is_met(best_fired, told + missing) == Some(true);
+        rule.is_met(fired, told).filter(|is_met| *is_met || !can_be_mended())
+    }
+
+    /// The same if every run without an answer had gone wrong. `None` if there were none at all.
     pub fn passes_at_worst(&self) -> Option<bool> {
         let missing = self.unscored_runs();
         if self.cluster().runs + missing == 0 {
@@ -284,8 +322,18 @@ impl CaseTally {
             reliability: self.reliability(),
             fired: self.activated,
             fire_rate: self.activation_rate(),
+            stability: None,
+            ungated: false,
             checks: self.checks.iter().map(CheckTally::summary).collect(),
         }
+    }
+
+    /// How the share of passing runs stands beside the one that is required, where that decides the case: not where
+    /// how often the skill is activated does.
+    pub fn stability(&self, required: Option<f64>) -> Option<CaseStability> {
+        let threshold = required.filter(|_| self.activation_rule.is_none())?;
+        let passes = self.cluster().share().map(|share| share >= threshold);
+        Some(CaseStability { threshold, passes })
     }
 
     fn activation_rate(&self) -> Option<CaseActivationRate> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::case::CaseTally;
 use super::{CaseKey, RunTally, share};
-use crate::model::{Estimate, Gate, GateName, GateResult};
+use crate::model::{Estimate, FailureKind, Gate, GateName, GateResult};
 use crate::stats::{
     ALPHA, Cluster, Confusion, ConfusionRates, bootstrap_ratio, chance_of_so_few, clustered_rate, rates,
     wilson,
@@ -42,9 +42,7 @@ impl RunTally {
             self.cases.iter().filter(|(key, _)| key.suite == *suite).collect();
         // A suite that ran only without its skill has a gate only if the user asked for one.
         let is_baseline = !of_suite.iter().any(|(key, _)| key.is_under_test());
-        let has_own_gate = gates
-            .iter()
-            .any(|other| other.suite == *suite && other.gate.name == GateName::ActivationCasesPass);
+        let has_own_gate = gates_activation_cases(suite, gates);
         let mut by_agent: BTreeMap<(&str, Option<&str>), KeyedCaseTallies<'_>> = BTreeMap::new();
         for (key, case) in of_suite.into_iter().filter(|(key, _)| is_baseline || key.is_under_test()) {
             by_agent.entry((&key.agent, key.model.as_deref())).or_default().push((key, case));
@@ -76,12 +74,10 @@ impl RunTally {
         cases: KeyedCaseTallies<'_>,
         has_own_gate: bool,
     ) -> GateResult {
-        let cases = match gate.name {
-            GateName::ActivationCasesPass => select_by_activation(cases, true),
-            GateName::Stability if has_own_gate => select_by_activation(cases, false),
-            _ => cases,
-        };
-        // The results of trials that were not run are unknown, so the gate cannot pass.
+        // Where a gate looks at no case, nothing is measured: other cases do not stand in for them.
+        let cases: KeyedCaseTallies<'_> =
+            cases.into_iter().filter(|(_, case)| looks_at_case(gate.name, case, has_own_gate)).collect();
+        // Nobody knows what trials would have shown that were not run.
         let not_run = cases.iter().map(|(_, case)| case.not_run()).sum();
         let all: Vec<&CaseTally> = cases.iter().map(|(_, case)| *case).collect();
         let found = figure_for_gate(gate.name, &all);
@@ -125,10 +121,50 @@ impl RunTally {
     }
 }
 
-/// Selects the cases that say whether a skill must be activated, or the others. If there are none, nothing is
-/// measured: other cases do not stand in for them.
-fn select_by_activation<'c>(cases: KeyedCaseTallies<'c>, about_activation: bool) -> KeyedCaseTallies<'c> {
-    cases.into_iter().filter(|(_, case)| case.is_about_activation == about_activation).collect()
+/// Whether the activation cases of a suite have a gate of their own.
+fn gates_activation_cases(suite: &str, gates: &[SuiteGate]) -> bool {
+    gates.iter().any(|other| other.suite == suite && other.gate.name == GateName::ActivationCasesPass)
+}
+
+/// Whether a gate looks at a case. `has_own_gate`: the suite's activation cases have a gate of their own.
+fn looks_at_case(gate: GateName, case: &CaseTally, has_own_gate: bool) -> bool {
+    match gate {
+        GateName::ActivationCasesPass => case.is_about_activation,
+        GateName::Stability => !(has_own_gate && case.is_about_activation),
+        _ => true,
+    }
+}
+
+/// The gates that look at a case and that it could fail.
+fn gates_of_case<'g>(
+    key: &CaseKey,
+    case: &CaseTally,
+    gates: &'g [SuiteGate],
+) -> impl Iterator<Item = &'g Gate> {
+    let has_own_gate = gates_activation_cases(&key.suite, gates);
+    gates
+        .iter()
+        .filter(|of| of.suite == key.suite && of.gate.threshold.get() > 0.0)
+        .filter(move |of| looks_at_case(of.gate.name, case, has_own_gate))
+        .map(|of| &of.gate)
+}
+
+/// Whether a case failed in a way that no gate of its suite measures.
+pub(super) fn fails_outside_gates(key: &CaseKey, case: &CaseTally, gates: &[SuiteGate]) -> bool {
+    let is_measured =
+        |kind: &FailureKind| gates_of_case(key, case, gates).any(|gate| gate.name.measures(*kind));
+    !case.failure_kinds().iter().all(is_measured)
+}
+
+/// The share of its runs that a case must pass, where a gate on stability asks for that and no other gate asks for
+/// every run.
+pub(super) fn required_stability(key: &CaseKey, case: &CaseTally, gates: &[SuiteGate]) -> Option<f64> {
+    let every_run = |gate: &Gate| matches!(gate.name, GateName::AllCasesPass | GateName::ActivationCasesPass);
+    if gates_of_case(key, case, gates).any(every_run) {
+        return None;
+    }
+    let stability = gates_of_case(key, case, gates).find(|gate| gate.name == GateName::Stability);
+    stability.map(|gate| gate.threshold.get())
 }
 
 /// Says whether the flaky cases together fail no more often than their history predicts. Flaky cases that passed
@@ -178,7 +214,14 @@ fn count_trials(cases: &[&CaseTally]) -> u64 {
 }
 
 fn count_unscored_checks(cases: &[&CaseTally]) -> u64 {
-    cases.iter().flat_map(|case| case.judged_checks()).map(|check| check.not_scored).sum()
+    let unanswered = cases.iter().flat_map(|case| case.judged_checks()).map(|check| check.not_scored);
+    unanswered.sum::<u64>() + cases.iter().map(|case| case.judged_checks_never_asked()).sum::<u64>()
+}
+
+/// Runs of cases that have no check. Nobody knows what they would have been asked, so every gate counts them as
+/// runs without an answer.
+fn count_runs_without_checks(cases: &[&CaseTally]) -> u64 {
+    cases.iter().filter(|case| case.has_no_check).map(|case| case.trials()).sum()
 }
 
 fn minimum(shares: impl Iterator<Item = f64>) -> Option<f64> {
@@ -234,10 +277,16 @@ fn activation_figure(cases: &[&CaseTally], pick: fn(ConfusionRates) -> Estimate)
         cases.iter().map(|case| case.activation.all_runs.worst_case_confusion()).collect();
     let runs = |of: &[Confusion]| of.iter().map(|case| case.runs()).sum::<u64>();
     let found = pick(rates(&seen, ALPHA));
+    let unasked = count_runs_without_checks(cases);
+    let ways_to_go_wrong = [
+        Confusion { fn_: unasked, ..Confusion::default() },
+        Confusion { fp: unasked, ..Confusion::default() },
+    ];
+    let worst_with = |wrong: Confusion| pick(rates(&[worst.clone(), vec![wrong]].concat(), ALPHA)).value;
     GateFigure {
         value: found.value,
         interval: found.low.zip(found.high),
-        worst_value: pick(rates(&worst, ALPHA)).value,
-        missing: (runs(&worst) - runs(&seen), runs(&worst)),
+        worst_value: minimum(ways_to_go_wrong.into_iter().filter_map(worst_with)),
+        missing: (runs(&worst) - runs(&seen) + unasked, runs(&worst) + unasked),
     }
 }

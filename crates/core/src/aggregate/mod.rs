@@ -18,9 +18,9 @@ pub use gates::SuiteGate;
 use self::case::CaseTally;
 use self::doubts::DoubtTally;
 use crate::model::{
-    Arm, Case, CaseSample, CaseSummary, Condition, EvalFinding, GateName, GateResult, JudgeUsage,
-    JudgingSummary, Noise, PassRate, ProbeRecord, Ratio, Reliability, RivalSkills, SkillJudgement, Summary,
-    TokenUsage, TrialRecord, TrialTotals, Verdict,
+    Arm, Case, CaseSample, CaseStatus, CaseSummary, Check, CheckKind, Condition, EvalFinding, GateName,
+    GateResult, JudgeUsage, JudgingSummary, Noise, PassRate, ProbeRecord, Ratio, Reliability, RivalSkills,
+    SkillJudgement, Summary, TokenUsage, TrialRecord, TrialTotals, Verdict,
 };
 use crate::stats::{ALPHA, Cluster, clustered_rate};
 
@@ -122,6 +122,12 @@ impl RunTally {
         tally.planned += 1;
         tally.is_about_activation =
             condition.arm.has_skill() && GateName::ActivationCasesPass.applies_to([case]);
+        tally.has_no_check = case.checks.is_empty();
+        let is_judged = |check: &&Check| matches!(check.kind, CheckKind::Judged(_));
+        tally.planned_judged_checks = case.checks.iter().filter(is_judged).count() as u64;
+        let about_activation = |check: &&Check| matches!(check.kind, CheckKind::Activation(_));
+        tally.activation_checks =
+            case.checks.iter().filter(about_activation).map(|check| check.id.clone()).collect();
     }
 
     pub fn add(&mut self, record: &TrialRecord) {
@@ -241,7 +247,7 @@ impl RunTally {
             reliability: self.reliability(),
             gates: results,
             probes: self.probes.clone(),
-            cases: self.case_summaries(),
+            cases: self.case_summaries(gates),
             rivals: self.rivals.clone(),
             skills_judged: self.skills_judged.clone(),
             doubts: self.doubts.summary(),
@@ -264,13 +270,28 @@ impl RunTally {
         findings
     }
 
-    fn case_summaries(&self) -> Vec<CaseSummary> {
-        self.order.iter().filter_map(|key| self.cases.get(key).map(|case| case.summary(key))).collect()
+    fn case_summaries(&self, gates: &[SuiteGate]) -> Vec<CaseSummary> {
+        let is_baseline = self.is_baseline();
+        let summarise = |key: &CaseKey| {
+            let case = self.cases.get(key)?;
+            let has_to_pass = is_baseline || key.is_under_test();
+            let threshold = gates::required_stability(key, case, gates).filter(|_| has_to_pass);
+            let summary = CaseSummary { stability: case.stability(threshold), ..case.summary(key) };
+            let failed = has_to_pass && summary.status() == CaseStatus::Failed;
+            let ungated = failed && gates::fails_outside_gates(key, case, gates);
+            Some(CaseSummary { ungated, ..summary })
+        };
+        self.order.iter().filter_map(summarise).collect()
+    }
+
+    /// Whether nothing ran with the skill.
+    fn is_baseline(&self) -> bool {
+        !self.cases.keys().any(CaseKey::is_under_test)
     }
 
     /// Gives the cases with the skill. If nothing ran with the skill, the run is a baseline: then gives all cases.
     fn cases_under_test(&self) -> impl Iterator<Item = &CaseTally> {
-        let is_baseline = !self.cases.keys().any(CaseKey::is_under_test);
+        let is_baseline = self.is_baseline();
         self.cases.iter().filter(move |(key, _)| is_baseline || key.is_under_test()).map(|(_, case)| case)
     }
 

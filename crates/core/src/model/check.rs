@@ -44,6 +44,8 @@ pub enum CheckNeed {
 pub enum CheckTarget {
     /// The last assistant message of the last turn.
     Output,
+    /// All assistant text of the last turn, also what was said before its tool calls.
+    LastTurn,
     /// All assistant text of all turns.
     AllText,
     /// One file that the agent was to write. The check fails if the file is missing or untouched.
@@ -59,6 +61,7 @@ impl CheckTarget {
     pub fn describe(&self) -> String {
         match self {
             CheckTarget::Output => "the answer".to_owned(),
+            CheckTarget::LastTurn => "the last turn".to_owned(),
             CheckTarget::AllText => "what the agent said".to_owned(),
             CheckTarget::File(path) => path.to_string(),
             CheckTarget::Files(globs) => globs.join(", "),

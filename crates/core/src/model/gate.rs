@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::summary::is_zero;
-use super::{ActivationExpectation, Case, CheckKind, Ratio};
+use super::{ActivationExpectation, Case, CheckKind, FailureKind, Ratio};
 
 /// What a run must reach for its exit code to be 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,6 +62,22 @@ impl GateName {
                 CheckKind::Activation(activation) => activation.expect != ActivationExpectation::Either,
                 CheckKind::Rule(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
             }),
+        }
+    }
+
+    /// Whether trials that fail in this way lower what such a gate measures.
+    pub fn measures(self, failure: FailureKind) -> bool {
+        match self {
+            GateName::AllCasesPass
+            | GateName::ActivationCasesPass
+            | GateName::PassRate
+            | GateName::Stability => true,
+            GateName::CriteriaPassRate | GateName::MeanScore => failure == FailureKind::Judged,
+            GateName::Precision => failure == FailureKind::WronglyActivated,
+            GateName::Recall => failure == FailureKind::NotActivated,
+            GateName::F1 | GateName::Accuracy => {
+                matches!(failure, FailureKind::WronglyActivated | FailureKind::NotActivated)
+            }
         }
     }
 

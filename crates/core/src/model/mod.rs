@@ -54,18 +54,20 @@ pub use path::RelPath;
 pub use plural::count_with_noun;
 pub use probe::{ProbeFailure, ProbeFailureKind, ProbeRecord};
 pub use ratio::Ratio;
-pub use record::{ActivationOutcome, ActivationPrediction, JudgeInfo, JudgeUsage, SkillUse, TrialRecord};
+pub use record::{
+    ActivationOutcome, ActivationPrediction, FailureKind, JudgeInfo, JudgeUsage, SkillUse, TrialRecord,
+};
 pub use remarks::{AgentClaim, EvalFinding, GradingDoubts, JudgeVote, Remarks, ShortenedEvidence};
 pub use sandbox::SandboxMode;
 pub use skill_judgement::SkillJudgement;
-pub use status::{CaseStatus, RunStatus};
+pub use status::{CaseStatus, DecidingRate, RunStatus};
 pub use suite::{
     JudgePolicy, JudgeTransportChoice, LoadedSuite, Origin, Provider, RunPolicy, SkillRef, SkillStatement,
     Suite, TYPE_ALIGNMENT_ID, UnsupportedPassPolicy,
 };
 pub use summary::{
     ActivatedCounts, ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseActivationRate,
-    CaseSample, CaseSummary, CheckSummary, JudgingSummary, NamedActivationRates, PassRate,
+    CaseSample, CaseStability, CaseSummary, CheckSummary, JudgingSummary, NamedActivationRates, PassRate,
     PredictedActivation, Reliability, RivalSkills, SkillRouteCount, SuiteArmsResult, Summary, TrialTotals,
     VoidPair,
 };

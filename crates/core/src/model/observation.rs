@@ -206,7 +206,17 @@ impl Observation {
 
     /// Gives all assistant text, in order, with a blank line between messages.
     pub fn all_text(&self) -> String {
-        let texts = self.steps.iter().filter_map(|step| match step {
+        self.join_texts(&self.steps)
+    }
+
+    /// All assistant text after the last user message, in order, a blank line between messages.
+    pub fn last_turn_text(&self) -> String {
+        let start = self.steps.iter().rposition(|step| matches!(step, Step::User(_))).map_or(0, |at| at + 1);
+        self.join_texts(&self.steps[start..])
+    }
+
+    fn join_texts(&self, steps: &[Step]) -> String {
+        let texts = steps.iter().filter_map(|step| match step {
             Step::Text(text) => Some(text.as_str()),
             Step::User(_) | Step::Tool(_) => None,
         });

@@ -1,4 +1,5 @@
-//! The stored record of a trial, and what follows from it.
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -282,6 +283,46 @@ impl TrialRecord {
         };
         let nothing = || Verdict::NotScored(NotScoredReason::NoRequiredCheck);
         Verdict::combine(required.iter().chain(&judged)).unwrap_or_else(nothing)
+    }
+}
+
+/// What made a trial fail, as far as gates tell failures apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailureKind {
+    /// The skill was activated, and must not be.
+    WronglyActivated,
+    /// The skill was not activated, and must be.
+    NotActivated,
+    /// A judge said no, or too often no.
+    Judged,
+    /// Another check failed.
+    Other,
+}
+
+impl TrialRecord {
+    /// What made the trial fail: nothing where it did not. `activation_checks` are the ids of the checks that ask
+    /// whether a skill was activated.
+    pub fn failure_kinds(&self, activation_checks: &[String]) -> BTreeSet<FailureKind> {
+        if self.verdict != Verdict::Fail {
+            return BTreeSet::new();
+        }
+        let kind = |check: &CheckResult| match self.activation_outcome() {
+            Some(ActivationOutcome::FalsePositive) if activation_checks.contains(&check.check) => {
+                FailureKind::WronglyActivated
+            }
+            Some(ActivationOutcome::FalseNegative) if activation_checks.contains(&check.check) => {
+                FailureKind::NotActivated
+            }
+            _ if check.scale.is_some() => FailureKind::Judged,
+            _ => FailureKind::Other,
+        };
+        let failed = |check: &&CheckResult| check.required && check.verdict == Verdict::Fail;
+        let mut kinds: BTreeSet<FailureKind> = self.checks.iter().filter(failed).map(kind).collect();
+        let others: Vec<CheckResult> = self.checks.iter().filter(|check| !failed(check)).cloned().collect();
+        if kinds.is_empty() || Self::verdict_of_checks(&others) == Some(Verdict::Fail) {
+            kinds.insert(FailureKind::Judged);
+        }
+        kinds
     }
 }
 

@@ -1,5 +1,9 @@
-//! The status of a run and of a case, as reports show it.
-use super::{ActivationExpectation, CaseActivationRate, CaseSummary, GateResult, Summary};
+use std::collections::BTreeSet;
+
+use super::{
+    ActivationExpectation, CaseActivationRate, CaseStability, CaseSummary, GateResult, Summary,
+    count_with_noun, decimals_to_compare,
+};
 
 /// The status of a run. It says more than the exit code, which is 0 also if no gate could fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,28 +48,45 @@ impl Summary {
         RunStatus::from_exit(self.exit, self.lacks_gate())
     }
 
-    /// Says whether nothing could fail the run: a case with the skill failed in a suite without a gate that can
-    /// fail; or the run is a baseline without a gate; or none of its cases could fail.
+    /// Whether nothing could fail the run: a case with the skill failed and no gate of its suite measures what it
+    /// failed by, or the run is a baseline without a gate, or no case of it could fail.
     pub fn lacks_gate(&self) -> bool {
         if self.tests_nothing() {
             return true;
         }
-        let is_gated = |suite: &str| self.gates.iter().any(|gate| gate.suite == suite && gate.can_fail());
-        let failed = |case: &CaseSummary| case.status() == CaseStatus::Failed;
         let is_baseline = self.is_baseline();
-        let counts = |case: &CaseSummary| is_baseline || case.is_under_test() && failed(case);
-        self.cases.iter().any(|case| counts(case) && !is_gated(&case.suite))
+        is_baseline && self.cases.iter().any(|case| !self.has_gate_of(&case.suite))
+            || self.ungated_cases().next().is_some()
     }
 
-    /// Says why a run that lacks a gate could not fail.
-    pub fn describe_missing_gate(&self) -> &'static str {
-        match (self.tests_nothing(), self.is_baseline()) {
-            (true, _) => {
-                "nothing was tested: every case accepts that the skill is activated and that it is not"
-            }
-            (false, true) => "the skill was not staged, so this is a baseline",
-            (false, false) => "no gate covers the trials that failed",
+    fn has_gate_of(&self, suite: &str) -> bool {
+        self.gates.iter().any(|gate| gate.suite == suite && gate.can_fail())
+    }
+
+    /// The cases that failed in a way that no gate measures. Earlier runs kept only whether their suites have gates.
+    fn ungated_cases(&self) -> impl Iterator<Item = &CaseSummary> {
+        let lacks_any = |case: &CaseSummary| {
+            case.is_under_test() && case.status() == CaseStatus::Failed && !self.has_gate_of(&case.suite)
+        };
+        self.cases.iter().filter(move |case| case.ungated || lacks_any(case))
+    }
+
+    /// Why a run that lacks a gate could not fail.
+    pub fn describe_missing_gate(&self) -> String {
+        if self.tests_nothing() {
+            return "nothing was tested: every case accepts that the skill is activated and that it is not"
+                .to_owned();
         }
+        if self.is_baseline() && !self.has_gate() {
+            return "the skill was not staged, so this is a baseline".to_owned();
+        }
+        let names: BTreeSet<&str> = self.ungated_cases().map(|case| case.id.as_str()).collect();
+        let more = match names.len().saturating_sub(MAX_NAMED_CASES) {
+            0 => String::new(),
+            more => format!(" and {}", count_with_noun(more, "more case")),
+        };
+        let names: Vec<&str> = names.into_iter().take(MAX_NAMED_CASES).collect();
+        format!("no gate covers the trials that failed: {}{more}", names.join(", "))
     }
 
     /// Says whether no case could fail: each asks only whether the skill is activated, and accepts both answers.
@@ -83,7 +104,21 @@ impl Summary {
     }
 }
 
-/// The status of a case under one condition, the worst first.
+/// How many of the cases that no gate covers are named.
+const MAX_NAMED_CASES: usize = 5;
+
+/// A rate that decides a case, in place of each run by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecidingRate {
+    /// What it is the rate of: `fire rate` or `stability`.
+    pub name: &'static str,
+    /// Whether the rate is where it should be; `None` if it was not measured.
+    pub passes: Option<bool>,
+    /// One line for people: `2 of 3 runs passed, and 0.50 or more is wanted`.
+    pub description: String,
+}
+
+/// What a case came to under one condition, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaseStatus {
     Failed,
@@ -109,14 +144,35 @@ impl CaseSummary {
         }
     }
 
-    /// Gives the activation rate if it decides the case, rather than each trial by itself.
-    pub fn deciding_rate(&self) -> Option<&CaseActivationRate> {
+    /// How often the skill is activated, where that and not each run by itself decides the case.
+    pub fn deciding_activation_rate(&self) -> Option<&CaseActivationRate> {
         self.fire_rate
             .as_ref()
             .filter(|rate| rate.threshold.is_some() && rate.expect != ActivationExpectation::Either)
     }
 
-    /// Says whether a report should show details of the case: it did not pass, or some trials have no answer.
+    /// The rate that decides the case, where not each run does by itself: how often the skill is activated, or how
+    /// many runs pass.
+    pub fn deciding_rate(&self) -> Option<DecidingRate> {
+        if let Some(rate) = self.deciding_activation_rate() {
+            return Some(DecidingRate {
+                name: "fire rate",
+                passes: rate.passes,
+                description: rate.describe(),
+            });
+        }
+        let CaseStability { threshold, passes } = self.stability?;
+        let scored = self.passed + self.failed;
+        let digits = decimals_to_compare([self.passed as f64 / scored.max(1) as f64], threshold);
+        let description = format!(
+            "{} of {} passed, and a share of {threshold:.digits$} or more is wanted",
+            self.passed,
+            count_with_noun(scored, "run"),
+        );
+        Some(DecidingRate { name: "stability", passes, description })
+    }
+
+    /// Whether there is something to be told of it: it did not pass, or runs of it have no answer.
     pub fn needs_attention(&self) -> bool {
         self.status() != CaseStatus::Passed || self.not_scored > 0
     }

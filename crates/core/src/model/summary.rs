@@ -212,6 +212,14 @@ pub struct CaseActivationRate {
     pub passes: Option<bool>,
 }
 
+/// The share of its runs that a case must pass, where that decides it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseStability {
+    pub threshold: f64,
+    /// Whether enough of the runs with a verdict pass; `None` if none has one.
+    pub passes: Option<bool>,
+}
+
 /// Two arms on the same cases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArmsSummary {
@@ -317,12 +325,22 @@ pub struct CaseSummary {
     /// `None` where the case asks nothing about activation.
     #[serde(default)]
     pub fire_rate: Option<CaseActivationRate>,
+    /// Set where a gate on stability decides the case, and not each run by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stability: Option<CaseStability>,
+    /// Whether the case failed in a way that no gate of its suite measures.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ungated: bool,
     pub checks: Vec<CheckSummary>,
 }
 
 /// Says whether a count is 0, so that it need not be written to the file.
 pub(super) fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl Summary {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::python_text::python_text;
 use super::question::{AnswerProblem, AnswerReader};
-use super::quotes::QuotableText;
+use super::quotes::{QuotableText, letters_of};
 use practicum_core::model::{OutputSection, SectionTier, UnsupportedPassPolicy};
 use practicum_evals::checks::{ExtractedSections, SectionEntry};
 
@@ -54,7 +54,7 @@ impl<'e> ExtractionReader<'e> {
     fn invented_entry(&self, entries: &[SectionEntry]) -> Option<String> {
         let is_invented = |entry: &SectionEntry| {
             let mut values = entry.values().flatten().filter(|value| !value.trim().is_empty()).peekable();
-            values.peek().is_some() && !values.any(|value| self.text.has(value))
+            values.peek().is_some() && !values.any(|value| self.text.has_value(value))
         };
         let at = entries.iter().position(is_invented)?;
         Some(format!("has an entry {} of which nothing is in the text", at + 1))
@@ -63,7 +63,7 @@ impl<'e> ExtractionReader<'e> {
     /// Whether the text has a value, maybe with other separators. A yes or no may stand for other words.
     fn has_value(&self, value: &str) -> bool {
         let is_answer = ["true", "false", "yes", "no"].contains(&value.trim().to_lowercase().as_str());
-        value.trim().is_empty() || is_answer || self.text.has(value) || self.text.count_value(value) > 0
+        value.trim().is_empty() || is_answer || self.text.has_value(value)
     }
 
     /// The values that the text does not have, each with its field.
@@ -79,12 +79,17 @@ impl<'e> ExtractionReader<'e> {
         }
     }
 
-    /// Leaves out entries that repeat an earlier one more often than the text has it.
-    fn without_repeats(&mut self, entries: Vec<SectionEntry>) -> Vec<SectionEntry> {
-        let mut counts: BTreeMap<SectionEntry, usize> = BTreeMap::new();
+    /// Leaves out entries without any value, and those that repeat an earlier one more often than the text has it.
+    fn without_uncounted(&mut self, entries: Vec<SectionEntry>) -> Vec<SectionEntry> {
+        let mut counts: BTreeMap<Vec<String>, usize> = BTreeMap::new();
         let mut kept = Vec::new();
         for (at, entry) in entries.into_iter().enumerate() {
-            let count = counts.entry(entry.clone()).or_default();
+            // An entry without fields is all that was asked for.
+            if !entry.is_empty() && entry.values().flatten().all(|value| value.trim().is_empty()) {
+                self.flag(format!("entry {} has no value and is not counted", at + 1));
+                continue;
+            }
+            let count = counts.entry(entry.values().map(comparable_value).collect()).or_default();
             *count += 1;
             if *count > 1 && *count > self.occurrences(&entry) {
                 self.flag(format!("entry {} repeats an earlier one and is not counted", at + 1));
@@ -103,7 +108,7 @@ impl<'e> ExtractionReader<'e> {
 
     /// Keeps what was read, with the fields of which the text does not have all values.
     fn keep_entries(&mut self, section: &OutputSection, tier: &SectionTier, entries: Vec<SectionEntry>) {
-        let entries = self.without_repeats(entries);
+        let entries = self.without_uncounted(entries);
         let unsupported = self.unsupported_values(&entries);
         let fields: BTreeSet<String> = unsupported.iter().map(|(field, _)| (*field).to_owned()).collect();
         let flags: Vec<String> =
@@ -193,6 +198,13 @@ fn read_entries(tier: &SectionTier, given: Option<&Value>, last: bool) -> Result
         entries.push(read);
     }
     Ok(entries)
+}
+
+/// A value in the form in which entries are compared: without regard to case and separators.
+fn comparable_value(value: &Option<String>) -> String {
+    let value = value.as_deref().unwrap_or_default();
+    let letters = letters_of(value);
+    if letters.is_empty() { value.trim().to_owned() } else { letters }
 }
 
 fn entry_error(at: usize, field: &str, what: &str) -> String {

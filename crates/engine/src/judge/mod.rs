@@ -199,7 +199,7 @@ impl<'q> CaseQuestions<'q> {
 
     fn add(&mut self, check: &'q Check, statement: StatementQuestion<'q>) {
         match &check.target {
-            CheckTarget::Output | CheckTarget::AllText | CheckTarget::WholeRun => {
+            CheckTarget::Output | CheckTarget::LastTurn | CheckTarget::AllText | CheckTarget::WholeRun => {
                 self.statements.push(statement)
             }
             CheckTarget::File(_) | CheckTarget::Files(_) => {

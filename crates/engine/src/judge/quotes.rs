@@ -91,10 +91,18 @@ impl QuotableText {
         self.check_quote(quote) != QuoteCheck::Invented
     }
 
-    /// How often the evidence has the letters and digits of a value, whatever stands between them.
+    /// How often the evidence has the letters and digits of a value as whole words, whatever stands between them.
     pub fn count_value(&self, value: &str) -> usize {
-        let value = letters_of(value);
-        if value.is_empty() { 0 } else { letters_of(&self.evidence.plain).matches(&value).count() }
+        let value = letters_of(&make_visible(value));
+        let count = |text: &str| count_whole_words(text, &value);
+        count(&self.evidence.plain).max(count(&self.evidence.unmarked))
+    }
+
+    /// Whether the evidence has a value: its words, or the value itself where it has no letters or leaves a part out.
+    pub fn has_value(&self, value: &str) -> bool {
+        let has_words = !letters_of(value).is_empty();
+        let is_cut = value.contains('…') || value.contains("...");
+        self.count_value(value) > 0 || (!has_words || is_cut) && self.has(value)
     }
 
     pub fn check_quote(&self, quote: &str) -> QuoteCheck {
@@ -155,8 +163,34 @@ impl NormalisedText {
 }
 
 /// The letters and digits of a text, in lower case.
-fn letters_of(text: &str) -> String {
+pub fn letters_of(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// How often a text has these letters and digits, from the start of a word to the end of one. Scripts that write no
+/// spaces have a word at every character.
+fn count_whole_words(text: &str, letters: &str) -> usize {
+    let is_kind = |a: char, b: char| a.is_numeric() == b.is_numeric() && a < '\u{2e80}' && b < '\u{2e80}';
+    let continues = |a: Option<char>, b: char| a.is_some_and(|a| a.is_alphanumeric() && is_kind(a, b));
+    let (mut joined, mut starts) = (String::new(), Vec::new());
+    let mut before = None;
+    for c in text.chars() {
+        if c.is_alphanumeric() {
+            if !continues(before, c) {
+                starts.push(joined.len());
+            }
+            joined.extend(c.to_lowercase());
+        }
+        before = Some(c);
+    }
+    // A word ends where the next one starts, and the last one at the end.
+    starts.push(joined.len());
+    if letters.is_empty() {
+        return 0;
+    }
+    let is_edge = |at: usize| starts.binary_search(&at).is_ok();
+    let is_whole = |at: usize| is_edge(at) && is_edge(at + letters.len());
+    joined.match_indices(letters).filter(|(at, _)| is_whole(*at)).count()
 }
 
 fn count_letters(text: &str) -> usize {

@@ -1,13 +1,14 @@
 //! What a run's record says of it before its first trial.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::plan::Plan;
 use crate::store::{PlannedTrial, RunDir, RunInfo, RunSetting, RunSkill, RunSuite, SKILLS_FOLDER};
-use practicum_core::model::{Check, CheckKind, Digest, ScoreScale, SkillRef, Suite};
+use crate::trial_key::digest_of_path;
+use practicum_core::model::{Case, Check, CheckKind, Digest, ScoreScale, SkillRef, Suite};
 use practicum_evals::dialects;
 use practicum_skills::versions::SkillContents;
 
@@ -16,7 +17,8 @@ pub fn run_info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<Stri
     let mut digests = Digests::default();
     let suites = plan.suites.iter().map(|planned| {
         let (origin, suite) = (planned.suite.origin.clone(), native_suite(&planned.suite));
-        RunSuite { origin, suite, skill: digests.under_test(&planned.suite) }
+        let given_files = digests.given_files(&planned.suite);
+        RunSuite { origin, suite, skill: digests.under_test(&planned.suite), given_files }
     });
     let settings = plan.suites.iter().map(|planned| {
         let rows = planned.settings.explain().into_iter();
@@ -92,16 +94,35 @@ fn keep(skill: &Path, folder: &Path) -> Option<PathBuf> {
     SkillContents::scan(skill).ok()?.copy_to(folder).ok()
 }
 
-/// What skills hold. Many suites may be about one.
+/// What skills, files and folders hold. Many suites may use one.
 #[derive(Default)]
-pub struct Digests(HashMap<PathBuf, Option<Digest>>);
+pub struct Digests {
+    skills: HashMap<PathBuf, Option<Digest>>,
+    given: HashMap<PathBuf, Digest>,
+}
 
 impl Digests {
     /// `None` where there is no skill, or not one, or it is no folder.
     pub fn under_test(&mut self, suite: &Suite) -> Option<RunSkill> {
         let [SkillRef { path: Some(path), .. }] = suite.skills.as_slice() else { return None };
         let held = || SkillContents::scan(path).and_then(|contents| contents.digest()).ok();
-        let digest = self.0.entry(path.clone()).or_insert_with(held).clone()?;
+        let digest = self.skills.entry(path.clone()).or_insert_with(held).clone()?;
         Some(RunSkill { path: path.clone(), digest })
+    }
+
+    /// What the files and folders hold that each case gives to the agent, by the case. Cases without any are left out.
+    pub fn given_files(&mut self, suite: &Suite) -> BTreeMap<String, Digest> {
+        let mut of_cases = BTreeMap::new();
+        for Case { id, workspace, .. } in &suite.cases {
+            let paths = workspace.files.iter().map(|file| &file.source).chain(&workspace.overlays);
+            let held = paths.map(|path| {
+                self.given.entry(path.clone()).or_insert_with(|| digest_of_path(path)).as_str().to_owned()
+            });
+            let held: Vec<String> = held.collect();
+            if !held.is_empty() {
+                of_cases.insert(id.clone(), Digest::of_parts(held.iter().map(String::as_bytes)));
+            }
+        }
+        of_cases
     }
 }

@@ -121,6 +121,10 @@ pub struct RunSuite {
     /// The skill under test as it was when the run began, if it is one folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill: Option<RunSkill>,
+    /// What the files and folders held that each case gives to the agent, by the case. Records of earlier versions do
+    /// not say.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub given_files: BTreeMap<String, Digest>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

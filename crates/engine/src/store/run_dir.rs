@@ -83,6 +83,17 @@ impl RunDir {
         }
     }
 
+    /// The run that is meant, as [`RunDir::find`] finds it; but the latest is the latest that says something about its
+    /// evals: not one that checked nothing.
+    pub fn find_checked(project: &Path, wanted: &str) -> Result<Self, String> {
+        if wanted != "latest" {
+            return Self::find(project, wanted);
+        }
+        let has_checks = |run: &Self| run.info().is_ok_and(|info| info.not_in_history.is_none());
+        let latest = Self::all(project).into_iter().rev().find(has_checks);
+        latest.ok_or_else(|| "there are no runs of evals yet; practicum run makes one".to_owned())
+    }
+
     /// The run in this folder, if there is one.
     pub fn at_path(path: &Path) -> Option<Self> {
         let path = path.join("run.json").canonicalize().ok()?.parent()?.to_owned();

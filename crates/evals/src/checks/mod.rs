@@ -146,7 +146,9 @@ pub fn run_checks(
 fn reads_agent_output(rule: &dyn Rule, looks_at: &CheckTarget) -> bool {
     match looks_at {
         CheckTarget::File(_) | CheckTarget::Files(_) => false,
-        CheckTarget::Output | CheckTarget::AllText | CheckTarget::WholeRun => rule.reads_agent_output(),
+        CheckTarget::Output | CheckTarget::LastTurn | CheckTarget::AllText | CheckTarget::WholeRun => {
+            rule.reads_agent_output()
+        }
     }
 }
 
@@ -249,6 +251,7 @@ fn texts_looked_at<'t>(
 ) -> Result<Vec<CheckedText<'t>>, CheckFinding> {
     let text = match looks_at {
         CheckTarget::Output | CheckTarget::WholeRun => Cow::Borrowed(observation.output.as_str()),
+        CheckTarget::LastTurn => Cow::Owned(observation.last_turn_text()),
         CheckTarget::AllText => Cow::Borrowed(all_text),
         CheckTarget::File(path) => return Ok(vec![file::read_written_file(workspace, observation, path)?]),
         CheckTarget::Files(globs) => return file::read_matching(workspace, observation, globs),

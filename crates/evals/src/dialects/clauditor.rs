@@ -162,9 +162,11 @@ impl InvocationSpec {
                 "there are trigger tests and no other checks",
             ),
             CheckTarget::File(_) => (&["output_files"], "\"output_file\" comes first"),
-            CheckTarget::Output | CheckTarget::AllText | CheckTarget::WholeRun | CheckTarget::Files(_) => {
-                (&[], "")
-            }
+            CheckTarget::Output
+            | CheckTarget::LastTurn
+            | CheckTarget::AllText
+            | CheckTarget::WholeRun
+            | CheckTarget::Files(_) => (&[], ""),
         };
         for key in keys {
             unused.keep_key(spec, key, why, diagnostics);

@@ -9,7 +9,7 @@ use super::reading::{self, UnusedKeys};
 use super::recognition;
 use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit, rules};
 use practicum_core::model::{
-    Case, CasePrompt, Check, CheckKind, CheckNeed, Diagnostics, RunPolicy, Suite, WorkspaceBase,
+    Case, CasePrompt, Check, CheckKind, CheckNeed, CheckTarget, Diagnostics, RunPolicy, Suite, WorkspaceBase,
     WorkspaceSpec,
 };
 use practicum_core::tree::{MapEntry, NodeData, ObjectReader, SourceFile, TreeNode, closest_word, node_text};
@@ -306,7 +306,7 @@ fn read_assertion<'n>(
             id: format!("{kind}-{}", index + 1),
             name: None,
             need: CheckNeed::Required,
-            target: looks_at,
+            target: if looks_at == CheckTarget::Output { CheckTarget::LastTurn } else { looks_at },
             kind: CheckKind::Rule(rule),
         }),
         rules::BuiltRule::Invalid => None,
@@ -451,7 +451,7 @@ mod tests {
     fn assertions() {
         for kind in ["contains", "not_contains", "starts_with", "ends_with"] {
             if rule_kind(kind).is_some() {
-                let check = json!([{kind: {"text": "V", "ignore_case": true}, "id": format!("{kind}-1")}]);
+                let check = json!([{kind: {"text": "V", "ignore_case": true}, "id": format!("{kind}-1"), "on": "turn"}]);
                 assertion(&format!("{{type: {kind}, value: V}}"), check, &[]);
             }
         }
@@ -461,7 +461,7 @@ mod tests {
                 assertion(&text, json!([{key: "Write", "id": format!("{kind}-1")}]), &[]);
             }
         }
-        assertion("{type: regex, value: a+}", json!([{"regex": "a+", "id": "regex-1"}]), &[]);
+        assertion("{type: regex, value: a+}", json!([{"regex": "a+", "id": "regex-1", "on": "turn"}]), &[]);
         assertion("{type: regex, value: (}", json!([]), &["error invalid-pattern 6:24"]);
         assertion("{type: contain, value: a}", json!([]), &["error unknown-assertion 6:10"]);
         assertion("{type: contains, value: 3}", json!([]), &["error wrong-type 6:27"]);

@@ -191,7 +191,7 @@ pub fn list_suites(names: &[String]) -> String {
 /// Gives the gate that a run without one should set first.
 pub fn suggested_gate(of: &Summary) -> &'static str {
     let has_f1 = of.activation.as_ref().is_some_and(|activation| activation.all.f1.value.is_some());
-    if has_f1 { "f1=0.8" } else { "pass_rate=0.8" }
+    if has_f1 && !of.has_gate() { "f1=0.8" } else { "pass_rate=0.8" }
 }
 
 /// Describes activation in a few lines: over all skills, then each skill if there are several.

@@ -115,7 +115,7 @@ fn test_case(case: &CaseSummary, record: &TrialRecord, has_to_pass: bool) -> Tes
     test.assertions = Some(record.checks.len());
     let own = case
         .deciding_rate()
-        .map(|rate| format!("by itself: {}; {}", describe_outcome(record), rate.describe()));
+        .map(|rate| format!("by itself: {}; {}", describe_outcome(record), rate.description));
     let notes = own.into_iter().chain(record.notes.iter().cloned()).chain(record.unanswered_note());
     let notes: Vec<String> = notes.map(|note| format!("note: {}", to_one_line(&note))).collect();
     if !notes.is_empty() {
@@ -138,7 +138,7 @@ fn test_status(case: &CaseSummary, record: &TrialRecord, has_to_pass: bool) -> T
     match (&record.verdict, decided) {
         (Verdict::Pass | Verdict::Fail, Some((true, _))) => TestCaseStatus::success(),
         (Verdict::Pass | Verdict::Fail, Some((false, rate))) => {
-            non_success_status(NonSuccessKind::Failure, "fire rate", &rate.describe(), record)
+            non_success_status(NonSuccessKind::Failure, rate.name, &rate.description, record)
         }
         (Verdict::Pass, None) => TestCaseStatus::success(),
         // Trials without the skill do not have to pass, so they must not fail a CI job.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::terminal_safe;
 use practicum_core::model::{
-    CaseActivationRate, CaseStatus, CaseSummary, Summary, TrialRecord, TrialTotals, Verdict,
+    CaseStatus, CaseSummary, DecidingRate, Summary, TrialRecord, TrialTotals, Verdict,
 };
 use practicum_engine::store::{RunDir, RunInfo, StoredTrials};
 
@@ -47,10 +47,11 @@ impl RunResults {
         self.summary.cases.iter().filter(|case| case.needs_attention()).flat_map(|case| {
             let has_to_pass = self.summary.has_to_pass(case);
             let rate = case.deciding_rate();
+            let is_decided_by_rate = rate.is_some();
             let failed = rate.filter(|_| has_to_pass && case.status() == CaseStatus::Failed);
             let trials = self.trials(case).filter(move |trial| match trial.as_ref().map(|of| &of.verdict) {
                 Ok(Verdict::Pass) => false,
-                Ok(Verdict::Fail) => has_to_pass && rate.is_none(),
+                Ok(Verdict::Fail) => has_to_pass && !is_decided_by_rate,
                 Ok(Verdict::NotScored(_)) | Err(_) => true,
             });
             let whole = failed.map(|rate| Ok(ReportedFailure::Case(case, rate)));
@@ -97,7 +98,7 @@ impl RunResults {
 
 /// Something that should have passed and did not.
 pub enum ReportedFailure<'r> {
-    Case(&'r CaseSummary, &'r CaseActivationRate),
+    Case(&'r CaseSummary, DecidingRate),
     Trial(Box<TrialRecord>),
     /// Planned trials of a case that were not run.
     NotRun(&'r CaseSummary),

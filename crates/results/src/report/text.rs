@@ -316,6 +316,8 @@ fn write_case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write)
         0 => format!("{} passed{interval}", figures::passed(case)),
         _ => format!("{}{interval}", figures::passed(case)),
     });
+    let stability = case.stability.filter(|_| case.failed > 0);
+    words.extend(stability.map(|stability| format!("wants a share of {:.2} or more", stability.threshold)));
     if case.not_run > 0 {
         words.push(format!("{} not run", case.not_run));
     }
@@ -323,7 +325,7 @@ fn write_case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write)
         words.push(format!("without the skill {}", describe_counts(without)));
     }
     if case.fired.yes + case.fired.no > 0 {
-        let wanted = case.deciding_rate().and_then(CaseActivationRate::describe_passing_rates);
+        let wanted = case.deciding_activation_rate().and_then(CaseActivationRate::describe_passing_rates);
         let wanted = wanted.map(|wanted| format!(", wants {wanted}")).unwrap_or_default();
         words.push(format!("fired {}/{}{wanted}", case.fired.yes, case.fired.yes + case.fired.no));
     }
@@ -367,7 +369,7 @@ fn write_failure_reasons(
     let mut first: Option<TrialRecord> = None;
     let failed = case.status() == CaseStatus::Failed;
     if let Some(rate) = case.deciding_rate().filter(|_| failed) {
-        writeln!(out, "      {BAD}✗{BAD:#} {}", rate.describe())?;
+        writeln!(out, "      {BAD}✗{BAD:#} {}", rate.description)?;
     }
     for trial in results.trials(case) {
         let record = trial?;

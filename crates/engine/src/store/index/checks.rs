@@ -58,7 +58,7 @@ impl Index {
         // First what was asked the same in one run, then all of a check together. Trials that were
         // taken over would count once more for every run that did so.
         let sql = "
-            WITH newest AS (SELECT n FROM runs ORDER BY id DESC LIMIT ?2),
+            WITH newest AS (SELECT n FROM runs WHERE not_in_history IS NULL ORDER BY id DESC LIMIT ?2),
             groups AS (
                 SELECT t.run, t.suite, t.case_id, c.id AS check_id, t.arm = 'without' AS without,
                     count(*) AS n, count(c.verdict) AS told, ifnull(sum(c.verdict), 0) AS passed

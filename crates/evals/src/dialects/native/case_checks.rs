@@ -208,6 +208,7 @@ pub fn derived_id(key: &str, value: &TreeNode, taken: &HashSet<String>) -> Strin
 fn decode_looks_at(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<CheckTarget> {
     match node.as_text() {
         Some("output") => return Some(CheckTarget::Output),
+        Some("turn") => return Some(CheckTarget::LastTurn),
         Some("all") => return Some(CheckTarget::AllText),
         Some("run") => return Some(CheckTarget::WholeRun),
         Some(_) => {}
@@ -257,7 +258,7 @@ fn decode_looks_at(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Che
         "unknown-value",
         node.span,
         "this is nothing to look at",
-        "\"on\" may be output, all, run, {file: path} or {files: [globs]}",
+        "\"on\" may be output, turn, all, run, {file: path} or {files: [globs]}",
     );
     None
 }
@@ -401,6 +402,7 @@ fn check_value(check: &Check) -> Value {
     if *looks_at != default_looks_at {
         let on = match looks_at {
             CheckTarget::Output => json!("output"),
+            CheckTarget::LastTurn => json!("turn"),
             CheckTarget::AllText => json!("all"),
             CheckTarget::WholeRun => json!("run"),
             CheckTarget::File(path) => json!({"file": path.as_str()}),

@@ -361,9 +361,12 @@ fn looks_at() -> Value {
         )
         .with_keyword("minProperties", json!(1))
         .with_keyword("maxProperties", json!(1));
-    let words = json_schema::one_of_words(&["output", "all", "run"]);
+    let words = json_schema::one_of_words(&["output", "turn", "all", "run"]);
     json_schema::any_of([
-        json_schema::with_description("The last message, all that was said, or the whole run.", words),
+        json_schema::with_description(
+            "The last message, all that was said in the last turn or in every turn, or the whole run.",
+            words,
+        ),
         files.into(),
     ])
 }

@@ -58,6 +58,9 @@ fn export_case(
         Some(assertions) if !assertions.is_empty() => {
             let context = case.context.as_deref().filter(|context| !context.trim().is_empty());
             map.insert("expected".to_owned(), json!(context.unwrap_or("See the assertions.")));
+            if case.checks.iter().any(|check| check.target == CheckTarget::Output) {
+                losses.add_for_case(&case.id, "that its checks look at the last message alone");
+            }
             let assertions = case.checks.iter().zip(assertions).map(|(check, assertion)| {
                 let extra = more.as_ref().and_then(|more| more.get(&check.id)?.as_object());
                 with_extra(assertion, extra)
@@ -110,14 +113,14 @@ fn export_case(
     })
 }
 
-/// Writes a check as an assertion. Skillet's assertions ignore case, except patterns, and look at the response.
+/// Skillet's assertions ignore case, except patterns, and look at all that was said in the last turn.
 fn assertion_value(kind: &CheckKind, looks_at: &CheckTarget) -> Option<Map<String, Value>> {
     let rule = match kind {
         CheckKind::Rule(rule) => rule,
         CheckKind::Judged(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => return None,
     };
     let tool = matches!(rule.key(), "tool_used" | "tool_not_used");
-    if !tool && *looks_at != CheckTarget::Output {
+    if !tool && !matches!(looks_at, CheckTarget::LastTurn | CheckTarget::Output) {
         return None;
     }
     let value = rule.value();

@@ -253,6 +253,7 @@ fn checks() -> impl Strategy<Value = Vec<Check>> {
 fn check() -> impl Strategy<Value = Check> {
     let looks_at = prop_oneof![
         Just(CheckTarget::Output),
+        Just(CheckTarget::LastTurn),
         Just(CheckTarget::AllText),
         Just(CheckTarget::WholeRun),
         rel_path().prop_map(CheckTarget::File),

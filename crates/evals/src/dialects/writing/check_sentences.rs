@@ -7,6 +7,7 @@ use practicum_core::model::CheckTarget;
 pub fn describe_check(key: &str, value: &Value, looks_at: &CheckTarget) -> String {
     let what = match looks_at {
         CheckTarget::Output => "The response".to_owned(),
+        CheckTarget::LastTurn => "What the agent said in its last turn".to_owned(),
         CheckTarget::AllText => "What the agent said".to_owned(),
         CheckTarget::File(path) => format!("The file {path}"),
         CheckTarget::Files(globs) => format!("What was written to {}", globs.join(", ")),

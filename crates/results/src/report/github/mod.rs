@@ -52,7 +52,7 @@ fn write_annotations(results: &RunResults, out: &mut dyn Write) -> std::io::Resu
         }
         let (suite, case, level, message) = match &trouble {
             ReportedFailure::Case(case, rate) => {
-                (&case.suite, &case.id, "error", truncate_text(&rate.describe(), MAX_MESSAGE_LENGTH))
+                (&case.suite, &case.id, "error", truncate_text(&rate.description, MAX_MESSAGE_LENGTH))
             }
             ReportedFailure::NotRun(case) => {
                 let trials = count_with_noun(case.not_run, "planned trial");

@@ -5,8 +5,7 @@ use crate::report::escaping::{escape_markdown, truncate_text};
 use crate::report::figures;
 use crate::report::run_results::RunResults;
 use practicum_core::model::{
-    CaseActivationRate, CaseStatus, CaseSummary, CheckResult, RunStatus, TrialTotals, Verdict,
-    count_with_noun,
+    CaseStatus, CaseSummary, CheckResult, RunStatus, TrialTotals, Verdict, count_with_noun,
 };
 use practicum_skills::own_files::OWN_FILE_MARK;
 
@@ -126,8 +125,7 @@ fn write_failed_cases(results: &RunResults, out: &mut dyn Write) -> std::io::Res
     }
     writeln!(out, "\n### Did not pass\n\n| case | passed | what was wrong |\n|---|---|---|")?;
     for case in troubled.iter().take(MAX_CASES) {
-        let mut wrong: Vec<String> =
-            case.deciding_rate().map(CaseActivationRate::describe).into_iter().collect();
+        let mut wrong: Vec<String> = case.deciding_rate().map(|rate| rate.description).into_iter().collect();
         for trial in results.trials(case) {
             let record = trial?;
             if record.verdict == Verdict::Pass {

@@ -202,7 +202,7 @@ fn write_case(
 /// Describes the problem in one line: the rate that decides, else the first trial that did not pass.
 fn first_problem(results: &RunResults, case: &CaseSummary) -> std::io::Result<Option<String>> {
     if let Some(rate) = case.deciding_rate() {
-        return Ok(Some(rate.describe()));
+        return Ok(Some(rate.description));
     }
     for trial in results.trials(case) {
         let record = trial?;

@@ -117,7 +117,7 @@ pub fn describe_rate_verdict(case: &CaseSummary) -> Option<String> {
         CaseStatus::Failed => "fails",
         CaseStatus::Unscored => "is not measured",
     };
-    Some(format!("The case {word}: {}.", rate.describe()))
+    Some(format!("The case {word}: {}.", rate.description))
 }
 
 fn write_failed_trial(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {

@@ -14,7 +14,11 @@ pub fn write_inputs(case: &Case, looks_at: &CheckTarget, folder: &Path, losses: 
     let mut taken = HashSet::new();
     let outputs: &[String] = match looks_at {
         CheckTarget::Files(globs) => globs,
-        CheckTarget::Output | CheckTarget::AllText | CheckTarget::WholeRun | CheckTarget::File(_) => &[],
+        CheckTarget::Output
+        | CheckTarget::LastTurn
+        | CheckTarget::AllText
+        | CheckTarget::WholeRun
+        | CheckTarget::File(_) => &[],
     };
     for Fixture { source: from, destination: to, access } in &case.workspace.files {
         let mut lose = |what: String| losses.add_for_case(&case.id, what);

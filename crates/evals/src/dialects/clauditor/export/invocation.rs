@@ -81,7 +81,7 @@ impl ExportedInvocation {
         match &self.looks_at {
             CheckTarget::File(path) => put("output_file", json!(path.as_str())),
             CheckTarget::Files(globs) => put("output_files", json!(globs)),
-            CheckTarget::Output | CheckTarget::AllText | CheckTarget::WholeRun => {}
+            CheckTarget::Output | CheckTarget::LastTurn | CheckTarget::AllText | CheckTarget::WholeRun => {}
         }
         if !self.criteria.is_empty() {
             put("grading_criteria", json!(self.criteria));
@@ -164,7 +164,9 @@ fn needle_pattern(key: &str, needle: &str, ignore_case: bool) -> String {
 /// Gives the text that all checks of a spec could look at: the agent's output, or files.
 fn single_text(looks_at: &CheckTarget) -> Option<CheckTarget> {
     match looks_at {
-        CheckTarget::Output | CheckTarget::AllText | CheckTarget::WholeRun => Some(CheckTarget::Output),
+        CheckTarget::Output | CheckTarget::LastTurn | CheckTarget::AllText | CheckTarget::WholeRun => {
+            Some(CheckTarget::Output)
+        }
         CheckTarget::File(path) => Some(CheckTarget::File(path.clone())),
         CheckTarget::Files(globs) => {
             let fine = !globs.is_empty() && globs.iter().all(|glob| stays_in_folder(glob));
@@ -189,7 +191,9 @@ fn most_common_text<'t>(texts: impl Iterator<Item = &'t CheckTarget>) -> CheckTa
 
 fn describe_text(text: &CheckTarget) -> String {
     match text {
-        CheckTarget::Output | CheckTarget::AllText | CheckTarget::WholeRun => "the response".to_owned(),
+        CheckTarget::Output | CheckTarget::LastTurn | CheckTarget::AllText | CheckTarget::WholeRun => {
+            "the response".to_owned()
+        }
         CheckTarget::File(path) => format!("the file {path}"),
         CheckTarget::Files(globs) => format!("the files {}", globs.join(", ")),
     }
@@ -199,7 +203,7 @@ fn describe_text(text: &CheckTarget) -> String {
 /// run reads only the response anyway.)
 fn report_narrowing(check: &Check, entry: &ExportedEntry<'_>, case: &str, losses: &mut Losses) {
     match (&check.target, entry) {
-        (CheckTarget::AllText, _) => {
+        (CheckTarget::LastTurn | CheckTarget::AllText, _) => {
             losses.add_for_case(case, "that its checks look at all that was said, not only at the response");
         }
         (CheckTarget::WholeRun, ExportedEntry::Criterion(_) | ExportedEntry::Sections(_)) => {
