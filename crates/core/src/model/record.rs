@@ -1,3 +1,5 @@
+//! The stored record of a trial, and what follows from it.
+
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
