@@ -91,7 +91,9 @@ impl UnusedKeys {
             }
             let beside = object.find_misspelt_duplicate(&entry.key);
             let meant = misspelt.or(beside).or_else(|| object.suggest_key(&entry.key));
-            let decides = CHECK_OBJECTS.contains(&what) && !NOTE_KEYS.contains(&entry.key.as_str());
+            let is_asked = seems_to_ask(&entry.key);
+            let decides =
+                is_asked || CHECK_OBJECTS.contains(&what) && !NOTE_KEYS.contains(&entry.key.as_str());
             diagnostics.push(Diagnostic {
                 // What a misspelt key, or one of a check, should do is not done, and a run must not hide that.
                 severity: match misspelt.is_some() || beside.is_some() || decides {
@@ -102,6 +104,10 @@ impl UnusedKeys {
                 message: match beside {
                     Some(known) => format!(
                         "{what} has a key \"{}\" beside \"{known}\"; only \"{known}\" is read",
+                        entry.key
+                    ),
+                    None if is_asked => format!(
+                        "{what} has a key \"{}\" that is not read, so nothing checks or prepares what it says",
                         entry.key
                     ),
                     None => {
@@ -122,6 +128,31 @@ const CHECK_OBJECTS: [&str; 3] = ["an assertion", "an expectation", "a criterion
 /// Keys under which people write notes to each other.
 const NOTE_KEYS: [&str; 8] =
     ["comment", "comments", "description", "note", "notes", "rationale", "reason", "why"];
+
+/// Whether an unknown key seems to ask for a check, or for something that must be there before the run.
+fn seems_to_ask(key: &str) -> bool {
+    const BEGINNINGS: [&str; 17] = [
+        "must",
+        "should",
+        "forbid",
+        "prohibit",
+        "disallow",
+        "not_contain",
+        "contain",
+        "expect",
+        "anti_",
+        "assert",
+        "require",
+        "verif",
+        "check",
+        "setup",
+        "fixture",
+        "precondition",
+        "prerequisite",
+    ];
+    let key = key.to_lowercase();
+    BEGINNINGS.iter().any(|beginning| key.starts_with(beginning))
+}
 
 /// The keys of a case that hold what the user says.
 const PROMPT_KEYS: [&str; 6] = ["prompt", "query", "input", "question", "user_prompt", "user_message"];
