@@ -1,6 +1,6 @@
 //! From what the user points at to eval files.
 //!
-//! In: paths. Out: `Found`, a file and the folder its suite begins at. Never: parses a file.
+//! In: paths. Out: `EvalFile`, a file and the folder its suite begins at. Never: reads the cases of a file.
 
 mod file_kind;
 mod folder_search;

@@ -316,6 +316,7 @@ pub fn is_eval_file(path: &Path) -> bool {
         || name.ends_with(".eval.json")
         || name.ends_with(".practicum.yaml")
         || name.ends_with(".practicum.yml")
+        || name.ends_with(".practicum.json")
         // What a judge was asked stands on a cassette, too.
         || name.ends_with(".cassette.jsonl")
 }

@@ -16,8 +16,6 @@ pub struct LoadedFile {
     pub lowered: LoadedSuite,
     /// The suite without the cases that cannot be understood, where only those are wrong.
     pub rest_of_suite: Option<RestOfSuite>,
-    /// Whether the file surely holds no case at all.
-    pub has_no_case: bool,
 }
 
 /// A suite whose other cases cannot be understood.
@@ -57,14 +55,12 @@ fn lower_text(
     let mut loaded = LoadedFile {
         path: path.to_owned(),
         root: place.root.clone(),
-        has_no_case: text.trim().is_empty(),
         text,
         dialect: None,
         lowered: LoadedSuite { suite: None, diagnostics },
         rest_of_suite: None,
     };
     let Some(source) = source else { return loaded };
-    loaded.has_no_case |= has_no_case(&source.root);
     let diagnostics = &mut loaded.lowered.diagnostics;
     let Some(dialect) = forced.or_else(|| recognise(&source, diagnostics)) else { return loaded };
     loaded.dialect = Some(dialect.name());
@@ -128,21 +124,6 @@ fn own_id(case: &TreeNode) -> Option<String> {
     }
 }
 
-/// Whether a document is empty, or its lists of cases are.
-fn has_no_case(root: &TreeNode) -> bool {
-    match &root.data {
-        NodeData::Null => true,
-        NodeData::List(cases) => cases.is_empty(),
-        NodeData::Map(entries) => {
-            let lists = entries.iter().filter(|entry| ["cases", "evals"].contains(&entry.key.as_str()));
-            let lists: Vec<&TreeNode> = lists.map(|entry| &entry.value).collect();
-            let is_empty = |list: &&TreeNode| list.as_list().is_some_and(<[TreeNode]>::is_empty);
-            entries.is_empty() || !lists.is_empty() && lists.iter().all(is_empty)
-        }
-        _ => false,
-    }
-}
-
 fn recognise(source: &SourceFile, diagnostics: &mut Diagnostics) -> Option<&'static dyn Dialect> {
     let fits: Vec<(FormatFit, &'static dyn Dialect)> = DIALECTS
         .iter()
@@ -174,6 +155,11 @@ fn recognise(source: &SourceFile, diagnostics: &mut Diagnostics) -> Option<&'sta
         );
     }
     Some(chosen)
+}
+
+/// Whether a document could be of one of the eval formats.
+pub fn is_known_format(source: &SourceFile) -> bool {
+    DIALECTS.iter().any(|dialect| dialect.recognise(source) > FormatFit::No)
 }
 
 /// What a document consists of, for an author who wonders why nobody knows it.
