@@ -15,7 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("checks", &["model", "tree"]),
     ("dialects", &["model", "tree", "skill", "checks", "own_files"]),
     ("project_files", &["skill"]),
-    ("discover", &["model", "skill", "tree"]),
+    ("discover", &["model", "dialects", "skill", "tree"]),
     ("git_ref", &["skill"]),
     ("versions", &["model", "git_ref", "own_files", "project_files", "skill"]),
     ("first_evals", &["skill", "tree"]),

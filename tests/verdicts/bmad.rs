@@ -320,3 +320,27 @@ fn an_activation_before_a_crash_is_not_counted_in_one_place_and_not_in_another()
         assert_eq!(rows.matches("must_not,true,fp").count() as u64, fired, "{wanted}: {rows}");
     }
 }
+
+/// One more key made skill-creator's of the file, with another workspace and another time limit.
+#[test]
+fn assertions_beside_expectations_do_not_make_a_file_of_bmad_another_format_s() {
+    let evals = EVALS.replace(
+        r#""expectations""#,
+        r#""assertions": [{"name": "says", "type": "contains", "value": "brief"}], "expectations""#,
+    );
+    for beside in [
+        ("evals/brief/triggers.json", r#"[{"query": "q", "should_trigger": true}]"#),
+        ("evals/brief/setup/a.md", "a"),
+    ] {
+        let project = project(&[("evals/brief/evals.json", &evals), beside]);
+        let listed = project.run(&["check", "evals/brief/evals.json", "--json"]).exits(0).json();
+        assert_eq!(listed["files"][0]["dialect"], "bmad", "{listed}");
+        let native = project.run(&["convert", "evals/brief/evals.json", "--to", "native"]);
+        let said = native.stdout;
+        assert!(
+            said.contains("contains: brief") && said.contains("brief.md exists"),
+            "{said}{}",
+            native.stderr
+        );
+    }
+}

@@ -168,3 +168,97 @@ fn every_command_that_reads_evals_names_the_files_that_it_skips() {
     let again = project.run(&["grade", "latest", "--json"]).exits(0).json();
     assert_eq!(again["summary"]["skipped"].as_array().map(Vec::len), Some(1), "{again}");
 }
+
+const SKILL: &str =
+    "---\nname: gull\ndescription: Speaks like a gull. Use when asked to speak.\n---\n\nSay it.\n";
+
+/// A skill with an eval that passes in this file, and this file beside it.
+fn beside(evals: (&str, &str), (name, text): (&str, &str)) -> Project {
+    Project::new(&[
+        ("practicum.toml", "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/echo\", \"done\"]\n"),
+        ("gull/SKILL.md", SKILL),
+        (&format!("gull/evals/{}", evals.0), evals.1),
+        (&format!("gull/evals/{name}"), text),
+    ])
+}
+
+const IN_JSON: (&str, &str) = (
+    "evals.json",
+    r#"{"skill_name": "gull", "evals": [{"id": 1, "prompt": "p", "assertions": [{"name": "a", "type": "contains", "value": "done"}]}]}"#,
+);
+const IN_YAML: (&str, &str) = (
+    "a.practicum.yaml",
+    "practicum: 1\nskill: ..\nworkspace: empty\ncases: [{id: a, prompt: p, checks: [{contains: done}]}]\n",
+);
+const RUN_OWN: [&str; 6] = ["run", "gull", "--agent", "own", "--arm", "with"];
+
+/// A trigger set, or more evals, under a name that is not usual was passed over, and the run was green.
+#[test]
+fn evals_beside_a_good_eval_file_are_not_lost() {
+    let failing = IN_JSON.1.replace("done", "never");
+    let native = IN_YAML.1.replace("done", "never").replace("id: a", "id: b");
+    let in_json = r#"{"practicum": 1, "skill": "..", "workspace": "empty", "cases": [{"id": "b", "prompt": "p", "checks": [{"contains": "never"}]}]}"#;
+    for (evals, name, text) in [
+        (IN_JSON, "trigger-set.json", r#"[{"prompt": "boats", "should_trigger": true}]"#),
+        (IN_JSON, "eval_queries.json", r#"[{"query": "boats", "should_trigger": true}]"#),
+        (IN_JSON, "eval-set.json", r#"{"should_trigger": ["boats"], "should_not_trigger": []}"#),
+        (IN_JSON, "more.json", &failing),
+        (IN_JSON, "evals.yaml", &failing),
+        (IN_YAML, "b.yaml", &native),
+        (IN_YAML, "b.json", in_json),
+        (IN_YAML, "b.practicum.json", in_json),
+    ] {
+        let project = beside(evals, (name, text));
+        let ran = project.run(&RUN_OWN);
+        assert!(ran.code == 1 || ran.code == 3, "{name} {text}: {}\n{}{}", ran.code, ran.stdout, ran.stderr);
+        assert!(project.run(&["check", "gull"]).stdout.contains("2 files"), "{name} {text}");
+    }
+}
+
+/// A file that was never finished was passed over; with a selection it was only a warning.
+#[test]
+fn an_empty_or_broken_file_beside_evals_is_not_passed_over() {
+    let half = "name: x\nprompt: p\n";
+    for (evals, name, text) in [
+        (IN_JSON, "trigger-set.json", ""),
+        (IN_JSON, "trigger-set.json", "[]"),
+        (IN_JSON, "trigger-set.json", "[{\"query\":"),
+        (IN_JSON, "trigger-set.json", r#"[{"query": "boats", "should_triger": false}]"#),
+        (IN_JSON, "trigger-set.json", r#"{"should_trigger": []}"#),
+        (IN_YAML, "b.yaml", ""),
+        (IN_YAML, "b.yaml", "practicum: 1\ncases: [\n"),
+        (IN_YAML, "b.yaml", half),
+        (IN_YAML, "b.yaml", "- prompt: p\n"),
+        (IN_YAML, "b.practicum.json", "{"),
+    ] {
+        let project = beside(evals, (name, text));
+        for more in [&[][..], &["--case", "*"], &["--only", "artifact"]] {
+            project.run(&[&RUN_OWN[..], more].concat()).exits(2);
+        }
+        project.run(&["check", "gull"]).exits(2);
+    }
+}
+
+/// Other data beside evals was not named, so that nobody noticed evals in a form that is not known.
+#[test]
+fn a_file_beside_evals_that_is_not_read_is_named() {
+    let lines = r#"{"query": "boats", "should_trigger": true}"#;
+    for (evals, name, text) in [
+        (IN_JSON, "more.jsonl", lines),
+        (IN_JSON, "data.json", r#"{"port": 80}"#),
+        (IN_JSON, "empty.yaml", ""),
+        (IN_YAML, "settings.yaml", "port: 80\n"),
+        (IN_YAML, "list.yaml", "- a\n"),
+    ] {
+        let project = beside(evals, (name, text));
+        let ran = project.run(&RUN_OWN).exits(0);
+        assert!(ran.stderr.contains(&format!("{name} (it holds no eval)")), "{name}: {}", ran.stderr);
+    }
+    // A fixture of a case is no loss, even if it is empty.
+    let with_file = IN_JSON.1.replace(r#""prompt": "p""#, r#""prompt": "p", "files": ["evals/data.json"]"#);
+    for text in ["[]", r#"{"port": 80}"#, r#"[{"query": "q"}]"#] {
+        let project = beside((IN_JSON.0, &with_file), ("data.json", text));
+        let ran = project.run(&RUN_OWN).exits(0);
+        assert!(!ran.stderr.contains("skipped"), "{text}: {}", ran.stderr);
+    }
+}

@@ -116,7 +116,8 @@ fn a_contradiction_and_an_unknown_word_for_activation_are_not_passed_over() {
     );
     let ran = check(json!({"should_trigger": "perhaps"})).exits(2);
     assert!(format!("{}{}", ran.stdout, ran.stderr).contains("true or false"));
-    for unknown in ["acceptable_skills", "triggers", "should_not_trigger"] {
+    check(json!({"should_not_trigger": ["heron"]})).exits(2);
+    for unknown in ["acceptable_skills", "triggers"] {
         let ran = check(json!({unknown: ["heron"]}));
         let told = format!("{}{}", ran.stdout, ran.stderr);
         assert!(told.contains("warning") && told.contains("nothing checks it"), "{unknown}: {told}");

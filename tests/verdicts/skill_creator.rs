@@ -167,3 +167,117 @@ fn gradings_that_nobody_knows_are_not_shown_without_a_word() {
     let expected = "1 grading in the folder, such as eval-1/with_skill/run-2/grading.json";
     assert!(told.contains(expected), "{told}");
 }
+
+/// A project whose agent activates the skill and answers, with one eval that has these keys and this assertion.
+fn activating_project(keys: &Value, assertion: &Value) -> Project {
+    let mut eval = json!({"id": 1, "prompt": "Make it", "assertions": [assertion]});
+    for (key, value) in keys.as_object().expect("keys") {
+        eval[key] = value.clone();
+    }
+    let agent = json!({"when": "Make it",
+        "steps": [{"tools": [{"name": "Skill", "input": {"skill": "dock"}}]}, "FROM alpine"]});
+    project(&eval, &agent, &[])
+}
+
+const RUN_WITH: [&str; 8] = ["run", ".", "--agent", "builtin", "--script", "script.yaml", "--arm", "with"];
+
+/// The key was ignored, and a skill that was activated where it must not be passed.
+#[test]
+fn a_negative_case_is_not_lost_by_how_its_key_is_spelt() {
+    let assertion = json!({"name": "a", "type": "contains", "value": "FROM"});
+    for keys in [
+        json!({"should_not_trigger": true}),
+        json!({"should_not_activate": true}),
+        json!({"must_activate": false}),
+        json!({"trigger": false}),
+        json!({"negative": true}),
+        json!({"shouldTrigger": false}),
+        json!({"expected_skills": []}),
+        json!({"expect": "no-trigger"}),
+        json!({"should_fire": false}),
+        json!({"should_use_skill": false}),
+        json!({"must_not_activate": true}),
+        json!({"expected_skill": "none"}),
+        json!({"expected_activation": "none"}),
+    ] {
+        let ran = activating_project(&keys, &assertion).run(&RUN_WITH).exits(1);
+        assert!(ran.stdout.contains("dock was activated, and must not be"), "{keys}: {}", ran.stdout);
+    }
+    for keys in
+        [json!({"expected_skills": ["dock"]}), json!({"expect": "trigger"}), json!({"should_fire": true})]
+    {
+        activating_project(&keys, &assertion).run(&RUN_WITH).exits(0);
+    }
+}
+
+/// What an eval asks for under an unknown key was a note at most, and none in a run.
+#[test]
+fn a_check_or_a_precondition_that_is_not_read_is_told_in_a_run() {
+    let assertion = json!({"name": "a", "type": "contains", "value": "FROM"});
+    for key in [
+        "must_not",
+        "forbidden",
+        "must_contain",
+        "anti_expectations",
+        "expected_tools",
+        "expected_files",
+        "setup",
+        "fixture",
+        "preconditions",
+        "fiels",
+    ] {
+        let project = activating_project(&json!({key: ["x"]}), &assertion);
+        for said in [project.run(&RUN_WITH).exits(0).stderr, project.run(&["check", "."]).exits(0).stdout] {
+            let line = format!("warning[unknown-key]: an eval has a key \"{key}\"");
+            assert!(said.contains(&line), "{key}: {said}");
+        }
+    }
+}
+
+/// The check was made the other way round, or on another text than the author named.
+#[test]
+fn an_assertion_is_not_checked_the_other_way_round_or_on_another_text() {
+    let with = |more: Value| {
+        let mut assertion = json!({"name": "a", "type": "contains", "value": "FROM"});
+        for (key, value) in more.as_object().expect("keys") {
+            assertion[key] = value.clone();
+        }
+        assertion
+    };
+    for (assertion, code) in [
+        (with(json!({})), 0),
+        (with(json!({"expect": "absent"})), 1),
+        (with(json!({"negate": true})), 1),
+        (with(json!({"expected": false})), 1),
+        (with(json!({"type": "not_contains", "negate": true})), 0),
+        (with(json!({"type": "regex", "value": "F.OM", "expect": "absent"})), 1),
+        (with(json!({"type": "regex", "value": "Z.OM", "expect": "absent"})), 0),
+        (with(json!({"type": "starts_with", "negate": true})), 2),
+        (with(json!({"path": "Dockerfile"})), 1),
+        (with(json!({"file": "Dockerfile"})), 1),
+        (with(json!({"target": "a/Dockerfile"})), 1),
+        (with(json!({"target": "output"})), 0),
+        (with(json!({"target": "stderr"})), 2),
+    ] {
+        let ran = activating_project(&json!({}), &assertion).run(&RUN_WITH);
+        assert_eq!(ran.code, code, "{assertion}: {}{}", ran.stdout, ran.stderr);
+    }
+}
+
+/// The judge was asked for the name of the assertion, and not for what it says.
+#[test]
+fn what_a_judged_assertion_says_is_not_dropped() {
+    for assertion in [
+        json!({"name": "x", "type": "llm_judge", "value": "says zebra twice"}),
+        json!({"name": "x", "type": "semantic", "criteria": ["says zebra twice"]}),
+        json!({"name": "x", "type": "rubric", "rubric": "says zebra twice"}),
+        json!({"name": "x", "check": "regex", "pattern": "says zebra twice"}),
+        json!({"name": "x", "type": "tone", "value": "says zebra twice"}),
+    ] {
+        let project = activating_project(&json!({}), &assertion);
+        let native = project.run(&["convert", "dock/evals/evals.json", "--to", "native"]);
+        let said = native.stdout;
+        let judged = said.lines().find(|line| line.contains("judge:")).unwrap_or_default();
+        assert!(judged.contains("x: ") && judged.contains("says zebra twice"), "{assertion}: {said}");
+    }
+}

@@ -1,7 +1,6 @@
 //! Finds the eval files for the paths that the user gives.
 //!
-//! In: paths. Out: a `DiscoveryResult`: eval files, each with the folder that its suite begins at. Never: reads
-//! the cases of a file.
+//! In: paths. Out: `EvalFile`, a file and the folder its suite begins at. Never: reads the cases of a file.
 
 mod file_kind;
 mod folder_search;

@@ -319,7 +319,8 @@ pub fn is_eval_file(path: &Path) -> bool {
         || name.ends_with(".eval.json")
         || name.ends_with(".practicum.yaml")
         || name.ends_with(".practicum.yml")
-        // A cassette also contains what a judge was asked.
+        || name.ends_with(".practicum.json")
+        // What a judge was asked stands on a cassette, too.
         || name.ends_with(".cassette.jsonl")
 }
 

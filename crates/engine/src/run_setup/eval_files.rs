@@ -77,9 +77,6 @@ impl EvalFiles {
             return;
         }
         for file in &mut self.files {
-            if file.has_no_case {
-                file.lowered.diagnostics.lower_to_warnings();
-            }
             // Of a broken case nobody knows its kind, only its id.
             let is_wanted = |id: &String| filter.cases.is_empty() || filter.wants_id(id);
             let rest = file.rest_of_suite.take_if(|rest| !rest.broken_cases.iter().any(is_wanted));

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::reading::{self, SkillHint, TriggerReader, UniqueIds, UnusedKeys, slug};
 use super::recognition::{self, ForeignFormat};
+use super::skill_creator::assertions::AssertionReader;
 use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit};
 use practicum_core::model::{
     Case, Check, Diagnostics, Fixture, Ratio, RelPath, RunPolicy, SkillRef, StagedSkillName, Suite,
@@ -195,6 +196,8 @@ impl<'s> BmadReader<'s> {
             reading::expected_activation(&mut eval, std::slice::from_ref(&self.skill.name), diagnostics);
         let mut checks = activation.checks;
         checks.extend(read_expectations(&mut eval, newer, activation.is_given, diagnostics));
+        let ids = checks.iter().map(|check| check.id.clone()).collect();
+        checks.extend(self.read_assertions(&mut eval, ids, diagnostics));
         let timeout =
             eval.int("timeout", 1, LONGEST_TIMEOUT, diagnostics).and_then(|n| u64::try_from(n).ok());
         let meta = self.unused_keys.collect_unused(&eval, "an eval", diagnostics);
@@ -216,7 +219,30 @@ impl<'s> BmadReader<'s> {
     }
 }
 
-/// Gives the workspace of an eval: the project, then the overlays for every eval, then the overlay for this eval.
+impl BmadReader<'_> {
+    /// The assertions that some authors add to the expectations of an eval, as skill-creator has them. `ids` are
+    /// the ids of its other checks.
+    fn read_assertions(
+        &mut self,
+        eval: &mut ObjectReader<'_>,
+        ids: Vec<String>,
+        diagnostics: &mut Diagnostics,
+    ) -> Vec<Check> {
+        const KEY: &str = "assertions";
+        // BMad itself has no such key, so that it is asked for only where it is.
+        if eval.peek(KEY).is_none() {
+            return Vec::new();
+        }
+        let mut reader = AssertionReader::beside_checks(ids);
+        for node in eval.list(KEY, diagnostics).unwrap_or_default() {
+            reader.add_assertion(node, KEY, diagnostics);
+        }
+        reader.collect_unused(&mut self.unused_keys, diagnostics);
+        reader.checks
+    }
+}
+
+/// The project, then the overlays for every eval, then the one for this eval.
 fn workspace_for_eval(folder: &Path, id: &str, files: Vec<Fixture>) -> WorkspaceSpec {
     let mut overlays = base_overlays(folder);
     let own = RelPath::new(id).map(|id| id.join_to(folder).join("setup"));

@@ -17,8 +17,6 @@ pub struct LoadedFile {
     pub lowered: LoadedSuite,
     /// The suite without the cases that have errors, if only cases have errors.
     pub rest_of_suite: Option<RestOfSuite>,
-    /// Whether the file certainly has no case at all.
-    pub has_no_case: bool,
 }
 
 /// A suite without those of its cases that have errors.
@@ -58,14 +56,12 @@ fn lower_text(
     let mut loaded = LoadedFile {
         path: path.to_owned(),
         root: place.root.clone(),
-        has_no_case: text.trim().is_empty(),
         text,
         dialect: None,
         lowered: LoadedSuite { suite: None, diagnostics },
         rest_of_suite: None,
     };
     let Some(source) = source else { return loaded };
-    loaded.has_no_case |= has_no_case(&source.root);
     let diagnostics = &mut loaded.lowered.diagnostics;
     let Some(dialect) = forced.or_else(|| recognise(&source, diagnostics)) else { return loaded };
     loaded.dialect = Some(dialect.name());
@@ -129,21 +125,6 @@ fn own_id(case: &TreeNode) -> Option<String> {
     }
 }
 
-/// Says whether a document or its lists of cases are empty.
-fn has_no_case(root: &TreeNode) -> bool {
-    match &root.data {
-        NodeData::Null => true,
-        NodeData::List(cases) => cases.is_empty(),
-        NodeData::Map(entries) => {
-            let lists = entries.iter().filter(|entry| ["cases", "evals"].contains(&entry.key.as_str()));
-            let lists: Vec<&TreeNode> = lists.map(|entry| &entry.value).collect();
-            let is_empty = |list: &&TreeNode| list.as_list().is_some_and(<[TreeNode]>::is_empty);
-            entries.is_empty() || !lists.is_empty() && lists.iter().all(is_empty)
-        }
-        _ => false,
-    }
-}
-
 fn recognise(source: &SourceFile, diagnostics: &mut Diagnostics) -> Option<&'static dyn Dialect> {
     let fits: Vec<(FormatFit, &'static dyn Dialect)> = DIALECTS
         .iter()
@@ -177,7 +158,12 @@ fn recognise(source: &SourceFile, diagnostics: &mut Diagnostics) -> Option<&'sta
     Some(chosen)
 }
 
-/// Describes the content of a document, for an author who wonders why no format recognises it.
+/// Whether a document could be of one of the eval formats.
+pub fn is_known_format(source: &SourceFile) -> bool {
+    DIALECTS.iter().any(|dialect| dialect.recognise(source) > FormatFit::No)
+}
+
+/// What a document consists of, for an author who wonders why nobody knows it.
 fn describe_document(root: &TreeNode) -> String {
     const MOST_KEYS_SHOWN: usize = 8;
     let keys = |entries: &[tree::MapEntry]| {

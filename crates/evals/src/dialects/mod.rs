@@ -22,7 +22,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-pub use loading::{LoadedFile, LocatedSuite, case_id_of_file, load_eval_file, load_text, merge_folders};
+pub use loading::{
+    LoadedFile, LocatedSuite, case_id_of_file, is_known_format, load_eval_file, load_text, merge_folders,
+};
 pub use native::{case_value as case_to_native, encode_suite as to_native};
 pub use reading::trigger_schema;
 pub use recognition::is_trigger_file;

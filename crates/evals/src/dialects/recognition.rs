@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::FormatFit;
 use super::bmad::base_overlays;
-use super::reading::{are_wrapped_triggers, has_activation_key};
+use super::reading::{are_sorted_triggers, are_wrapped_triggers, has_activation_key};
 use practicum_core::model::RelPath;
 use practicum_core::tree::{NodeData, SourceFile, TreeNode};
 
@@ -84,7 +84,7 @@ fn recognise_mapping(source: &SourceFile) -> Option<RecognisedFormat> {
         certain(ForeignFormat::Clauditor)
     } else if is_named_triggers(source) {
         certain(ForeignFormat::Bmad)
-    } else if are_wrapped_triggers(root) {
+    } else if are_wrapped_triggers(root) || are_sorted_triggers(root) {
         certain(ForeignFormat::SkillCreator)
     } else {
         None
@@ -146,12 +146,13 @@ fn recognise_evals(evals: &[TreeNode], source: &SourceFile) -> RecognisedFormat 
             alternative: Some(ForeignFormat::SkillCreator),
         };
     }
-    // BMad has no assertions: read as BMad, such a file would lose its checks.
+    let is_bmad = || any("timeout") || has_overlays(evals, source) || has_triggers_beside(source);
+    if texts && is_bmad() {
+        return RecognisedFormat { format: ForeignFormat::Bmad, alternative: None };
+    }
+    // BMad itself has no assertions.
     if !texts || any("assertions") {
         return RecognisedFormat { format: ForeignFormat::SkillCreator, alternative: None };
-    }
-    if any("timeout") || has_overlays(evals, source) || has_triggers_beside(source) {
-        return RecognisedFormat { format: ForeignFormat::Bmad, alternative: None };
     }
     if evals.iter().any(|eval| eval.get("id").and_then(TreeNode::as_text).is_some()) {
         return RecognisedFormat {
@@ -300,12 +301,13 @@ mod tests {
     }
 
     #[test]
-    fn triggers_beside_the_file_make_it_bmad_unless_it_has_assertions() {
+    fn triggers_beside_the_file_make_it_bmad_unless_it_has_only_assertions() {
         let bmad = RecognisedFormat { format: ForeignFormat::Bmad, alternative: None };
         let skill_creator = RecognisedFormat { format: ForeignFormat::SkillCreator, alternative: None };
         for (beside, text, expected) in [
             ("triggers.json", r#"{"evals":[{"id":1,"expectations":["e"]}]}"#, bmad),
             ("trigger-queries.json", r#"{"evals":[{"id":1,"expectations":["e"]}]}"#, bmad),
+            ("triggers.json", r#"{"evals":[{"id":1,"expectations":["e"],"assertions":["a"]}]}"#, bmad),
             ("triggers.json", r#"{"evals":[{"id":1,"assertions":["e"]}]}"#, skill_creator),
             ("triggers.json", r#"{"evals":[{"id":1,"expected_output":"e"}]}"#, skill_creator),
         ] {

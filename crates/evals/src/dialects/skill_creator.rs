@@ -10,7 +10,7 @@ use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit};
 use practicum_core::model::{Arm, Case, Diagnostics, Ratio, RunPolicy, SkillRef, Suite, WorkspaceSpec};
 use practicum_core::tree::{NodeData, ObjectReader, SourceFile, TreeNode};
 
-mod assertions;
+pub(super) mod assertions;
 mod export;
 mod schema;
 
@@ -48,8 +48,9 @@ impl Dialect for SkillCreator {
         place: &EvalFileLocation,
         diagnostics: &mut Diagnostics,
     ) -> Option<Suite> {
-        if let NodeData::List(items) = &source.root.data {
-            return Some(read_triggers(items, source, place, diagnostics));
+        let is_list = matches!(source.root.data, NodeData::List(_));
+        if is_list || !source.root.has("evals") && reading::are_sorted_triggers(&source.root) {
+            return Some(read_triggers(source, place, diagnostics));
         }
         if !source.root.has("evals") && reading::are_wrapped_triggers(&source.root) {
             reading::refuse_mapped_triggers(&source.root, diagnostics);
@@ -189,15 +190,21 @@ impl SkillCreatorReader {
     }
 }
 
-fn read_triggers(
-    items: &[TreeNode],
-    source: &SourceFile,
-    place: &EvalFileLocation,
-    diagnostics: &mut Diagnostics,
-) -> Suite {
+/// Reads a file that is a trigger set: a list of queries, or two lists of them.
+fn read_triggers(source: &SourceFile, place: &EvalFileLocation, diagnostics: &mut Diagnostics) -> Suite {
     let skill = reading::skill_beside(source.folder(), place, None, diagnostics);
     let triggers = TriggerReader { skill: &skill.name, workspace: &WorkspaceSpec::default() };
-    let cases = triggers.read_cases(items, &mut UnusedKeys::default(), diagnostics);
+    let mut unused_keys = UnusedKeys::default();
+    let cases = match &source.root.data {
+        NodeData::List(items) => triggers.read_cases(items, &mut unused_keys, diagnostics),
+        _ => {
+            let mut ids = UniqueIds::default();
+            triggers.read_sorted_cases(&source.root, "the file", &mut ids, &mut unused_keys, diagnostics)
+        }
+    };
+    if cases.is_empty() && !diagnostics.has_errors() {
+        diagnostics.error("no-cases", None, "there are no queries; a suite without cases proves nothing");
+    }
     Suite {
         cases,
         format_defaults: RunPolicy {
@@ -330,6 +337,19 @@ mod tests {
             json!([{"judge": "It is so (look at the top)", "id": "n"}]),
             &["notice judged-assertion 1:52"],
         );
+        for text in [
+            r#"{"name": "n", "type": "llm_judge", "value": "It is so."}"#,
+            r#"{"name": "n", "type": "judge", "criteria": ["It is so."]}"#,
+            r#"{"name": "n", "type": "rubric", "rubric": "It is so."}"#,
+            r#"{"name": "n", "value": "It is so."}"#,
+        ] {
+            assertion(text, json!([{"judge": "n: It is so.", "id": "n"}]), &[]);
+        }
+        assertion(
+            r#"{"name": "n", "check": "contains", "pattern": "z+"}"#,
+            json!([{"judge": "n: contains; pattern \"z+\"", "id": "n"}]),
+            &[],
+        );
         assertion(
             r#"{"name": "has-a-table", "required": false}"#,
             json!([{"judge": "has-a-table", "id": "has-a-table", "required": false}]),
@@ -342,7 +362,7 @@ mod tests {
         );
         assertion(
             r#"{"name": "n", "type": "json_valid", "path": "a.json"}"#,
-            json!([{"judge": "An assertion of type json_valid with path \"a.json\" holds.", "id": "n"}]),
+            json!([{"judge": "n: An assertion of type json_valid with path \"a.json\" holds.", "id": "n"}]),
             &["notice judged-assertion 1:52"],
         );
         assertion(
@@ -357,7 +377,46 @@ mod tests {
         );
     }
 
-    /// Tests that these two become checks if there are such checks, and statements for the judge otherwise.
+    #[test]
+    fn assertions_that_are_turned_round_or_look_at_a_file() {
+        for text in [
+            r#"{"name": "n", "type": "contains", "value": "v", "expect": "absent"}"#,
+            r#"{"name": "n", "type": "contains", "value": "v", "negate": true}"#,
+            r#"{"name": "n", "type": "contains", "value": "v", "expected": false}"#,
+            r#"{"name": "n", "type": "not_contains", "value": "v", "expect": "present"}"#,
+        ] {
+            assertion(text, json!([{"not_contains": "v", "id": "n"}]), &[]);
+        }
+        assertion(
+            r#"{"name": "n", "type": "regex", "value": "(?i)a|b", "negate": true}"#,
+            json!([{"regex": r"(?i)\A(?![\s\S]*?(?:a|b))", "id": "n"}]),
+            &[],
+        );
+        assertion(
+            r#"{"name": "n", "type": "starts_with", "value": "v", "negate": true}"#,
+            json!([]),
+            &["error unknown-value 1:52"],
+        );
+        for key in ["path", "file", "target"] {
+            assertion(
+                &format!(r#"{{"name": "n", "type": "contains", "value": "v", "{key}": "a.md"}}"#),
+                json!([{"contains": "v", "on": {"file": "a.md"}, "id": "n"}]),
+                &[],
+            );
+        }
+        assertion(
+            r#"{"name": "n", "type": "file_contains", "path": "a.md", "value": "v", "expect": "absent"}"#,
+            json!([{"not_contains": "v", "on": {"file": "a.md"}, "id": "n"}]),
+            &[],
+        );
+        assertion(
+            r#"{"name": "n", "type": "contains", "value": "v", "target": "stderr"}"#,
+            json!([]),
+            &["error unknown-value 1:110"],
+        );
+    }
+
+    /// These two are checks where there are such checks, and sentences for the judge where not.
     #[test]
     fn assertions_about_the_run() {
         let transcript =

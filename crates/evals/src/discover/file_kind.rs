@@ -3,14 +3,15 @@
 use std::io::Read;
 use std::path::Path;
 
+use crate::dialects;
 use practicum_core::model::Diagnostics;
-use practicum_core::tree::{self, SourceFile, read_bounded};
+use practicum_core::tree::{self, NodeData, SourceFile, TreeNode, read_bounded};
 
 /// The file names that are only used for evals.
 pub const EVAL_FILE_NAMES: [&str; 5] =
     ["evals.json", "triggers.json", "trigger-queries.json", "eval.json", "cases.json"];
-/// The endings of file names that are only used for evals.
-pub const EVAL_FILE_ENDINGS: [&str; 3] = [".practicum.yaml", ".practicum.yml", ".eval.json"];
+pub const EVAL_FILE_ENDINGS: [&str; 4] =
+    [".practicum.yaml", ".practicum.yml", ".practicum.json", ".eval.json"];
 
 /// A guess at the content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +36,21 @@ pub enum EvalFileKind {
 pub enum DataSyntax {
     Yaml,
     Json,
+    /// A JSON value in each line. No eval format is written so.
+    JsonLines,
+}
+
+impl DataSyntax {
+    /// The syntax that the ending of a file's name stands for.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        let ending = path.extension()?.to_string_lossy().to_lowercase();
+        match ending.as_str() {
+            "yaml" | "yml" => Some(DataSyntax::Yaml),
+            "json" => Some(DataSyntax::Json),
+            "jsonl" => Some(DataSyntax::JsonLines),
+            _ => None,
+        }
+    }
 }
 
 impl EvalFileKind {
@@ -47,23 +63,23 @@ impl EvalFileKind {
         {
             return EvalFileKind::NamedAsEvals;
         }
-        let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
-        // A file that cannot be read, such as a broken link, may be an eval. Loading it reports the error.
-        match (is_yaml, name.ends_with(".json")) {
-            (true, _) => read_head(path).map_or(EvalFileKind::Unfinished(DataSyntax::Yaml), |text| {
-                match detect_yaml(&text) {
-                    EvalFileKind::Evals(syntax) => EvalFileKind::Evals(syntax),
-                    at_first_sight => detect_by_keys(path).unwrap_or(at_first_sight),
-                }
-            }),
-            (false, true) => {
+        // What cannot be read, such as a link to nothing, may be an eval; whoever reads it says what is wrong.
+        match DataSyntax::of_path(path) {
+            Some(DataSyntax::Yaml) => {
+                read_head(path).map_or(EvalFileKind::Unfinished(DataSyntax::Yaml), |text| {
+                    match detect_yaml(&text) {
+                        EvalFileKind::Evals(syntax) => EvalFileKind::Evals(syntax),
+                        at_first_sight => detect_by_keys(path).unwrap_or(at_first_sight),
+                    }
+                })
+            }
+            Some(DataSyntax::Json) => {
                 read_head(path).map_or(EvalFileKind::Unfinished(DataSyntax::Json), |text| detect_json(&text))
             }
-            // A broken link that may have led to a folder of evals.
-            (false, false) if !name.contains('.') && is_broken_link(path) => {
-                EvalFileKind::Unfinished(DataSyntax::Yaml)
-            }
-            (false, false) => EvalFileKind::Other,
+            Some(DataSyntax::JsonLines) => EvalFileKind::Data(DataSyntax::JsonLines),
+            // A link to nothing that may have led to a folder of evals.
+            None if !name.contains('.') && is_broken_link(path) => EvalFileKind::Unfinished(DataSyntax::Yaml),
+            None => EvalFileKind::Other,
         }
     }
 
@@ -73,7 +89,37 @@ impl EvalFileKind {
     }
 }
 
-/// Says whether a path is a link whose target does not exist.
+/// What a file beside evals is, seen as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NeighbourKind {
+    /// It has the keys of an eval format.
+    Evals,
+    /// It is empty, or cannot be parsed.
+    Broken,
+    /// Data that has nothing to do with evals.
+    Data,
+}
+
+impl NeighbourKind {
+    pub fn detect(path: &Path) -> Self {
+        if std::fs::metadata(path).is_ok_and(|file| file.len() > LARGEST_PARSED) {
+            return NeighbourKind::Data;
+        }
+        let Some(source) = SourceFile::read(path, &mut Diagnostics::default()).1 else {
+            return NeighbourKind::Broken;
+        };
+        let is_case = |item: &TreeNode| ["prompt", "query"].iter().any(|key| item.has(key));
+        match &source.root.data {
+            NodeData::Null => NeighbourKind::Broken,
+            NodeData::List(items) if items.is_empty() => NeighbourKind::Broken,
+            NodeData::List(items) if items.iter().any(is_case) => NeighbourKind::Evals,
+            _ if dialects::is_known_format(&source) => NeighbourKind::Evals,
+            _ => NeighbourKind::Data,
+        }
+    }
+}
+
+/// Whether a link leads to nothing.
 pub fn is_broken_link(path: &Path) -> bool {
     path.is_symlink() && !path.exists()
 }
@@ -135,7 +181,7 @@ fn detect_json(text: &str) -> EvalFileKind {
     let has_key = |key: &str| text.contains(&format!("\"{key}\""));
     let holds_evals = has_key("test_cases")
         || has_key("negative_cases")
-        || has_key("should_trigger") && has_key("query")
+        || has_key("should_trigger") && (has_key("query") || has_key("prompt"))
         || has_key("expected_skill")
         || has_key("expectation") && has_key("prompt")
         || has_key("expectations") && has_key("prompt")

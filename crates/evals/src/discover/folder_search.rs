@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use ignore::WalkState;
 use ignore::gitignore::Gitignore;
 
-use super::file_kind::{DataSyntax, EvalFileKind, is_broken_link};
+use super::file_kind::{DataSyntax, EvalFileKind, NeighbourKind, is_broken_link};
 use super::{DiscoveryMethod, EvalFile};
 use practicum_skills::skill::SKILL_FILE;
 
@@ -39,20 +39,7 @@ fn has_folder_evals(folder: &Path) -> bool {
 const REASON_EVAL_MATERIAL: &str = "a fixture or overlay of an eval, not an eval";
 
 impl FolderSearchResult {
-    /// Leaves out the files in the fixtures or overlays of evals: in `files` or `setup` beside an eval file, or in
-    /// the `setup` of one eval. They are material for agents, not evals.
-    fn without_eval_material(self, root: &Path) -> Self {
-        self.skip_where(|file| {
-            let folders = file.ancestors().skip(1).take_while(|folder| *folder != root);
-            let mut named = folders.filter_map(|folder| Some((folder.file_name()?, folder.parent()?)));
-            named.any(|(name, above)| {
-                let of_one_eval = || name == "setup" && above.parent().is_some_and(has_folder_evals);
-                (name == "files" || name == "setup") && has_folder_evals(above) || of_one_eval()
-            })
-        })
-    }
-
-    /// Leaves out the JSON files in subfolders of a folder that has eval files of its own.
+    /// Leaves out the JSON files below the folders in a place that has eval files of its own.
     pub fn only_directly_in(self, place: &Path) -> Self {
         if !has_folder_evals(place) {
             return self;
@@ -74,7 +61,18 @@ impl FolderSearchResult {
     }
 }
 
-/// Folders that never hold evals, unless the user names them.
+/// Whether a file lies in the fixtures or overlays of evals: in `files` or `setup` beside an eval file, or in the
+/// `setup` of one eval. Such files are given to agents, and ask nothing.
+fn is_eval_material(file: &Path, root: &Path) -> bool {
+    let folders = file.ancestors().skip(1).take_while(|folder| *folder != root);
+    let mut named = folders.filter_map(|folder| Some((folder.file_name()?, folder.parent()?)));
+    named.any(|(name, above)| {
+        let of_one_eval = || name == "setup" && above.parent().is_some_and(has_folder_evals);
+        (name == "files" || name == "setup") && has_folder_evals(above) || of_one_eval()
+    })
+}
+
+/// Folders that never hold anyone's evals, unless they are named themselves.
 const FOLDERS_LEFT_OUT: [&str; 4] = ["node_modules", "target", ".venv", "__pycache__"];
 
 /// Folders of records, in which nobody looks for evals.
@@ -93,8 +91,12 @@ pub fn search_folder(folder: &Path) -> FolderSearchResult {
         };
         seen.extend(there.into_iter().map(|(_, found, looks)| (true, by_link(found), looks)));
     }
-    let seen = without_duplicates(seen);
-    let mut all = select_evals(folder, seen).without_eval_material(folder);
+    let (material, seen): (Vec<_>, Vec<_>) =
+        without_duplicates(seen).into_iter().partition(|(found, _)| is_eval_material(&found.file, folder));
+    let mut all = select_evals(folder, seen);
+    let material = material.into_iter().filter(|(_, looks)| looks.holds_evals());
+    all.skipped
+        .extend(material.map(|(found, _)| SkippedFile { path: found.file, why: REASON_EVAL_MATERIAL }));
     all.skipped.extend(ignored_evals(folder, &all.found, &linked.outside));
     all.skipped.sort();
     all
@@ -235,20 +237,10 @@ fn without_duplicates(mut seen: Vec<(bool, EvalFile, EvalFileKind)>) -> Vec<(Eva
 /// Separates the evals from the other files. An incomplete eval among evals is read, because its author probably
 /// forgot something; the reader then reports what is missing.
 fn select_evals(folder: &Path, seen: Vec<(EvalFile, EvalFileKind)>) -> FolderSearchResult {
-    let parents = |syntax: DataSyntax| -> BTreeSet<PathBuf> {
-        let of_kind = seen.iter().filter(|(_, looks)| *looks == EvalFileKind::Evals(syntax));
-        of_kind.filter_map(|(found, _)| found.file.parent().map(Path::to_owned)).collect()
-    };
-    let (yaml, json) = (parents(DataSyntax::Yaml), parents(DataSyntax::Json));
-    let beside = |file: &Path, syntax: DataSyntax| {
-        let folders = match syntax {
-            DataSyntax::Yaml => &yaml,
-            DataSyntax::Json => &json,
-        };
-        file.parent().is_some_and(|parent| folders.contains(parent))
-    };
-    let mut yaml_root = eval_folder(folder, &yaml);
-    // If nothing else is found, the user means the incomplete eval.
+    let neighbours = EvalFolders::of_files(&seen);
+    let yaml = &neighbours.yaml_cases;
+    let mut yaml_root = eval_folder(folder, yaml);
+    // Where nothing else is found, half an eval is what the user means.
     if !seen.iter().any(|(_, looks)| looks.holds_evals()) && !is_more_than_evals(folder) {
         yaml_root = Some(folder.to_owned());
     }
@@ -258,18 +250,78 @@ fn select_evals(folder: &Path, seen: Vec<(EvalFile, EvalFileKind)>) -> FolderSea
         let file = &found.file;
         let is_taken = match looks {
             EvalFileKind::NamedAsEvals | EvalFileKind::Evals(_) => true,
-            EvalFileKind::PartialEval(DataSyntax::Yaml) => among(file),
-            EvalFileKind::PartialEval(DataSyntax::Json) => beside(file, DataSyntax::Json),
-            EvalFileKind::Unfinished(syntax) => beside(file, syntax),
-            EvalFileKind::Data(_) | EvalFileKind::Other => false,
+            EvalFileKind::PartialEval(DataSyntax::Yaml) if among(file) => true,
+            EvalFileKind::PartialEval(syntax) => neighbours.has(file, syntax),
+            EvalFileKind::Unfinished(_) | EvalFileKind::Data(_) => neighbours.should_read(file, looks),
+            EvalFileKind::Other => false,
         };
         if is_taken {
             all.found.push(found);
-        } else if !yaml.is_empty() && among(file) && is_yaml(looks) {
+        } else if !yaml.is_empty() && among(file) && is_yaml(looks) || neighbours.should_name(file) {
             all.skipped.push(SkippedFile { path: found.file, why: "it holds no eval" });
         }
     }
     all
+}
+
+/// The folders in which evals lie directly.
+struct EvalFolders {
+    /// Each folder with the syntax of evals in it.
+    folders: BTreeSet<(PathBuf, DataSyntax)>,
+    /// The folders with evals whose content alone says so, in YAML: one file for each case.
+    yaml_cases: BTreeSet<PathBuf>,
+    /// The same in JSON.
+    json_cases: BTreeSet<PathBuf>,
+}
+
+impl EvalFolders {
+    fn of_files(seen: &[(EvalFile, EvalFileKind)]) -> Self {
+        let files = || seen.iter().filter(|(_, looks)| looks.holds_evals());
+        let folder_and_syntax = |(found, _): &(EvalFile, _)| {
+            Some((found.file.parent()?.to_owned(), DataSyntax::of_path(&found.file)?))
+        };
+        let by_content = |syntax: DataSyntax| {
+            let files = files().filter(|(_, looks)| *looks == EvalFileKind::Evals(syntax));
+            files.filter_map(|(found, _)| found.file.parent().map(Path::to_owned)).collect()
+        };
+        Self {
+            folders: files().filter_map(folder_and_syntax).collect(),
+            yaml_cases: by_content(DataSyntax::Yaml),
+            json_cases: by_content(DataSyntax::Json),
+        }
+    }
+
+    /// Whether evals in this syntax lie beside a file.
+    fn has(&self, file: &Path, syntax: DataSyntax) -> bool {
+        file.parent().is_some_and(|folder| self.folders.contains(&(folder.to_owned(), syntax)))
+    }
+
+    fn has_any(&self, file: &Path) -> bool {
+        [DataSyntax::Yaml, DataSyntax::Json].iter().any(|syntax| self.has(file, *syntax))
+    }
+
+    /// Whether a file that does not look like evals is read because of the evals beside it: it has the keys of a
+    /// format after all, or it is empty or broken and written like the evals beside it.
+    fn should_read(&self, file: &Path, looks: EvalFileKind) -> bool {
+        let Some(folder) = file.parent().filter(|_| self.has_any(file)) else { return false };
+        match looks {
+            EvalFileKind::Unfinished(DataSyntax::Yaml) if self.yaml_cases.contains(folder) => return true,
+            EvalFileKind::Unfinished(DataSyntax::Json) if self.json_cases.contains(folder) => return true,
+            EvalFileKind::Data(DataSyntax::JsonLines) => return false,
+            _ => {}
+        }
+        let is_alike = DataSyntax::of_path(file).is_none_or(|syntax| self.has(file, syntax));
+        match NeighbourKind::detect(file) {
+            NeighbourKind::Evals => true,
+            NeighbourKind::Broken => is_alike && !is_more_than_evals(folder),
+            NeighbourKind::Data => false,
+        }
+    }
+
+    /// Whether the user is told that a file is not read: one that lies directly in a folder of evals.
+    fn should_name(&self, file: &Path) -> bool {
+        self.has_any(file) && !file.parent().is_some_and(is_more_than_evals)
+    }
 }
 
 fn is_yaml(looks: EvalFileKind) -> bool {

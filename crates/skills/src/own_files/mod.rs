@@ -22,7 +22,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-pub use activation_keys::{BOOLEAN_ACTIVATION_KEYS, SKILL_NAME_KEYS, activation_keys};
+pub use activation_keys::{
+    BOOLEAN_ACTIVATION_KEYS, OTHER_BOOLEAN_KEYS, SKILL_LIST_KEY, SKILL_NAME_KEYS, activation_keys,
+};
 pub use content::OWN_FILE_MARK;
 pub use eval_texts::EvalTexts;
 pub use unpacked::Unpacked;

@@ -87,7 +87,7 @@ fn top_level() {
         (r#"{"sync_tasks": 1}"#, &["error wrong-type 1:16"]),
         (r#"{"allow_hang_heuristic": null}"#, &["error wrong-type 1:26"]),
         (r#"{"allow_hang_heuristic": "no"}"#, &["error wrong-type 1:26"]),
-        (r#"{"asserts": [], "asserts ": 1}"#, &["notice unknown-key 1:2", "notice unknown-key 1:17"]),
+        (r#"{"asserts": [], "asserts ": 1}"#, &["warning unknown-key 1:2", "warning unknown-key 1:17"]),
         (
             r#"{"output_file": "a.md", "output_files": ["*.md"], "assertions": [{"id": "a", "type": "has_urls"}]}"#,
             &["notice unused-key 1:41"],

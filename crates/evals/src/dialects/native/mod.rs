@@ -28,7 +28,9 @@ impl Dialect for Native {
 
     fn recognise(&self, source: &SourceFile) -> FormatFit {
         let name = source.path.file_name().unwrap_or_default().to_string_lossy();
-        let is_called_so = name.ends_with(".practicum.yaml") || name.ends_with(".practicum.yml");
+        let is_called_so = [".practicum.yaml", ".practicum.yml", ".practicum.json"]
+            .iter()
+            .any(|ending| name.ends_with(ending));
         match (source.root.has("practicum"), source.root.has("cases")) {
             (true, _) => FormatFit::Sure,
             // The file is named like a native file but lacks the key. Reading it as native tells the author about

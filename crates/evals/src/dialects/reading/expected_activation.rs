@@ -8,7 +8,9 @@ use super::{activation_check, is_skill, skill_at};
 use practicum_core::model::{ActivationExpectation, Case, Check, CheckKind, Diagnostics, SkillRef, Span};
 use practicum_core::tree::json_schema::{self, MappingSchema};
 use practicum_core::tree::{NodeData, ObjectReader, TreeNode, report_wrong_type};
-use practicum_skills::own_files::{BOOLEAN_ACTIVATION_KEYS, SKILL_NAME_KEYS, activation_keys};
+use practicum_skills::own_files::{
+    BOOLEAN_ACTIVATION_KEYS, OTHER_BOOLEAN_KEYS, SKILL_LIST_KEY, SKILL_NAME_KEYS, activation_keys,
+};
 
 /// The key that lists skills that must not be activated.
 pub const FORBIDDEN_SKILLS_KEY: &str = "must_not_activate";
@@ -67,7 +69,14 @@ pub fn read_expected_activation(
         given = true;
         statements.extend(read_named_skills(node, key, &about, tested, diagnostics));
     }
-    if let Some(node) = case.get_non_null(FORBIDDEN_SKILLS_KEY) {
+    let spelt_otherwise = read_other_spellings(case, &about, tested, diagnostics);
+    given |= !spelt_otherwise.is_empty();
+    statements.extend(spelt_otherwise);
+    if let Some(TreeNode { data: NodeData::Bool(true), span }) = case.peek(FORBIDDEN_SKILLS_KEY) {
+        case.get(FORBIDDEN_SKILLS_KEY);
+        given = true;
+        statements.push(ActivationStatement::yes_or_no(false, about, FORBIDDEN_SKILLS_KEY, *span));
+    } else if let Some(node) = case.get_non_null(FORBIDDEN_SKILLS_KEY) {
         let names = case.texts(FORBIDDEN_SKILLS_KEY, diagnostics).unwrap_or_default();
         let skills: Vec<String> =
             names.iter().map(|(name, _)| (*name).to_owned()).filter(|name| !name.trim().is_empty()).collect();
@@ -84,6 +93,73 @@ pub fn read_expected_activation(
     ExpectedActivation { checks: checks_for_statements(statements, diagnostics), is_given: given }
 }
 
+/// Reads what a case says of activation under less usual keys. A key that means something else in another file,
+/// such as `trigger`, counts only with a value that speaks of activation.
+fn read_other_spellings(
+    case: &mut ObjectReader<'_>,
+    about: &[String],
+    tested: &[String],
+    diagnostics: &mut Diagnostics,
+) -> Vec<ActivationStatement> {
+    let mut statements = Vec::new();
+    let mut add = |must, skills: &[String], key, span| {
+        statements.push(ActivationStatement::yes_or_no(must, skills.to_vec(), key, span));
+    };
+    for (key, meaning) in OTHER_BOOLEAN_KEYS {
+        let Some(node) = case.peek(key).filter(|node| !node.is_null()) else { continue };
+        case.get(key);
+        match node.data {
+            NodeData::Bool(says) => add(says == meaning, about, key, node.span),
+            _ => report_wrong_type(node, key, "true or false", diagnostics),
+        }
+    }
+    for key in ["trigger", "negative", "expect"] {
+        let Some(node) = case.peek(key) else { continue };
+        let must = match (key, &node.data) {
+            ("trigger", NodeData::Bool(must)) => Some(*must),
+            ("negative", NodeData::Bool(true)) => Some(false),
+            ("expect", NodeData::Text(label)) => activation_of_label(label),
+            _ => None,
+        };
+        if let Some(must) = must {
+            case.get(key);
+            add(must, about, key, node.span);
+        }
+    }
+    if let Some(node) = case.peek(SKILL_LIST_KEY) {
+        let names = case.texts(SKILL_LIST_KEY, diagnostics).unwrap_or_default();
+        match node.as_list().is_none_or(<[TreeNode]>::is_empty) && names.is_empty() {
+            true => add(false, tested, SKILL_LIST_KEY, node.span),
+            false => {
+                for (name, span) in names {
+                    add(true, &[name.trim().to_owned()], SKILL_LIST_KEY, span);
+                }
+            }
+        }
+    }
+    statements
+}
+
+/// Whether a label says that the skill must be activated; `None` if it is about something else.
+fn activation_of_label(label: &str) -> Option<bool> {
+    let label = label.trim().to_lowercase().replace(['-', ' '], "_");
+    let words: Vec<&str> = label.split('_').collect();
+    let is_about_activation = |word: &&str| ["trigger", "activate", "activation", "fire"].contains(word);
+    match words.as_slice() {
+        [rest @ .., last] if is_about_activation(last) => match rest {
+            [] | ["must" | "should"] => Some(true),
+            ["no" | "not" | "never" | "dont"] | ["must" | "should", "not"] | ["do", "not"] => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a text in place of a skill's name says that there is none.
+fn is_no_skill(name: &str) -> bool {
+    ["", "none", "null", "no", "no_skill", "no-skill", "n/a"].contains(&name.trim().to_lowercase().as_str())
+}
+
 fn read_named_skills(
     node: &TreeNode,
     key: &'static str,
@@ -92,7 +168,7 @@ fn read_named_skills(
     diagnostics: &mut Diagnostics,
 ) -> Option<ActivationStatement> {
     match &node.data {
-        NodeData::Text(name) if !name.trim().is_empty() => {
+        NodeData::Text(name) if !is_no_skill(name) => {
             Some(ActivationStatement::yes_or_no(true, vec![name.trim().to_owned()], key, node.span))
         }
         NodeData::Text(_) | NodeData::Null | NodeData::Bool(false) => {
@@ -243,7 +319,8 @@ pub fn add_schema_keys(mut mapping: MappingSchema) -> MappingSchema {
 
 /// Gives conditions of JSON Schema: at least one holds for a case that says something about activation.
 pub fn schema_conditions() -> Vec<Value> {
-    let keys = activation_keys().map(|key| json!({"required": [key]}));
+    let published = BOOLEAN_ACTIVATION_KEYS.into_iter().chain(SKILL_NAME_KEYS);
+    let keys = published.map(|key| json!({"required": [key]}));
     let some = json!({"anyOf": [{"type": "string", "pattern": "\\S"}, {"type": "array", "contains": {"pattern": "\\S"}}]});
     keys.chain([json!({"required": [FORBIDDEN_SKILLS_KEY], "properties": {FORBIDDEN_SKILLS_KEY: some}})])
         .collect()

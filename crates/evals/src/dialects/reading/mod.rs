@@ -21,9 +21,9 @@ pub use skills::{
 };
 pub use triggers::{
     DEFAULT_RUNS as TRIGGER_RUNS, DEFAULT_THRESHOLD as TRIGGER_THRESHOLD, TriggerReader,
-    is_trigger_list as are_triggers, is_wrapped_list as are_wrapped_triggers,
-    refuse_mapping as refuse_mapped_triggers, schema as trigger_schema,
-    sorted_schema as sorted_trigger_schema,
+    are_sorted_lists as are_sorted_triggers, is_trigger_list as are_triggers,
+    is_wrapped_list as are_wrapped_triggers, refuse_mapping as refuse_mapped_triggers,
+    schema as trigger_schema, sorted_schema as sorted_trigger_schema,
 };
 pub use unused_keys::UnusedKeys;
 

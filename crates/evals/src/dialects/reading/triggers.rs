@@ -55,7 +55,13 @@ pub fn refuse_mapping(root: &TreeNode, diagnostics: &mut Diagnostics) {
 /// The keys of the two lists of queries: the skill must be activated, and must not.
 const SORTED_LIST_KEYS: (&str, &str) = ("should_trigger", "should_not_trigger");
 
-/// Gives the JSON Schema of queries in two lists, or in one.
+/// Whether a document is queries in two lists.
+pub fn are_sorted_lists(root: &TreeNode) -> bool {
+    let (must, must_not) = SORTED_LIST_KEYS;
+    [must, must_not].iter().any(|key| root.get(key).is_some_and(|node| node.as_list().is_some()))
+}
+
+/// Queries in two lists, or in one, as JSON Schema.
 pub fn sorted_schema() -> Value {
     let query = MappingSchema::open()
         .required("query", "What the user says, in a session of its own.", json_schema::nonempty_text())

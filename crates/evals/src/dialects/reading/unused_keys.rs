@@ -94,7 +94,9 @@ impl UnusedKeys {
             }
             let beside = object.find_misspelt_duplicate(&entry.key);
             let meant = misspelt.or(beside).or_else(|| object.suggest_key(&entry.key));
-            let decides = CHECK_OBJECTS.contains(&what) && !NOTE_KEYS.contains(&entry.key.as_str());
+            let is_asked = seems_to_ask(&entry.key);
+            let decides =
+                is_asked || CHECK_OBJECTS.contains(&what) && !NOTE_KEYS.contains(&entry.key.as_str());
             diagnostics.push(Diagnostic {
                 // A misspelt key, or a key of a check, does not do what it should; a run must not hide that.
                 severity: match misspelt.is_some() || beside.is_some() || decides {
@@ -105,6 +107,10 @@ impl UnusedKeys {
                 message: match beside {
                     Some(known) => format!(
                         "{what} has a key \"{}\" beside \"{known}\"; only \"{known}\" is read",
+                        entry.key
+                    ),
+                    None if is_asked => format!(
+                        "{what} has a key \"{}\" that is not read, so nothing checks or prepares what it says",
                         entry.key
                     ),
                     None => {
@@ -126,7 +132,32 @@ const CHECK_OBJECTS: [&str; 3] = ["an assertion", "an expectation", "a criterion
 const NOTE_KEYS: [&str; 8] =
     ["comment", "comments", "description", "note", "notes", "rationale", "reason", "why"];
 
-/// The keys of a case that hold the user's message.
+/// Whether an unknown key seems to ask for a check, or for something that must be there before the run.
+fn seems_to_ask(key: &str) -> bool {
+    const BEGINNINGS: [&str; 17] = [
+        "must",
+        "should",
+        "forbid",
+        "prohibit",
+        "disallow",
+        "not_contain",
+        "contain",
+        "expect",
+        "anti_",
+        "assert",
+        "require",
+        "verif",
+        "check",
+        "setup",
+        "fixture",
+        "precondition",
+        "prerequisite",
+    ];
+    let key = key.to_lowercase();
+    BEGINNINGS.iter().any(|beginning| key.starts_with(beginning))
+}
+
+/// The keys of a case that hold what the user says.
 const PROMPT_KEYS: [&str; 6] = ["prompt", "query", "input", "question", "user_prompt", "user_message"];
 
 /// The keys of a case that hold what is expected, beside those that begin with `expect` or `should_`.

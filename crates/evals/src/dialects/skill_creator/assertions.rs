@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 
 use super::super::reading::{self, UniqueIds, UnusedKeys, slug};
 use super::super::rules;
-use super::super::writing::describe_check;
 use crate::checks::rule_kind;
-use practicum_core::model::{Check, CheckKind, CheckNeed, CheckTarget, Diagnostics, Rule, Span};
+use practicum_core::model::{Check, CheckKind, CheckNeed, CheckTarget, Diagnostics, RelPath, Rule, Span};
 use practicum_core::tree::{NodeData, ObjectReader, TreeNode, closest_word, node_text, report_wrong_type};
 
 /// A reader for the assertions of one eval, with the checks read so far.
@@ -24,7 +23,16 @@ pub struct AssertionReader<'n> {
 }
 
 impl<'n> AssertionReader<'n> {
-    /// Adds an assertion from the list under `key`.
+    /// A reader for assertions beside other checks, whose ids are taken.
+    pub fn beside_checks(ids: Vec<String>) -> Self {
+        let mut reader = Self::default();
+        for id in ids {
+            reader.ids.make_unique(&id);
+        }
+        reader
+    }
+
+    /// Takes in one that stands under a key.
     pub fn add_assertion(&mut self, node: &'n TreeNode, key: &str, diagnostics: &mut Diagnostics) {
         let added = match &node.data {
             NodeData::Text(text) if text.trim().is_empty() => {
@@ -76,7 +84,7 @@ impl<'n> AssertionReader<'n> {
             }
             ExactCheck::Invalid => return None,
             ExactCheck::NotExact { notice, words, named } => {
-                let Some(statement) = statement(&mut object, words, named) else {
+                let Some(statement) = statement(&mut object, words, named, name) else {
                     diagnostics.error_with_help(
                         "unknown-assertion",
                         node.span,
@@ -138,9 +146,8 @@ enum ExactCheck {
     Rules(Vec<(Arc<dyn Rule>, CheckTarget)>),
     /// There is such a check, but it has an error, which is reported.
     Invalid,
-    /// Code cannot decide this. `notice` says why, if that is a surprise. `words` are a statement for the judge,
-    /// if the assertion itself has none. `named` says whether the assertion's name may serve as the statement if
-    /// there is nothing else.
+    /// Not something that code decides. `notice` says why, where that is a surprise; `words` say what kind of check
+    /// it is; `named` is whether its name and its values may say what must be true, where no sentence does.
     NotExact { notice: Option<String>, words: Option<String>, named: bool },
 }
 
@@ -193,13 +200,18 @@ fn exact_check(
                     Some(format!("the type \"{kind}\" is not known here{}", perhaps.unwrap_or_default()));
                 return ExactCheck::NotExact {
                     notice,
-                    words: describe_unsupported(kind, object),
+                    words: Some(format!("An assertion of type {kind}")),
                     named: true,
                 };
             }
         },
     };
-    let wanted = match wanted {
+    let wanted = wanted.and_then(|wanted| apply_polarity(&normal, wanted, object, diagnostics));
+    let target = match wanted.is_ok() {
+        true => read_target(&wanted_keys(&wanted), object, diagnostics),
+        false => Ok(None),
+    };
+    let wanted = match target.and_then(|target| Ok((wanted?, target))) {
         Ok(wanted) => wanted,
         Err(IncompleteAssertion::Invalid) => return ExactCheck::Invalid,
         Err(IncompleteAssertion::MissingKey(key)) => {
@@ -210,15 +222,18 @@ fn exact_check(
             return ExactCheck::NotExact { notice, words: None, named };
         }
     };
+    let (wanted, target) = wanted;
     let mut made = Vec::new();
     for (key, value, span) in wanted {
         match rules::build_rule(key, &value, span, diagnostics) {
-            rules::BuiltRule::Rule(rule, looks_at) => made.push((rule, looks_at)),
+            rules::BuiltRule::Rule(rule, looks_at) => {
+                made.push((rule, target.clone().unwrap_or(looks_at)));
+            }
             rules::BuiltRule::Invalid => return ExactCheck::Invalid,
             rules::BuiltRule::NoSuchKind => {
                 return ExactCheck::NotExact {
                     notice: Some(format!("this version knows no check \"{key}\"")),
-                    words: Some(describe_check(key, &value, &CheckTarget::Output)),
+                    words: Some(format!("An assertion of type {kind}")),
                     named: true,
                 };
             }
@@ -286,17 +301,120 @@ fn is_expected(
     object: &mut ObjectReader<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Result<bool, IncompleteAssertion> {
-    let Some(node) = object.get_non_null("expect") else { return Ok(true) };
-    match &node.data {
-        NodeData::Bool(expected) => Ok(*expected),
-        NodeData::Text(text) if ["present", "exists"].contains(&text.as_str()) => Ok(true),
-        NodeData::Text(text) if ["absent", "not_exists", "missing"].contains(&text.as_str()) => Ok(false),
-        _ => {
+    let mut is_expected = true;
+    for key in ["expect", "expected"] {
+        // What is expected may also be a text to look for; then it says nothing of presence.
+        let is_presence = |node: &TreeNode| key == "expect" || presence_of(node).is_some();
+        if !object.peek(key).is_some_and(is_presence) {
+            continue;
+        }
+        let Some(node) = object.get_non_null(key) else { continue };
+        let Some(is_present) = presence_of(node) else {
             diagnostics.error_with_help(
                 "unknown-value",
                 node.span,
                 format!("\"expect\" cannot be {}", node.to_value()),
                 "it may be present or absent",
+            );
+            return Err(IncompleteAssertion::Invalid);
+        };
+        is_expected = is_present;
+    }
+    for key in ["negate", "negated", "not", "invert"] {
+        let is_given = object.get_non_null(key).is_some();
+        match object.bool(key, diagnostics) {
+            Some(true) => is_expected = !is_expected,
+            None if is_given => return Err(IncompleteAssertion::Invalid),
+            Some(false) | None => {}
+        }
+    }
+    Ok(is_expected)
+}
+
+/// Whether a value says that something must be there, or that it must not.
+fn presence_of(node: &TreeNode) -> Option<bool> {
+    match &node.data {
+        NodeData::Bool(expected) => Some(*expected),
+        NodeData::Text(text) if ["present", "exists"].contains(&text.as_str()) => Some(true),
+        NodeData::Text(text) if ["absent", "not_exists", "missing"].contains(&text.as_str()) => Some(false),
+        _ => None,
+    }
+}
+
+/// Turns rules round where the assertion says that they must not hold.
+fn apply_polarity(
+    kind: &str,
+    wanted: Vec<(&'static str, Value, Span)>,
+    object: &mut ObjectReader<'_>,
+    diagnostics: &mut Diagnostics,
+) -> RequestedRules {
+    // These say it in the rule itself.
+    if ["transcript_regex", "file_exists", "file_contains"].contains(&kind)
+        || is_expected(object, diagnostics)?
+    {
+        return Ok(wanted);
+    }
+    let invert = |(key, value, span): (&'static str, Value, Span)| match (key, &value) {
+        ("contains", _) => Some(("not_contains", value, span)),
+        ("not_contains", _) => Some(("contains", value, span)),
+        ("tool_used", Value::String(_)) => Some(("tool_not_used", value, span)),
+        ("tool_not_used", Value::String(_)) => Some(("tool_used", value, span)),
+        ("regex", Value::String(pattern)) => Some(("regex", json!(match_nowhere(pattern)), span)),
+        _ => None,
+    };
+    let inverted: Option<Vec<_>> = wanted.into_iter().map(invert).collect();
+    inverted.ok_or_else(|| {
+        diagnostics.error_with_help(
+            "unknown-value",
+            object.span,
+            format!("an assertion of type \"{kind}\" cannot be turned round"),
+            "say in \"description\" what must be true, without a type, and a judge decides it",
+        );
+        IncompleteAssertion::Invalid
+    })
+}
+
+/// A pattern that matches where another matches nowhere. Flags for the whole pattern stay in front.
+fn match_nowhere(pattern: &str) -> String {
+    let is_flags = |flags: &&str| !flags.is_empty() && flags.chars().all(|flag| flag.is_ascii_lowercase());
+    let flags = pattern.strip_prefix("(?").and_then(|rest| rest.split_once(')')).map(|(flags, _)| flags);
+    let length = flags.filter(is_flags).map_or(0, |flags| flags.len() + "(?)".len());
+    let (flags, rest) = pattern.split_at(length);
+    format!(r"{flags}\A(?![\s\S]*?(?:{rest}))")
+}
+
+/// The keys under which an assertion names a file, the usual one first.
+const FILE_KEYS: [&str; 2] = ["path", "file"];
+
+fn wanted_keys(wanted: &RequestedRules) -> Vec<&'static str> {
+    wanted.iter().flatten().map(|(key, ..)| *key).collect()
+}
+
+/// The text that the rules of an assertion look at, where it names one.
+fn read_target(
+    keys: &[&'static str],
+    object: &mut ObjectReader<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Result<Option<CheckTarget>, IncompleteAssertion> {
+    let reads_text = |key: &&str| rule_kind(key).is_some_and(|kind| kind.looks_at != CheckTarget::WholeRun);
+    // Rules about files and commands say themselves what they look at.
+    if !keys.iter().all(reads_text) {
+        return Ok(None);
+    }
+    let named = ["path", "file", "target"].into_iter().find_map(|key| Some((key, object.get_non_null(key)?)));
+    let Some((key, node)) = named else { return Ok(None) };
+    let text = node_text(node, key, diagnostics).ok_or(IncompleteAssertion::Invalid)?;
+    let is_path = key != "target" || text.contains(['.', '/']);
+    match (text, RelPath::new(text)) {
+        ("output" | "response" | "answer" | "final_output", _) if !is_path => Ok(Some(CheckTarget::Output)),
+        ("transcript", _) if !is_path => Ok(Some(CheckTarget::WholeRun)),
+        (_, Some(path)) if is_path => Ok(Some(CheckTarget::File(path))),
+        _ => {
+            diagnostics.error_with_help(
+                "unknown-value",
+                node.span,
+                format!("\"{key}\" names no text that can be checked: {text:?}"),
+                "name a file in the workspace, or leave the key out to check the agent's answer",
             );
             Err(IncompleteAssertion::Invalid)
         }
@@ -317,7 +435,11 @@ fn file_exists_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics
 }
 
 fn file_contains_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> RequestedRules {
-    let node = text_under(object, &["path", "file"], diagnostics)?;
+    if !is_expected(object, diagnostics)? {
+        text_under(object, &FILE_KEYS, diagnostics)?;
+        return text_rules("not_contains", object, diagnostics);
+    }
+    let node = text_under(object, &FILE_KEYS, diagnostics)?;
     let needle = object.get_non_null("value").ok_or(IncompleteAssertion::MissingKey("value"))?;
     Ok(vec![("file", json!({"path": node.to_value(), "contains": needle.to_value()}), node.span)])
 }
@@ -351,31 +473,51 @@ fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// Gives the assertion as a statement from the most explicit key; from its name only if `named` allows that.
-fn statement(object: &mut ObjectReader<'_>, words: Option<String>, named: bool) -> Option<String> {
-    let text = |object: &mut ObjectReader<'_>, keys: &[&'static str]| {
-        keys.iter()
-            .find_map(|key| {
-                object.get_non_null(key)?.as_text().map(str::trim).filter(|text| !text.is_empty())
-            })
-            .map(str::to_owned)
-    };
-    let said = text(object, &["text", "statement", "assertion", "criterion", "description"]);
-    let how = text(object, &["check"]);
-    match (said, how) {
-        // The two texts belong together: what must be true, and how one sees it.
-        (Some(said), Some(how)) if said != how => Some(format!("{said} ({how})")),
-        (Some(said), _) => Some(said),
-        (None, Some(how)) => Some(how),
-        (None, None) => words.or_else(|| text(object, &["name"]).filter(|_| named)),
+/// What an assertion says in words: the most explicit key first, then everything else that it asks for. Without
+/// such a key, the rest says it only where `may_stand_alone`, after the name.
+fn statement(
+    object: &mut ObjectReader<'_>,
+    kind: Option<String>,
+    may_stand_alone: bool,
+    name: Option<&str>,
+) -> Option<String> {
+    let said = ["text", "statement", "assertion", "criterion", "description"].into_iter().find_map(|key| {
+        object.get_non_null(key)?.as_text().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+    });
+    let are_sentences = kind.is_none() || said.is_some();
+    let describe = |key| describe_operand(key, object.get_non_null(key)?, are_sentences);
+    let mut operands: Vec<String> = OPERAND_KEYS.into_iter().filter_map(describe).collect();
+    operands.retain(|operand| Some(operand) != said.as_ref());
+    let details = operands.join(if kind.is_some() { ", " } else { "; " });
+    let title = name.map(|name| format!("{name}: ")).unwrap_or_default();
+    match (said, kind) {
+        (Some(said), _) if details.is_empty() => Some(said),
+        // Two halves of one thing: what must be true, and how it shows.
+        (Some(said), _) => Some(format!("{said} ({details})")),
+        (None, _) if !may_stand_alone => None,
+        (None, _) if details.is_empty() => name.map(str::to_owned),
+        (None, Some(kind)) => Some(format!("{title}{kind} with {details} holds.")),
+        (None, None) => Some(format!("{title}{details}")),
     }
 }
 
-/// Describes an assertion of a type that this program has no rule for.
-fn describe_unsupported(kind: &str, object: &mut ObjectReader<'_>) -> Option<String> {
-    let parts: Vec<String> = ["pattern", "value", "path", "command", "expect"]
-        .into_iter()
-        .filter_map(|key| Some(format!("{key} {}", object.get_non_null(key)?.to_value())))
-        .collect();
-    (!parts.is_empty()).then(|| format!("An assertion of type {kind} with {} holds.", parts.join(", ")))
+/// The keys of an assertion that say what it asks for, beside its words.
+const OPERAND_KEYS: [&str; 13] = [
+    "check", "value", "values", "needle", "criteria", "rubric", "pattern", "path", "file", "target",
+    "command", "expect", "expected",
+];
+
+/// One part of an assertion in words. Texts under some keys are sentences already, unless the type of the assertion
+/// says what they are.
+fn describe_operand(key: &str, node: &TreeNode, are_sentences: bool) -> Option<String> {
+    let is_sentence = are_sentences && ["check", "value", "criteria", "rubric"].contains(&key);
+    match &node.data {
+        NodeData::Text(text) if text.trim().is_empty() => None,
+        NodeData::Text(text) if is_sentence => Some(text.trim().to_owned()),
+        NodeData::List(items) if is_sentence && items.iter().all(|item| item.as_text().is_some()) => {
+            let texts: Vec<&str> = items.iter().filter_map(TreeNode::as_text).collect();
+            (!texts.is_empty()).then(|| texts.join("; "))
+        }
+        _ => Some(format!("{key} {}", node.to_value())),
+    }
 }

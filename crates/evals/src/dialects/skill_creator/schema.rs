@@ -94,7 +94,13 @@ fn assertion() -> Value {
         .optional("case_sensitive", "The opposite of ignore_case.", flag())
         .optional("pattern", "A regular expression (Python's `re` syntax).", anything())
         .optional("expect", "Whether it must be there.", such_as(json!(["present", "absent", true, false])))
-        .optional("path", "The file that a check of files is about.", anything())
+        .optional("expected", "The same as expect.", such_as(json!(["present", "absent", true, false])))
+        .optional("negate", "Whether the check must not hold.", flag())
+        .optional("negated", "The same as negate.", flag())
+        .optional("not", "The same as negate.", flag())
+        .optional("invert", "The same as negate.", flag())
+        .optional("path", "The file that the check looks at.", anything())
+        .optional("target", "The same as path; or output, or transcript.", anything())
         .optional("file", "The same as path.", anything())
         .optional("command", "The command of a script: text, or a list of words.", anything())
         .optional("script", "The same as command.", anything())
@@ -104,7 +110,9 @@ fn assertion() -> Value {
         .optional("assertion", "The same as text.", anything())
         .optional("criterion", "The same as text.", anything())
         .optional("description", "What must be true, for a judge; else a name for people.", anything())
-        .optional("check", "How it shows, for a judge.", anything());
+        .optional("check", "How it shows, for a judge.", anything())
+        .optional("criteria", "What must be true, for a judge: text, or a list of texts.", anything())
+        .optional("rubric", "The same as criteria.", anything());
     json_schema::any_of([json_schema::nonempty_text(), object.into()])
 }
 
