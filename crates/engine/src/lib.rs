@@ -1,6 +1,6 @@
 //! Plans, workspaces, supervised runs, grading and the store of runs.
 
-// Printing panics when nobody reads any more, and a run must not end with its reader.
+// Printing panics when the reader of the output has gone. A run must not end because of that.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod grade_text;
