@@ -422,8 +422,8 @@ fn missing_text(
 const INVOKED_NOTE: &str =
     "the prompt itself names the skill, which may leave no trace of its being taken up";
 
-/// Finds the skills that a prompt names: `/name` at its beginning or `$name` anywhere, without its trailing
-/// punctuation.
+/// Finds the skills that a prompt names: `/name` at its beginning or `$name` anywhere. A name may have its plugin or
+/// folders before it.
 fn skills_named_in_prompt(prompt: &str) -> impl Iterator<Item = &str> {
     let words = prompt.split_whitespace().enumerate();
     let named = words.filter_map(|(at, word)| match at {

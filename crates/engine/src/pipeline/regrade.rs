@@ -39,8 +39,8 @@ pub struct Regrade {
     /// The run that is regraded. It is not changed.
     pub source_run: RunDir,
     pub old_records: BTreeMap<TrialId, TrialRecord>,
-    /// The trials whose cases have another prompt or workspace today. They are not scored, because the old answers
-    /// are to another question.
+    /// The trials whose cases have another prompt today. They are not scored, because the old answers are to another
+    /// question.
     pub changed_trials: BTreeSet<TrialId>,
     /// The stored judgements on the texts of its skills.
     pub skills_judged: Vec<SkillJudgement>,

@@ -54,7 +54,7 @@ pub struct RunContext {
     /// The names of the user's variables that agents get.
     pub pass_env: Vec<String>,
     pub fail_fast: bool,
-    /// How trials are repeated that failed for an outside reason.
+    /// The rules for repeating trials that failed for an outside reason.
     pub retry: RetryPolicy,
     /// The share of trials that may stay unscored.
     pub allow_unscored: Ratio,

@@ -53,8 +53,8 @@ fn pids() -> impl Iterator<Item = i32> {
 /// Lists the child processes that this program adopted and did not start, including dead ones.
 pub fn list_orphans() -> Vec<i32> {
     let ourselves = own_pid();
-    // getsid is not used here: in a container whose session began outside it, getsid gives 0. That is not a valid
-    // process number, but the comparison below still works with it.
+    // The session comes from /proc and not from getsid. In a container whose session began outside it, the session
+    // is 0: not a valid process number for getsid, but good enough for the comparison below.
     let Some(own) = stat(ourselves) else { return Vec::new() };
     // A process that we start leads a group in our session. Such a leader cannot leave its group or session.
     let adopted = |pid: &i32| {

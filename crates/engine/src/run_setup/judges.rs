@@ -71,8 +71,8 @@ impl JudgePool {
         let judge = Judge::new(way, model.unwrap_or(default_model).to_owned());
         let judge = judge.with_votes(settings.judge_votes.value).with_scrub(Arc::clone(&self.scrub));
         let judge = judge.with_unsupported(settings.judge_unsupported.value);
-        // The answers of a script or a cassette are not those of the model, so they are not cached. They must be
-        // asked for to be played.
+        // The answers of a script or a cassette are not those of the model, so they are not cached. A cached
+        // answer would also keep the question from reaching the script or cassette.
         let real = match stand {
             None | Some(GatewayRole::Meter) => true,
             Some(GatewayRole::Script | GatewayRole::Replay | GatewayRole::Record) => false,

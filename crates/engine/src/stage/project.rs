@@ -39,7 +39,7 @@ impl HiddenFiles {
         Self { paths: paths.into_iter().flat_map(both).collect(), ..Self::default() }
     }
 
-    /// Also hides the files that this program wrote.
+    /// Adds the files that this program wrote.
     #[must_use]
     pub fn with_own_files(self, own: OwnFiles) -> Self {
         Self { own_files: Arc::new(own), ..self }
