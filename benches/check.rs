@@ -1,8 +1,8 @@
-//! `practicum check` over ten thousand files, against reading and plainly parsing them.
+//! Measures `practicum check` over ten thousand files, against only reading and parsing them.
 //!
-//! Run with `cargo bench --bench check`. Both are measured in turns in one run, because machines are
-//! noisy; only the ratio means anything. Also what each case of a large file costs against each of a
-//! small one, and how long the program takes to say its version.
+//! Run with `cargo bench --bench check`. Both are measured alternately in one run, because machines are noisy;
+//! only the ratio means anything. Also measures the cost of each case of a large file against that of a small one,
+//! and how long the program takes to print its version.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// What any reader has to do: open, read, parse.
+/// Does what any reader has to do: open, read, parse.
 fn plain(file: &Path) {
     let text = std::fs::read_to_string(file).expect("readable");
     if file.extension().is_some_and(|ending| ending == "json") {
@@ -84,7 +84,7 @@ fn plain(file: &Path) {
     }
 }
 
-/// Believable files of four formats, each in a folder as people have them.
+/// Writes realistic files of four formats, each in a folder as users have it.
 fn generate(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for number in 0..FILES {
@@ -143,7 +143,7 @@ fn skillet(number: usize) -> String {
     )
 }
 
-/// Cases each of which has something wrong that has to be found in the file.
+/// Makes cases that each have a problem whose position in the file must be found.
 fn vague(count: usize) -> String {
     let case = |n: usize| {
         format!("  - {{id: case-{n}, prompt: Do {n}., checks: [{{judge: Does number {n} properly}}]}}\n")

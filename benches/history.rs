@@ -1,7 +1,7 @@
-//! A store of a hundred thousand trials: making its index, and asking it.
+//! Measures a store of a hundred thousand trials: building its index, and queries.
 //!
-//! Run with `cargo bench --bench history`. The store is written as files, as runs leave them; every
-//! answer is that of the program as a user starts it, its start included.
+//! Run with `cargo bench --bench history`. The store is written as files, as runs leave them. Every time is that
+//! of a whole command, with the start of the program.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write as _};
@@ -44,7 +44,7 @@ fn main() {
     viewer(store.path());
 }
 
-/// The first pages of the viewer, over one connection, as a browser asks.
+/// Requests the first pages of the viewer over one connection, as a browser does.
 fn viewer(project: &Path) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_practicum"))
         .arg("view")
@@ -69,7 +69,7 @@ fn viewer(project: &Path) {
     ] {
         let mut times: Vec<Duration> = (0..ROUNDS)
             .map(|_| {
-                // What a person waits between two pages; the index is looked after in between.
+                // This is the time between two pages of a fast reader; the viewer updates the index meanwhile.
                 std::thread::sleep(Duration::from_millis(60));
                 time(|| assert!(get(host, &format!("/{path}{page}")).starts_with("HTTP/1.1 200"), "{page}"))
             })
@@ -92,7 +92,7 @@ fn get(host: &str, path: &str) -> String {
     answer
 }
 
-/// Wall time of a command and its peak memory in MB.
+/// Measures the wall time of a command and its peak memory in MB.
 fn measured(project: &Path, args: &[&str]) -> (Duration, u64) {
     let log = project.join("time.txt");
     let took = time(|| {
@@ -125,7 +125,7 @@ fn run_id(number: usize) -> String {
     format!("20260101-{number:09}-abcdef")
 }
 
-/// Runs as the program leaves them: a log, what was asked, and a folder with an answer for each trial.
+/// Writes runs as the program leaves them: a log, the run's record, and a folder with results for each trial.
 fn generate(project: &Path) {
     for number in 0..RUNS {
         let id = run_id(number);

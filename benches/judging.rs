@@ -1,8 +1,8 @@
-//! What judging costs beside the judge.
+//! Measures the cost of judging without the time of the judge.
 //!
-//! Run with `cargo bench --bench judging`. A thousand stored trials are marked again, each with one
-//! question to a judge that answers after 1 ms or 200 ms, fifty at a time. The floor is a program that
-//! only sends as many requests to the same judge, as many at once; both are measured in one run.
+//! Run with `cargo bench --bench judging`. A thousand stored trials are regraded, each with one question to a
+//! judge that answers after 1 ms or 200 ms, fifty at a time. The floor is a program that only sends the same
+//! number of requests to the same judge, as many at once. Both are measured in one run.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -48,7 +48,7 @@ fn main() {
     }
 }
 
-/// Seconds to mark the run again, with every question asked anew.
+/// Measures the seconds for regrading the run with every question asked again.
 fn mark(project: &Path, run: &str, url: &str) -> f64 {
     let args =
         ["grade", run, "--no-cache", "--transport", "api", "--judge-jobs", &AT_ONCE.to_string(), "--json"];
@@ -63,7 +63,7 @@ fn mark(project: &Path, run: &str, url: &str) -> f64 {
     seconds
 }
 
-/// Seconds to only ask.
+/// Measures the seconds for the requests alone.
 fn floor(url: &str) -> f64 {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().expect("a client");
@@ -85,7 +85,7 @@ fn floor(url: &str) -> f64 {
     started.elapsed().as_secs_f64()
 }
 
-/// A gateway that plays a judge.
+/// A gateway that acts as a judge.
 struct Judge {
     process: Child,
     url: String,

@@ -1,9 +1,9 @@
-//! What marking a long text costs, against clauditor on the same spec and text.
+//! Measures grading a long text, against clauditor on the same spec and text.
 //!
-//! Run with `cargo bench --bench marking`. Whole commands are measured: `practicum grade --output` and
-//! `clauditor validate --output`, in turns, because machines are noisy; only the ratio means anything.
-//! clauditor is installed once into a cache outside this tree (PRACTICUM_BENCH_CACHE says where); where
-//! that is not possible, this program is measured alone, and it says so.
+//! Run with `cargo bench --bench marking`. Whole commands are measured: `practicum grade --output` and `clauditor
+//! validate --output`, alternately, because machines are noisy; only the ratio means anything. clauditor is
+//! installed once into a cache outside this tree (PRACTICUM_BENCH_CACHE gives the folder). If that is not
+//! possible, this program is measured alone, and the output says so.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -47,7 +47,7 @@ fn main() {
     catastrophic(folder.path());
 }
 
-/// A pattern that backtracks without end elsewhere.
+/// Measures patterns that make a backtracking regex engine run almost forever.
 fn catastrophic(folder: &Path) {
     for pattern in ["(a+)+$", "(?=a)(a+)+$"] {
         let spec = json!({"assertions": [{"id": "a", "type": "regex", "pattern": pattern}]});
@@ -65,7 +65,7 @@ fn grade(folder: &Path, output: &str, spec: &str) -> Command {
     command
 }
 
-/// Seconds of a whole command, whatever it answers.
+/// Measures the seconds of a whole command, whatever its result.
 fn measure(command: &mut Command) -> f64 {
     let started = Instant::now();
     let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -79,7 +79,7 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// The program to compare with, installed if need be.
+/// Gives the program to compare with, and installs it if necessary.
 fn clauditor() -> Option<PathBuf> {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
@@ -99,7 +99,7 @@ fn clauditor() -> Option<PathBuf> {
     there.then_some(program)
 }
 
-/// Lines as a skill that looks for venues would write them, and how many.
+/// Writes lines like those of a skill that looks for venues. Gives the text and the number of lines.
 fn text() -> (String, usize) {
     let words = ["the", "quick", "brown", "fox", "jumps", "over", "lazy", "dog", "release", "notes", "total"];
     let (mut text, mut line) = (String::new(), 0);
@@ -121,7 +121,7 @@ fn text() -> (String, usize) {
     (text, line)
 }
 
-/// Every kind of assertion that needs no network, in turns.
+/// Makes a spec with every kind of assertion that needs no network.
 fn spec(lines: usize) -> Value {
     let formats = [
         "phone_us",

@@ -1,11 +1,10 @@
-//! What Practicum costs beside the real agent CLIs.
+//! Measures the cost of Practicum in addition to that of the real agent CLIs.
 //!
-//! Run with `cargo bench --bench throughput`, with PRACTICUM_TEST_CLAUDE and PRACTICUM_TEST_CODEX
-//! saying where the CLIs are; one that is not there is left out, and that is told. The floor starts
-//! the same CLI as often, as many at once, with the same arguments and environment, against a gateway
-//! that plays the same script, in folders that are ready beforehand. Both are measured in turns,
-//! because machines are noisy; only the ratios mean anything. In a sandbox a CLI finds less of the
-//! machine to look at, and can be faster than bare.
+//! Run with `cargo bench --bench throughput`. PRACTICUM_TEST_CLAUDE and PRACTICUM_TEST_CODEX are the paths of the
+//! CLIs; one that is missing is skipped, and the output says so. The floor starts the same CLI as often, as many
+//! at once, with the same arguments and environment, against a gateway with the same script, in folders that are
+//! ready before. Both are measured alternately, because machines are noisy; only the ratios mean anything. In a
+//! sandbox a CLI finds fewer files to read, so it can be faster than without.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -51,13 +50,13 @@ fn main() {
     }
 }
 
-/// Rounds of floor and Practicum, without its sandbox as the floor is, and with it.
+/// Measures rounds of the floor and of Practicum, without a sandbox (as the floor) and with it.
 fn compare(name: &str, program: &Path, script: &str) {
     let scene = Scene::new(name, program, script);
     let (mut open, mut walled) = (Vec::new(), Vec::new());
     for round in 1..=ROUNDS {
         let (floor, off, auto);
-        // What comes first finds another machine than what comes last.
+        // The order alternates, because the state of the machine differs between first and last.
         if round % 2 == 0 {
             floor = scene.floor();
             off = scene.practicum("off");
@@ -81,7 +80,7 @@ fn compare(name: &str, program: &Path, script: &str) {
 struct Scene {
     agent: AgentCli,
     folder: tempfile::TempDir,
-    /// Where the CLI is found first.
+    /// A PATH on which the CLI is found first.
     path: String,
     gateway: Gateway,
 }
@@ -112,7 +111,7 @@ impl Scene {
         Self { agent: find_agent(name).expect("a known agent"), folder, path, gateway }
     }
 
-    /// Seconds for all trials with Practicum, which finds each of them passed.
+    /// Measures the seconds for all trials with Practicum. All must pass.
     fn practicum(&self, sandbox: &str) -> f64 {
         let mut command = Command::new(env!("CARGO_BIN_EXE_practicum"));
         command
@@ -129,9 +128,10 @@ impl Scene {
         wall
     }
 
-    /// Seconds for as many bare CLIs, each of which came to its end.
+    /// Measures the seconds for as many CLIs without Practicum. All must finish.
     fn floor(&self) -> f64 {
-        // Kept to the end: clearing up is nothing that the bare CLI does, and would slow down what follows.
+        // The folders are kept until the end: the CLI alone would not delete them, and deleting would slow down
+        // what follows.
         let rooms = tempfile::tempdir_in(self.folder.path()).expect("a folder").keep();
         let bare = |trial: usize| Mutex::new(self.bare(&rooms.join(trial.to_string())));
         let commands: Vec<Mutex<Command>> = (0..TRIALS).map(bare).collect();
@@ -151,7 +151,7 @@ impl Scene {
         started.elapsed().as_secs_f64()
     }
 
-    /// The command that Practicum would start, in a room that is ready.
+    /// Makes the command that Practicum would start, in a workspace that is ready.
     fn bare(&self, room: &Path) -> Command {
         let place = |name: &str| {
             let place = room.join(name);
@@ -191,7 +191,7 @@ impl Scene {
     }
 }
 
-/// A gateway alone, for the bare CLIs.
+/// A gateway alone, for the CLIs without Practicum.
 struct Gateway {
     process: Child,
     url: String,

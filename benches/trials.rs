@@ -1,10 +1,10 @@
-//! What a trial costs beside its agent.
+//! Measures the cost of a trial without its agent.
 //!
-//! Run with `cargo bench --bench trials`. The agent is `/bin/echo`; the floor is a program that only
-//! starts it as often, as many at once, and writes a line for each. Both are measured in turns in one
-//! run, because machines are noisy; only the ratios mean anything. Projects are made as far from each
-//! other as rooms are, and all of them go at the end: a file system without a journal (ext4's) avoids the
-//! places of files that were just removed, and looks at all of them for each new one nearby.
+//! Run with `cargo bench --bench trials`. The agent is `/bin/echo`. The floor is a program that only starts it as
+//! often, as many at once, and writes a line for each. Both are measured alternately in one run, because machines
+//! are noisy; only the ratios mean anything. Projects are placed as far from each other as workspaces are, and all
+//! are deleted at the end: ext4 without a journal avoids the places of recently deleted files, and examines all of
+//! them for each new file nearby.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn main() {
     large_outputs(place.path());
 }
 
-/// A thousand trials, stored, against starting the agent a thousand times.
+/// Measures a thousand stored trials against starting the agent a thousand times.
 fn many(place: &Path, count: usize) {
     let project = project(place, count, "[\"/bin/echo\", \"done\"]");
     let (mut wall, mut cpu) = (Vec::new(), Vec::new());
@@ -48,13 +48,13 @@ fn many(place: &Path, count: usize) {
     );
 }
 
-/// What each of ten thousand costs against each of a hundred.
+/// Measures the cost of a trial in a run of ten thousand against that in a run of a hundred.
 fn per_trial(place: &Path) {
     let cost = |count: usize| {
         let spent = measure(&mut run(&project(place, count, "[\"/bin/echo\", \"done\"]")));
         (spent.cpu / count as f64 * 1000.0, spent.memory)
     };
-    // The first run of a machine is the dearest, so the small one is measured three times.
+    // The first run on a machine is the slowest, so the small one is measured three times.
     let mut few: Vec<f64> = (0..3).map(|_| cost(100).0).collect();
     let (many, memory) = cost(10_000);
     let few = median(&mut few);
@@ -65,7 +65,7 @@ fn per_trial(place: &Path) {
     );
 }
 
-/// Memory while agents say much.
+/// Measures the memory while agents write much output.
 fn large_outputs(place: &Path) {
     let quiet = measure(&mut run(&project(place, 1, "[\"/bin/echo\", \"done\"]")));
     let agent = "[\"/bin/sh\", \"-c\", \"head -c 5000000 /dev/zero | tr '\\\\0' x; echo; echo done\"]";
@@ -118,7 +118,7 @@ fn run(project: &Path) -> Command {
 struct Spent {
     wall: f64,
     cpu: f64,
-    /// In kilobytes.
+    /// Peak memory in kilobytes.
     memory: u64,
 }
 
@@ -128,8 +128,8 @@ impl std::fmt::Display for Spent {
     }
 }
 
-/// Time of the program and all it started, by the shell's `time`, which waits for them; peak memory
-/// of the program itself.
+/// Measures the time of the program and all processes that it waited for, and the peak memory, with
+/// `/usr/bin/time`.
 fn measure(command: &mut Command) -> Spent {
     let started = Instant::now();
     let program = command.get_program().to_owned();

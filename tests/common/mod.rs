@@ -1,4 +1,4 @@
-//! What the integration tests share: the program, a scratch project, and the real CLIs.
+//! Shared helpers of the integration tests: the program, a temporary project, and the real CLIs.
 
 #![expect(dead_code, reason = "each test binary uses a part of it")]
 
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A project of its own in a temporary folder.
+/// A project in a temporary folder of its own.
 pub struct Project {
     folder: tempfile::TempDir,
 }
@@ -36,13 +36,13 @@ impl Project {
 
     pub fn practicum(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_practicum"));
-        // Nothing of the machine that runs the tests may decide their outcome.
+        // The environment of the machine that runs the tests must not affect their results.
         command
             .current_dir(self.path())
             .env_clear()
             .env("HOME", self.path())
             .env("PATH", "/usr/bin:/bin")
-            // Nobody here waits for a vendor to recover.
+            // Tests do not have to wait for a provider to recover.
             .env("PRACTICUM_RETRY_WAIT", "50ms")
             .args(args);
         command
@@ -52,13 +52,13 @@ impl Project {
         Ran::of(self.practicum(args).output().expect("practicum starts"))
     }
 
-    /// What is running of this project's trials: their processes carry the run's id.
+    /// Lists the running processes of this project's trials. Their environment contains the run's id.
     pub fn processes(&self) -> Vec<String> {
         let runs = std::fs::read_dir(self.path().join(".practicum/runs")).into_iter().flatten().flatten();
         runs.flat_map(|run| processes_with(&format!("@{}", run.file_name().to_string_lossy()))).collect()
     }
 
-    /// The only run in the store.
+    /// Gives the only run in the store.
     pub fn only_run(&self) -> PathBuf {
         let runs = std::fs::read_dir(self.path().join(".practicum/runs")).expect("runs");
         let mut paths: Vec<PathBuf> = runs.flatten().map(|entry| entry.path()).collect();
@@ -82,7 +82,7 @@ impl Ran {
         }
     }
 
-    /// Standard output as the one JSON document it must be.
+    /// Parses standard output, which must be a single JSON document.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
             panic!("not one JSON document ({error}):\n{}\n{}", self.stdout, self.stderr)
@@ -96,17 +96,17 @@ impl Ran {
     }
 }
 
-/// The real Claude Code, as `scripts/test` installs it.
+/// Gives the path of the real Claude Code that `scripts/test` installs.
 pub fn claude() -> PathBuf {
     installed("Claude Code", "PRACTICUM_TEST_CLAUDE")
 }
 
-/// The real Codex, as `scripts/test` installs it.
+/// Gives the path of the real Codex that `scripts/test` installs.
 pub fn codex() -> PathBuf {
     installed("Codex", "PRACTICUM_TEST_CODEX")
 }
 
-/// The real opencode, as `scripts/test` installs it, with the `rg` that it needs beside it.
+/// Gives the path of the real opencode that `scripts/test` installs, with the `rg` that it needs beside it.
 pub fn opencode() -> PathBuf {
     installed("opencode", "PRACTICUM_TEST_OPENCODE")
 }
@@ -118,12 +118,12 @@ fn installed(agent: &str, variable: &str) -> PathBuf {
     })
 }
 
-/// A PATH on which the given program is found first.
+/// Gives a PATH on which the given program is found first.
 pub fn path_with(program: &Path) -> String {
     format!("{}:/usr/bin:/bin", program.parent().expect("a folder").display())
 }
 
-/// Every process whose environment carries this text.
+/// Lists every process whose environment contains this text.
 pub fn processes_with(text: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").expect("proc").flatten();
     entries
@@ -140,13 +140,13 @@ pub fn processes_with(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What can hold a sandbox, as far as this machine has it.
+/// Lists the sandbox backends that work on this machine.
 pub fn sandbox_means() -> Vec<&'static str> {
     let all = [("bubblewrap", has_bubblewrap()), ("landlock", has_landlock())];
     all.into_iter().filter(|(_, there)| *there).map(|(means, _)| means).collect()
 }
 
-/// `scripts/test` installs it where it can; a test does not.
+/// Says whether bubblewrap works. `scripts/test` installs it if possible; a test does not.
 pub fn has_bubblewrap() -> bool {
     let works = Command::new("bwrap").args(["--unshare-user", "--ro-bind", "/", "/", "true"]).status();
     let works = works.is_ok_and(|status| status.success());
@@ -166,7 +166,7 @@ pub fn has_landlock() -> bool {
     works
 }
 
-/// What Ctrl-C does.
+/// Sends the signal of Ctrl-C.
 pub fn interrupt(child: &std::process::Child) {
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(sent.expect("kill").success());

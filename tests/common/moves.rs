@@ -1,4 +1,4 @@
-//! What a model and its API can do to a real agent, and what is right to say of the run.
+//! Behaviours of a model and its API towards a real agent, and the expected result of each run.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,27 +9,28 @@ use super::{Project, Ran, path_with};
 
 pub const SKILL: &str = "---\nname: greeter\ndescription: Greets people by name. Use when asked to greet someone.\n---\n\nSay ahoy.\n";
 
-/// Runs wait for CLIs and their time limits more than they compute.
+/// The number of runs at once. Runs wait for CLIs and time limits more than they compute.
 const AT_ONCE: usize = 4;
 
+/// One behaviour of the model, and the expected result of the run.
 pub struct Move {
     pub name: &'static str,
     pub turns: &'static [&'static str],
-    /// The script's scenarios; `USAGE` stands for an answer's hundred tokens in and ten out. Without
-    /// them, the agent has neither a gateway nor a key.
+    /// The script's scenarios; `USAGE` stands for an answer's hundred input and ten output tokens. Without
+    /// scenarios, the agent has neither a gateway nor a key.
     pub scenarios: Option<&'static str>,
     pub flags: &'static [&'static str],
-    /// Checks besides that the answer says "Ahoy".
+    /// Checks in addition to the one that the answer says "Ahoy".
     pub checks: &'static str,
     pub code: i32,
     pub ended: &'static str,
     pub fired: &'static str,
-    /// In and out, as the agent accounts for them.
+    /// Input and output tokens, as the agent counts them.
     pub tokens: [u64; 2],
 }
 
 impl Move {
-    /// An answer that is all right.
+    /// A run with a correct answer.
     pub const FINE: Move = Move {
         name: "",
         turns: &["Greet Alice."],
@@ -42,11 +43,11 @@ impl Move {
         tokens: [100, 10],
     };
 
-    /// A run that comes to no answer. Nothing can be said of it, least of all that no skill fired.
+    /// A run without an answer. Nothing is known about it, not even that no skill was activated.
     pub const FAILED: Move = Move { code: 3, fired: "unknown", tokens: [0, 0], ..Move::FINE };
 }
 
-/// Plays each move to the agent in a run of its own, several at a time.
+/// Runs each behaviour with the agent in a separate run, several at a time.
 pub fn play(agent: &str, program: &Path, moves: &[Move]) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -68,7 +69,7 @@ fn check(agent: &str, program: &Path, one: &Move) {
     }
     args.extend(one.flags);
     let mut command = project.practicum(&args);
-    // What the agent itself makes of it is asked here; trying again is our own answer to it.
+    // The test is about the agent's own reaction, so retries by this program are off.
     command.env("PATH", path_with(program)).env("PRACTICUM_RETRIES", "0");
     let ran = Ran::of(command.output().expect("practicum starts"));
     let about = format!("{agent}, {}:\n{}\n{}", one.name, ran.stderr, ran.stdout);
@@ -98,7 +99,7 @@ fn project(agent: &str, one: &Move) -> Project {
     Project::new(&[("greeter/SKILL.md", SKILL), ("evals/e.practicum.yaml", &eval), ("script.yaml", &script)])
 }
 
-/// The names under which one is counted.
+/// Gives the names whose count is one.
 fn ones(counts: &Value) -> Vec<&str> {
     let counts = counts.as_object().expect("counts");
     counts.iter().filter(|(_, count)| **count == 1).map(|(name, _)| name.as_str()).collect()

@@ -1,7 +1,7 @@
-//! Marking a text that was captured elsewhere.
+//! Grades a text that was produced outside a run.
 //!
-//! In: planned suites and a text. Out: `Graded`, and the exit code that follows. What only a run can
-//! show (tools, files, activation) is not scored. Never: runs an agent; needs a skill on disk.
+//! In: planned suites and a text. Out: `TextGrades` with the exit code. Checks that need a run (tools, files,
+//! activation) are not scored. Never: runs an agent; needs a skill on disk.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,40 +21,41 @@ use practicum_core::model::{
 };
 use practicum_evals::checks::reads_only_text;
 
-/// Names the processes of a judge that is one.
+/// Marks the processes of a judge that is a CLI.
 const JUDGE_PROCESS_MARKER: &str = "captured";
 
-/// A text and what it is marked against.
+/// A text, and the suites by which it is graded.
 pub struct TextToGrade<'c> {
     pub text: String,
     pub suites: &'c [PlannedSuite],
-    /// One for each suite; `None` where no judge is wanted.
+    /// The services of each suite; `None` if no judge is wanted.
     pub services: Option<&'c [SuiteServices]>,
-    /// Whether code alone decides, and checks for a judge are left out. Otherwise a check that no judge was asked
-    /// about leaves its case without a verdict.
+    /// Whether only deterministic checks count and those for a judge are left out. Otherwise a case stays without
+    /// a verdict if it has a check for which no judge was asked.
     pub checks_only: bool,
     /// Stops a judge.
     pub cancel: &'c CancelToken,
-    /// The network, where checks may ask it.
+    /// The network, if checks may use it.
     pub network: Option<&'c dyn UrlChecker>,
-    /// Globs over case ids; without any, every case that asks more than whether a skill is activated.
+    /// Globs over case ids. If there are none, every case is graded except those that only ask whether a skill is
+    /// activated.
     pub case_globs: &'c [CaseGlob],
     /// The share of a case's required checks that may stay without an answer.
     pub allow_unscored: Ratio,
 }
 
-/// What was found.
+/// The results of grading a text.
 pub struct TextGrades {
-    /// For each case its id and what its checks found; last, those that only a run can answer.
+    /// The id and the check results of each case. Checks that only a run can answer come last.
     pub cases: Vec<(String, Vec<CheckResult>)>,
     pub gates: Vec<GateResult>,
-    /// What is worth telling of the judge, such as evidence that was shortened for it.
+    /// Notes about the judge, such as evidence that was shortened for it.
     pub notes: Vec<String>,
     pub exit: u8,
 }
 
 impl TextGrades {
-    /// Every check by its id; with the case's before it where there are several cases.
+    /// Gives every check result with its id, prefixed with the case id if there are several cases.
     pub fn into_results(self) -> Vec<(String, CheckResult)> {
         let several = self.cases.len() > 1;
         let named = |case: &str, check: &str| match several {
@@ -70,13 +71,13 @@ impl TextGrades {
     }
 }
 
-/// Whether a text alone can answer anything that the case asks.
+/// Says whether a text alone can answer at least one check of the case.
 pub fn can_grade_text(case: &Case) -> bool {
     case.checks.iter().any(needs_only_text)
 }
 
-/// Takes out the gates that a text cannot answer, so that they neither hold nor fail. That every case
-/// must pass stays, whatever else goes.
+/// Removes the gates that a text cannot answer, so that they neither hold nor fail. The gate that every case must
+/// pass always stays.
 pub fn keep_answerable_gates(suites: &mut [PlannedSuite], judged: bool) {
     for PlannedSuite { suite, .. } in suites {
         suite.gates.retain(|gate| match gate.name {
@@ -94,8 +95,8 @@ pub fn keep_answerable_gates(suites: &mut [PlannedSuite], judged: bool) {
     }
 }
 
-/// The checks of a case that a text can answer. The text is what they were to read, wherever a run
-/// would have left it.
+/// Gives the checks of a case that a text can answer. They read the given text, whatever file they would read in a
+/// run.
 pub fn text_checks(case: &Case) -> Vec<Check> {
     let asked = case.checks.iter().filter(|check| needs_only_text(check));
     asked.map(|check| Check { target: CheckTarget::Output, ..check.clone() }).collect()
@@ -110,8 +111,8 @@ fn needs_only_text(check: &Check) -> bool {
 }
 
 impl TextToGrade<'_> {
-    /// The cases that are marked: those that were named, else all but those that ask only whether a skill is
-    /// activated, which no text is an answer to. Where only a run can show what a case asks, it has no answer.
+    /// Gives the cases to grade: the named ones, or else all except those that only ask whether a skill is
+    /// activated, because a text cannot answer that. A selected case that needs a run has no answer.
     fn selected_cases(&self) -> impl Iterator<Item = (usize, &PlannedSuite, &Case)> {
         let all =
             self.suites.iter().enumerate().flat_map(|(index, planned)| {
@@ -123,7 +124,7 @@ impl TextToGrade<'_> {
         })
     }
 
-    /// Marks every chosen case. `None` if there is none, or none was named and a text can answer none.
+    /// Grades every selected case. `None` if no case is selected, or if none was named and a text can answer none.
     pub async fn grade(&self) -> Option<TextGrades> {
         if self.case_globs.is_empty() && !self.selected_cases().any(|(_, _, case)| can_grade_text(case)) {
             return None;
@@ -158,13 +159,13 @@ impl TextToGrade<'_> {
         (!cases.is_empty()).then_some(TextGrades { cases, gates, notes, exit })
     }
 
-    /// The verdict over all checks, without the few that may stay open, and without those for a judge where code
-    /// alone decides.
+    /// Combines all check results into a verdict. A tolerated share of unanswered checks is ignored, and so are
+    /// checks for a judge if `checks_only` is set.
     fn verdict(&self, case: &Case, checks: &[CheckResult], seen: &Observation) -> Verdict {
         let asked: Vec<&CheckResult> =
             checks.iter().filter(|check| !(self.checks_only && self.is_left_to_judge(check))).collect();
         let is_open = |check: &CheckResult| matches!(check.verdict, Verdict::NotScored(_));
-        // Checks for a judge may decide together without being required each.
+        // Judged checks may decide together, so they count even if none is required alone.
         let counts = |check: &CheckResult| check.required || self.is_left_to_judge(check);
         let required = asked.iter().filter(|check| counts(check)).count() as f64;
         let open = asked.iter().filter(|check| counts(check) && is_open(check)).count() as f64;
@@ -178,12 +179,12 @@ impl TextToGrade<'_> {
         TrialRecord::verdict_of(seen, &deciding, rule)
     }
 
-    /// Whether a check is for a judge and no judge was wanted.
+    /// Says whether a check is for a judge although no judge is wanted.
     fn is_left_to_judge(&self, check: &CheckResult) -> bool {
         self.services.is_none() && matches!(check.verdict, Verdict::NotScored(NotScoredReason::NotJudged(_)))
     }
 
-    /// A note that names the checks for which no judge was asked; `None` where there are none.
+    /// Writes a note that names the checks for which no judge was asked; `None` if there are none.
     fn unjudged_checks_note(&self, cases: &[(String, Vec<CheckResult>)]) -> Option<String> {
         let names: Vec<String> = cases
             .iter()
@@ -201,7 +202,7 @@ impl TextToGrade<'_> {
     }
 }
 
-/// What the user would have said, for a judge who has to know what was asked.
+/// Gives the prompts of the case as steps of the user, because a judge has to know what was asked.
 fn prompt_steps(suite: &Suite, case: &Case) -> Vec<Step> {
     match &case.prompt {
         CasePrompt::Turns(turns) => turns.iter().cloned().map(Step::User).collect(),
@@ -248,7 +249,7 @@ async fn grade_case(
         None => {
             let why = NotScoredReason::NotJudged("--judge was not given".to_owned());
             let mark = || sheet.grade_without_judge(seen, &NoWorkspace, &why);
-            // Only the network is waited for.
+            // Only a check that uses the network takes long enough to need another thread.
             if captured.network.is_some() { crate::run::run_blocking(mark) } else { mark() }
         }
     };
@@ -294,7 +295,7 @@ fn trial_record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckR
     }
 }
 
-/// There is none: only a text was captured.
+/// The missing workspace of a text that was captured elsewhere.
 struct NoWorkspace;
 
 impl WorkspaceView for NoWorkspace {

@@ -1,8 +1,8 @@
-//! From what was seen of a trial to what its checks found.
+//! Grades a trial: runs the checks on what was observed and asks the judge.
 //!
-//! In: a case, an `Observation`, the workspace as far as it is there, a judge if there is one. Out:
-//! `Marked`. The one path for trials that have just run and for those that are marked again.
-//! Never: runs an agent; finds anything in a run that did not come to its end.
+//! In: a case, an `Observation`, the workspace as far as it still exists, a judge if there is one. Out:
+//! `TrialGrades`. New trials and regraded trials take the same path. Never: runs an agent; grades a run that did
+//! not end properly, except for a wrong activation.
 
 mod skill_text;
 
@@ -25,22 +25,22 @@ use practicum_core::model::{
 use practicum_evals::checks::{self, SkillNames};
 use practicum_skills::skill::Skill;
 
-/// What one trial is marked by.
+/// The inputs for grading one trial.
 pub struct TrialGrader<'s> {
     pub suite: &'s Suite,
     pub case: &'s Case,
-    /// Those of the case's checks that apply.
+    /// The checks of the case that apply to this trial.
     pub checks: Vec<&'s Check>,
     pub arm: Arm,
-    /// The skills that were staged: their own names, and those they had in the room.
+    /// The skills that were staged: each with its own name and its name in the workspace.
     pub skills: Vec<(String, String)>,
-    /// What checks may do.
+    /// Permissions of the checks.
     pub permissions: CheckPermissions<'s>,
-    /// The skills that a model is shown where it is to predict which fires.
+    /// The skills that a model is offered when it predicts which of them is activated.
     pub offered_skills: Vec<OfferedSkill>,
 }
 
-/// The skills of a suite and their rivals, as agents are offered them; none if nothing is predicted.
+/// Gives the skills of a suite and their rivals as agents are offered them; none if no check predicts.
 pub fn offered_skills(suite: &Suite, checks: &[&Check]) -> Vec<OfferedSkill> {
     if !checks.iter().any(|check| predicted_activation(check).is_some()) {
         return Vec::new();
@@ -52,41 +52,41 @@ pub fn offered_skills(suite: &Suite, checks: &[&Check]) -> Vec<OfferedSkill> {
     placed.collect()
 }
 
-/// Who judges, and where.
+/// The judge of a trial, and how it is reached.
 pub struct JudgeAccess<'j> {
-    /// Why nobody does, if nobody does.
+    /// The judge, or the reason why there is none.
     pub judge: Result<&'j Judge, NotScoredReason>,
     pub context: JudgeContext<'j>,
-    /// Gives an address of this trial's own, where a gateway stands between us and the judge's model.
+    /// Opens a gateway address for this trial alone, if a gateway stands before the judge's model.
     pub open_scope: &'j (dyn Fn() -> Option<GatewayScope> + Sync),
-    /// What that gateway is called where it has something to tell.
+    /// The name of that gateway in notes.
     pub gateway_name: &'static str,
-    /// What models cost, where their answers cost anything.
+    /// The prices of models; `None` if their answers cost nothing.
     pub prices: Option<&'j PriceTable>,
 }
 
-/// Text of fewer bytes is marked at once.
+/// The size below which text is checked on the current thread.
 const QUICK_TEXT_BYTES: usize = 64 * 1024;
 
-/// What marking gave.
+/// The results of grading one trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialGrades {
     pub checks: Vec<CheckResult>,
     pub verdict: Verdict,
-    /// Whether the skill that the case is about fired; `None` where nobody can say.
+    /// Whether the skill that the case is about was activated; `None` if that is unknown.
     pub activated: Option<bool>,
-    /// Which skills the run was about, and which it took up.
+    /// The skills that the run was about, and those that were activated.
     pub skills: SkillUse,
-    /// What a model guessed of activation, where it was to.
+    /// The activation that a model predicted, if it was asked to.
     pub predicted: Option<ActivationPrediction>,
-    /// What the judge noticed beside what it was asked.
+    /// Remarks of the judge beyond the questions.
     pub remarks: Remarks,
-    /// What is worth telling of the judge, and changes no verdict.
+    /// Notes about the judge that change no verdict.
     pub notes: Vec<String>,
-    /// What the judge was not shown, if anything.
+    /// How much the judge was not shown, if anything was left out.
     pub shortened: Option<ShortenedEvidence>,
     pub judge_usage: Option<JudgeUsage>,
-    /// `None` where no judge was to be asked.
+    /// The judge that answered; `None` if none was asked.
     pub judge_info: Option<JudgeInfo>,
 }
 
@@ -97,21 +97,21 @@ impl JudgeAccess<'_> {
         (!usage.is_none()).then(|| JudgeUsage { cost_usd: prices.cost(&model, usage), model, usage })
     }
 
-    /// The judge that was at work since then. `None` if there is none.
+    /// Describes the judge and how long it has worked since `started`. `None` if there is no judge.
     fn judge_info(&self, started: jiff::Timestamp) -> Option<JudgeInfo> {
         let model = self.judge.as_ref().ok()?.model().to_owned();
         let seconds = jiff::Timestamp::now().duration_since(started).as_secs_f64().max(0.0);
         Some(JudgeInfo { model, started: started.to_string(), seconds })
     }
 
-    /// What the gateway has to tell once the judge is done there.
+    /// Closes the gateway scope of the judge and gives its notes.
     fn gateway_notes(&self, scope: &GatewayScope) -> impl Iterator<Item = String> {
         scope.finish().into_iter().map(|note| format!("judge: {}: {note}", self.gateway_name))
     }
 }
 
 impl TrialGrader<'_> {
-    /// Marks with code, then asks the judge about the rest.
+    /// Runs the checks, then asks the judge the remaining questions.
     pub async fn grade(
         &self,
         seen: &Observation,
@@ -123,7 +123,7 @@ impl TrialGrader<'_> {
         self.grade_with_findings(seen, workspace, given, jury, findings).await
     }
 
-    /// Asks the judge about what code left open.
+    /// Asks the judge the questions that the checks left open.
     pub async fn grade_with_findings(
         &self,
         seen: &Observation,
@@ -143,8 +143,8 @@ impl TrialGrader<'_> {
         }
     }
 
-    /// What code alone can say. Checks may run programs and read large files, which others need not wait
-    /// for; short work is done sooner than another thread could take over what waits.
+    /// Runs all deterministic checks without holding up other tasks: checks may run programs and read large files.
+    /// Short work stays on the current thread, because moving it would take longer.
     pub fn run_checks_in_background(
         &self,
         seen: &Observation,
@@ -163,12 +163,12 @@ impl TrialGrader<'_> {
         short && !self.checks.iter().any(code)
     }
 
-    /// Whether somebody is to be asked about what was seen.
+    /// Says whether a judge must be asked about this observation.
     pub fn needs_judge(&self, seen: &Observation) -> bool {
         seen.ended.can_be_graded() && !CaseQuestions::from_checks(self.checks.iter().copied()).is_empty()
     }
 
-    /// Marks with code alone; what only a judge can say stays open for this reason.
+    /// Runs only the checks. Questions for a judge stay unscored, with `why` as the reason.
     pub fn grade_without_judge(
         &self,
         seen: &Observation,
@@ -179,7 +179,7 @@ impl TrialGrader<'_> {
         self.combine_results(seen, self.run_checks(seen, workspace), unanswered)
     }
 
-    /// What code alone can say; `None` for what only a judge can.
+    /// Runs the deterministic checks; `None` for each check that needs a judge.
     pub fn run_checks(&self, seen: &Observation, workspace: &dyn WorkspaceView) -> Vec<Option<CheckFinding>> {
         if !seen.ended.can_be_graded() {
             let broken_off = || CheckFinding::not_scored(NotScoredReason::Ended(seen.ended));
@@ -200,8 +200,8 @@ impl TrialGrader<'_> {
         findings
     }
 
-    /// What was seen of the skills that a check of activation is about. `None` for other checks, and for those of
-    /// which a model is asked.
+    /// Checks what was observed of the skills of an activation check. `None` for other checks, and for
+    /// predictions, which a model makes.
     fn mark_activation(&self, check: &Check, seen: &Observation) -> Option<CheckFinding> {
         let CheckKind::Activation(activation) = &check.kind else { return None };
         let told = self.can_tell_activation(&activation.skills, seen);
@@ -242,7 +242,8 @@ impl TrialGrader<'_> {
         marks
     }
 
-    /// Says which patterns for files to check matched none, where others did: the checks then read only a part.
+    /// Names the patterns for files to check that matched nothing although others did: the checks then read only a
+    /// part.
     fn unmatched_outputs(&self, seen: &Observation) -> Option<String> {
         let globs = self.checks.iter().find_map(|check| match &check.target {
             CheckTarget::Files(globs) => Some(globs),
@@ -257,7 +258,7 @@ impl TrialGrader<'_> {
         is_part.then(|| format!("no file was created or changed that matches {}", unmatched.join(", ")))
     }
 
-    /// Puts together what code and judge found.
+    /// Combines the findings of the checks and the judge.
     fn combine_results(
         &self,
         seen: &Observation,
@@ -315,7 +316,7 @@ impl TrialGrader<'_> {
         SkillUse { about, activated, invoked: self.is_invoked(&self.skills_meant()) }
     }
 
-    /// Whether the user names one of these skills, which leaves the agent nothing to decide.
+    /// Says whether the user's prompt names one of these skills, so that the agent has nothing to decide.
     fn is_invoked(&self, skills: &[String]) -> bool {
         let names = self.skill_names();
         let is_meant = |name: &str| {
@@ -333,8 +334,8 @@ impl TrialGrader<'_> {
         }
     }
 
-    /// Whether the run can say that a skill did not fire: one that the user named may have been taken up
-    /// without a trace.
+    /// Says whether the run can show that a skill was not activated. A skill that the user named may have been
+    /// used without leaving a trace.
     fn can_tell_activation(&self, skills: &[String], seen: &Observation) -> bool {
         !self.is_invoked(skills)
             || checks::any_activated(skills, seen, &self.skill_names()) != ObservedActivation::No
@@ -366,7 +367,7 @@ impl TrialGrader<'_> {
         }
     }
 
-    /// The skills of which a check asks whether they are activated. `None` if no check does.
+    /// Gives the skills that an activation check is about; `None` if the case has no such check.
     fn skills_asked(&self) -> Option<&[String]> {
         self.checks.iter().find_map(|check| match &check.kind {
             CheckKind::Activation(activation) => Some(activation.skills.as_slice()),
@@ -374,14 +375,14 @@ impl TrialGrader<'_> {
         })
     }
 
-    /// The skills that the case is about: those that are asked about, else those under test.
+    /// Gives the skills that the case is about: those of its activation check, or else those under test.
     fn skills_meant(&self) -> Vec<String> {
         let tested = || self.suite.skills.iter().map(|skill| skill.name.clone()).collect();
         self.skills_asked().map_or_else(tested, <[String]>::to_vec)
     }
 
-    /// Whether the skill that the case is about fired. A skill invoked by its command did not
-    /// fire by itself, so that says nothing where nobody asks.
+    /// Says whether the skill that the case is about was activated. A skill that was invoked by its command says
+    /// nothing about activation, unless a check asks for it.
     fn was_activated(&self, seen: &Observation) -> Option<bool> {
         let by_command = matches!(self.case.prompt, CasePrompt::SkillCommand { .. });
         let nobody_asks = by_command && self.skills_asked().is_none();
@@ -397,8 +398,8 @@ impl TrialGrader<'_> {
     }
 }
 
-/// The finding that the files which a judged check reads are missing, were not written by the agent or say
-/// nothing. `None` where there is something to judge. What the agent said elsewhere is not asked about.
+/// Gives a finding if the files that a judged check reads are missing, empty or not written by the agent. `None`
+/// if there is something to judge. Checks with another target are not affected.
 fn missing_text(
     check: &Check,
     scale: ScoreScale,
@@ -425,8 +426,8 @@ fn missing_text(
 const INVOKED_NOTE: &str =
     "the prompt itself names the skill, which may leave no trace of its being taken up";
 
-/// What a prompt names as skills: `/name` at its beginning, `$name` anywhere, with the plugin or folders
-/// before it.
+/// Finds the skills that a prompt names: `/name` at its beginning or `$name` anywhere. A name may have its plugin or
+/// folders before it.
 fn skills_named_in_prompt(prompt: &str) -> impl Iterator<Item = &str> {
     let words = prompt.split_whitespace().enumerate();
     let named = words.filter_map(|(at, word)| match at {
@@ -436,23 +437,23 @@ fn skills_named_in_prompt(prompt: &str) -> impl Iterator<Item = &str> {
     named.map(|name| name.trim_end_matches(['.', ',', '!', '?', ';'])).filter(|name| !name.is_empty())
 }
 
-/// Whether anything is asked that only a run can show. What is merely predicted needs none.
+/// Says whether any check needs a run of an agent. A prediction needs none.
 pub fn needs_agent(checks: &[&Check]) -> bool {
     checks.is_empty() || checks.iter().any(|check| predicted_activation(check).is_none())
 }
 
-/// A check to which nobody can find an answer.
+/// Makes the result of a check that cannot be answered.
 pub fn unanswered(check: &Check, why: &NotScoredReason) -> CheckResult {
     judged_result(check, JudgeVerdict::new(&check.id, &check.id, CheckFinding::not_scored(why.clone())))
 }
 
-/// What is recorded of one thing that a check found.
+/// Makes the stored result of one verdict on a check.
 fn judged_result(check: &Check, mark: JudgeVerdict) -> CheckResult {
     let scale = match &check.kind {
         CheckKind::Judged(judged) => Some(judged.scale),
         CheckKind::Rule(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
     };
-    // A check of several parts finds something under the id of each.
+    // A check with several parts has a verdict for each part, with its own id.
     let name = check.name.clone().filter(|_| mark.id == check.id);
     CheckResult { name, ..verdict_to_result(check.need, scale, mark) }
 }
@@ -475,7 +476,7 @@ fn verdict_to_result(need: CheckNeed, scale: Option<ScoreScale>, mark: JudgeVerd
     }
 }
 
-/// The result with the thresholds that it counts towards, where judged checks decide together.
+/// Adds the thresholds that the result counts towards, if judged checks decide together.
 fn with_pass_rule(result: CheckResult, rule: PassRule) -> CheckResult {
     let criteria = match rule {
         PassRule::JudgedThresholds { pass_rate, mean_score } if result.scale.is_some() => {
@@ -489,13 +490,12 @@ fn with_pass_rule(result: CheckResult, rule: PassRule) -> CheckResult {
     CheckResult { criteria, ..result }
 }
 
-/// What a case wants of the skill's activation, if it wants anything. What a model merely guesses is
-/// never counted with what was seen.
+/// Gives the activation that a case expects, if any. Predictions are never counted together with observations.
 pub fn expected_activation(case: &Case) -> Option<ActivationExpectation> {
     observed_activation(case).map(|activation| activation.expect)
 }
 
-/// What of a case is to be guessed of activation, if anything is, before it was.
+/// Gives the prediction that a case asks for, if any, still without the answer.
 pub fn requested_prediction(case: &Case) -> Option<ActivationPrediction> {
     let ActivationCheck { skills, expect, .. } = case.checks.iter().find_map(predicted_activation)?;
     Some(ActivationPrediction { expect: *expect, about: skills.clone(), chosen: None })

@@ -2,7 +2,7 @@
 //!
 //! Start with `session::Session`, which takes the options of a run and gives its results.
 
-// Printing panics when nobody reads any more, and a run must not end with its reader.
+// Printing panics when the reader of the output has gone. A run must not end because of that.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod grade_text;

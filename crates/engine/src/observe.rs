@@ -1,41 +1,42 @@
-//! From what a process did to what was seen.
+//! Turns the output of processes into an observation.
 //!
-//! In: `RawRun`, the process turns of one trial, and the files changed. Out: `Observation`.
-//! Never: decides pass or fail.
+//! In: `RawRun` (the process of each turn of a trial) and the files that changed. Out: `Observation`. Never:
+//! decides pass or fail.
 
 use practicum_agents::agents::{StreamEnd, StreamTranscript};
 use practicum_core::model::{AgentEnding, FileChange, Observation, Step};
 
-/// One trial's processes, one for each turn that was reached.
+/// The processes of one trial, one for each turn that was reached.
 #[derive(Debug, Clone, Default)]
 pub struct RawRun {
     pub turns: Vec<RawTurn>,
     pub seconds: f64,
 }
 
+/// One turn of a trial: its prompt, the decoded stream, and how the process ended.
 #[derive(Debug, Clone)]
 pub struct RawTurn {
     pub prompt: String,
     pub transcript: StreamTranscript,
-    /// How much of the kept stream is of this turn.
+    /// The length of this turn in the stored stream, in bytes.
     pub bytes: u64,
     pub process: ProcessEnd,
 }
 
-/// What became of one process, as the machine saw it.
+/// How one process ended, as the operating system reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProcessEnd {
     Exited(i32),
     Signalled(i32),
-    /// Our time limit killed it.
+    /// This program killed the process at its time limit.
     TimedOut,
     /// The user stopped the run.
     Cancelled,
     NotLaunched(String),
 }
 
-/// Folds the turns into one observation. `detect_questions` says whether a run that only asked
-/// something counts as ended by asking.
+/// Combines the turns into one observation. `detect_questions` says whether a run that only asked a question
+/// counts as ended by asking.
 pub fn observe(raw: RawRun, files: Vec<FileChange>, detect_questions: bool) -> Observation {
     let (ended, ended_because) = match raw.turns.last() {
         Some(last) => run_ending(&last.process, &last.transcript.end, detect_questions),
@@ -49,7 +50,7 @@ pub fn observe(raw: RawRun, files: Vec<FileChange>, detect_questions: bool) -> O
         ..Observation::with_ending(ended)
     };
     for turn in raw.turns {
-        // Another turn: what the last one said only as its output becomes a step.
+        // A new turn begins, so the previous output becomes a step unless it already is one.
         if seen.output_outside_steps().is_some() {
             let said = std::mem::take(&mut seen.output);
             seen.steps.push(Step::Text(said));
@@ -62,7 +63,7 @@ pub fn observe(raw: RawRun, files: Vec<FileChange>, detect_questions: bool) -> O
         seen.commands_listed.extend(transcript.commands_listed);
         seen.activated.extend(transcript.activations);
         seen.refused.extend(transcript.refused_skills);
-        // What was not understood may have been a call.
+        // An unread part of the stream may have contained a tool call.
         seen.hides_tools |= transcript.hides_tools || transcript.unread_reason.is_some();
         seen.unread = seen.unread.or(transcript.unread_reason);
         if transcript.totals_of_session {
@@ -86,8 +87,8 @@ fn add<T: std::ops::Add<Output = T>>(total: Option<T>, more: Option<T>) -> Optio
     }
 }
 
-/// What ended the run. What we did to the process comes first, then what the stream says of
-/// itself, and the exit code only where the stream says nothing.
+/// Decides how the run ended. What this program did to the process comes first, then what the stream says. The
+/// exit code counts only if the stream says nothing.
 fn run_ending(
     process: &ProcessEnd,
     said: &StreamEnd,
@@ -147,7 +148,7 @@ mod tests {
         for (turns, expected) in [
             (vec![turn(10, false), turn(15, false)], 25),
             (vec![turn(10, true), turn(15, true)], 15),
-            // A turn that failed tells nothing; what the turns before it took stays.
+            // A failed turn reports nothing, so the values of the turns before it stay.
             (vec![turn(10, true), turn(0, false)], 10),
         ] {
             let seen = observe(RawRun { turns, seconds: 0.0 }, Vec::new(), false);

@@ -93,7 +93,7 @@ pub enum CaseKind {
 }
 
 impl CaseKind {
-    /// The kind as it is written on a command line.
+    /// Gives the kind as it is written on a command line.
     pub fn name(self) -> &'static str {
         match self {
             CaseKind::Artifact => "artifact",
@@ -116,12 +116,12 @@ pub struct CaseSelection {
     pub max_cases: Option<u32>,
 }
 
-/// Settings that may change when a run is resumed: limits, which do not decide a result.
+/// Settings that may change when a run is resumed. They are limits that do not affect results.
 const RESUMABLE_SETTINGS: [&str; 6] =
     ["jobs", "judge-jobs", "max-cost", "max-tokens", "retries", "retry-wait"];
 
 impl RunOptions {
-    /// The options of a run that is resumed: as it was begun, with the limits that are given now.
+    /// Gives the options of a resumed run: those of its start, with the limits that are given now.
     #[must_use]
     pub fn resumed_with(self, now: Self) -> Self {
         let mut settings = self.settings;
@@ -141,7 +141,7 @@ impl RunOptions {
         }
     }
 
-    /// The same with every path replaced.
+    /// Replaces every path.
     #[must_use]
     pub fn map_paths(mut self, change: impl Fn(&Path) -> PathBuf) -> Self {
         let inputs = &mut self.inputs;
@@ -165,8 +165,8 @@ impl RunOptions {
         self
     }
 
-    /// The same for any working directory: paths that exist below a folder become absolute. What is no path, such as
-    /// the name of a skill, stays.
+    /// Makes the options independent of the working directory: paths that exist below `folder` become absolute.
+    /// Other text, such as the name of a skill, stays.
     #[must_use]
     pub fn made_absolute(self, folder: &Path) -> Self {
         let reports = self.reports.clone();

@@ -1,7 +1,7 @@
-//! The one place that calls the stages in order.
+//! Runs a plan: takes every trial through all stages in their order.
 //!
-//! In: a `Plan` and what it needs to be carried out. Out: `Summary`, and everything on disk.
-//! Never: knows a format, an agent or a check by name.
+//! In: a `RunContext` with the plan and all it needs. Out: a `Summary`, and everything on disk. Never: knows a
+//! format, an agent or a check by name.
 
 mod agent_slots;
 mod prepared_trial;
@@ -41,7 +41,7 @@ use practicum_core::model::{
     Suite, Summary, TokenUsage, Trial, TrialRecord, Verdict,
 };
 
-/// Carries out a plan: every trial through every stage, as many agents at once as there are jobs.
+/// Executes a plan: every trial goes through every stage, with as many agents at once as there are jobs.
 pub async fn execute_run(exam: RunContext, sinks: EventSinks) -> Result<Summary, StoreError> {
     adopt_orphans();
     let mut course = Scheduler::start(exam, sinks).await;
@@ -58,7 +58,7 @@ pub async fn execute_run(exam: RunContext, sinks: EventSinks) -> Result<Summary,
     course.finish_run()
 }
 
-/// One trial: stage, run, observe, mark, judge, keep.
+/// Executes one trial: stage, run, observe, grade, store.
 async fn run_trial(exam: &Arc<RunContext>, index: usize, mut seat: SlotPermit) -> TrialRecord {
     let trial = &exam.plan.trials[index];
     if let Some(record) = unstarted_record(exam, trial) {
@@ -82,18 +82,18 @@ async fn run_trial(exam: &Arc<RunContext>, index: usize, mut seat: SlotPermit) -
     record
 }
 
-/// What was seen of an agent in its room.
+/// The observation of an agent's run in its workspace.
 struct ObservedRun {
     observation: Observation,
-    /// When the agent began.
+    /// The time when the agent started.
     started: jiff::Timestamp,
     turns: Vec<TurnFacts>,
     notes: Vec<String>,
-    /// Its part of the memory that all share, until its record is kept.
+    /// The trial's share of the memory limit. It is returned when the record is stored.
     memory_permit: MemoryPermit,
 }
 
-/// Runs the agent, and observes.
+/// Runs the agent and observes it.
 async fn run_and_observe(exam: &RunContext, prepared: &PreparedTrial<'_>) -> ObservedRun {
     let started = jiff::Timestamp::now();
     let ConversationResult { raw, mut notes, memory_permit: held } = prepared.run_agent(exam).await;
@@ -114,7 +114,7 @@ async fn run_and_observe(exam: &RunContext, prepared: &PreparedTrial<'_>) -> Obs
     ObservedRun { observation: seen, started, turns, notes, memory_permit: held }
 }
 
-/// Puts together what the stages found.
+/// Builds the record of a trial from the results of all stages.
 fn build_record(
     plan: &Plan,
     trial: &Trial,
@@ -143,7 +143,7 @@ fn build_record(
     }
 }
 
-/// Until then, or for good; but never so long that nobody hears that the run is to stop.
+/// Sleeps until a time, or forever if there is none. Each sleep is short, so that a cancelled run is noticed soon.
 async fn sleep_until(until: Option<Instant>) {
     const MAX_SLEEP: Duration = Duration::from_millis(100);
     match until {
@@ -159,14 +159,14 @@ fn waiting_event(plan: &Plan, trial: &Trial, wait: Duration, everyone: bool, why
     RunEvent::Notice { text }
 }
 
-/// The rate that decides a case, if one does.
+/// Gives the activation rate that decides a case, if one does.
 fn activation_rule(planned: &PlannedSuite, case: &Case) -> Option<ActivationRateRule> {
     let PassRule::ActivationRate(own) = case.pass_rule else { return None };
     let threshold = own.unwrap_or(planned.settings.trigger_threshold.value);
     expected_activation(case).map(|expect| ActivationRateRule { expect, threshold })
 }
 
-/// The tally of a plan before anything is done.
+/// Makes the tally of a plan before any trial has run.
 fn new_tally(plan: &Plan) -> RunTally {
     let mut tally = RunTally::default();
     tally.set_sample(plan.sample.clone());
@@ -182,17 +182,17 @@ fn new_tally(plan: &Plan) -> RunTally {
     tally
 }
 
-/// Where the suites stand of which anything is to be run.
+/// Gives the indexes of the suites with at least one planned trial.
 fn active_suite_indexes(plan: &Plan) -> BTreeSet<usize> {
     plan.trials.iter().map(|trial| trial.suite).collect()
 }
 
-/// Those suites.
+/// Gives the suites with at least one planned trial.
 fn active_suites(plan: &Plan) -> impl Iterator<Item = &Suite> {
     active_suite_indexes(plan).into_iter().map(|index| &plan.suites[index].suite)
 }
 
-/// Their gates.
+/// Gives the gates of all suites with at least one planned trial.
 fn suite_gates(plan: &Plan) -> Vec<SuiteGate> {
     active_suites(plan)
         .flat_map(|suite| suite.gates.iter().map(|gate| SuiteGate { suite: suite.name.clone(), gate: *gate }))
@@ -210,8 +210,8 @@ fn started_event(plan: &Plan, trial: &Trial) -> RunEvent {
     }
 }
 
-/// The record of a trial that cannot begin here: something that it needs is missing, or the user does not
-/// trust its scripts. `None` where it can.
+/// Makes the record of a trial that cannot start here because something it needs is missing or the user does not
+/// trust its scripts. `None` if the trial can start.
 fn unstarted_record(exam: &RunContext, trial: &Trial) -> Option<TrialRecord> {
     let (planned, case) = exam.plan.suite_and_case(trial);
     if let Some(why) = planned.why_not_started(case) {
@@ -229,7 +229,7 @@ fn unstarted_record(exam: &RunContext, trial: &Trial) -> Option<TrialRecord> {
     })
 }
 
-/// The record of a trial that never got to be marked.
+/// Makes the record of a trial that was never graded.
 fn unfinished_record(plan: &Plan, trial: &Trial, ended: AgentEnding, why: &str) -> TrialRecord {
     let (planned, case) = plan.suite_and_case(trial);
     TrialRecord {
@@ -263,7 +263,7 @@ fn unfinished_record(plan: &Plan, trial: &Trial, ended: AgentEnding, why: &str) 
 fn send_event(sinks: &mut EventSinks, event: &RunEvent) {
     for (name, error) in sinks.send(event) {
         let text = format!("{name} can no longer be told what happens: {error}");
-        // Whoever is left should know; that they fail too is nothing anyone could hear of.
+        // The remaining sinks should know. If they fail too, there is nowhere left to report it.
         let _ = sinks.send(&RunEvent::Notice { text });
     }
 }

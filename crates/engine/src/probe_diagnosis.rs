@@ -1,15 +1,14 @@
-//! Why an agent that was told to use a skill did not.
+//! Explains why an agent that was told to use a skill did not activate it.
 //!
-//! In: what was seen of that run, what the skill's own file says, what the model was told. Out: a
-//! `Trouble`, or none if the skill was taken up. Never: runs anything; guesses from what an agent says
-//! of itself.
+//! In: the observation of that run, the skill's own file, and what the model was told. Out: a `ProbeFailure`, or
+//! none if the skill was activated. Never: runs anything; guesses from what an agent says about itself.
 
 use practicum_core::model::{
     AgentEnding, Observation, ObservedActivation, ProbeFailure, ProbeFailureKind, RefusedSkill,
     SkillRefusalSource,
 };
 
-/// The words of a probe. Taking the skill up is all that is wanted of it, so that it costs little.
+/// Gives the prompt of a probe. It asks only for activation of the skill, so that a probe costs little.
 pub fn probe_prompt(skill: &str) -> String {
     format!(
         "Use the skill {skill}. This only tries whether it can be taken up: take it up, do none of its \
@@ -19,16 +18,16 @@ pub fn probe_prompt(skill: &str) -> String {
 
 /// The skill that the agent was told to use.
 pub struct ProbedSkill<'w> {
-    /// The name it has in the room.
+    /// The name of the skill in the workspace.
     pub name: &'w str,
     pub description: Option<&'w str>,
-    /// Whether its frontmatter lets the model take it up.
+    /// Whether its frontmatter lets the model activate it.
     pub model_may_use: bool,
-    /// All that the model was told; `None` where nobody listened.
+    /// Everything that the model was told; `None` if it was not recorded.
     pub model_input: Option<&'w str>,
 }
 
-/// What kept the skill from being taken up. `None` if it was.
+/// Finds out why the skill was not activated. `None` if it was.
 pub fn diagnose_activation(seen: &Observation, wanted: &ProbedSkill<'_>) -> Option<ProbeFailure> {
     let ProbedSkill { name, .. } = wanted;
     let unseen = match seen.activation_of(name) {
@@ -59,7 +58,7 @@ fn new_failure(kind: ProbeFailureKind, why: String, hint: &str) -> ProbeFailure 
     ProbeFailure { kind, why, hint: hint.to_owned() }
 }
 
-/// A run that did not come to its end says nothing else.
+/// Explains a run that did not end properly. Such a run shows nothing else.
 fn ending_failure(seen: &Observation) -> Option<ProbeFailure> {
     let (kind, hint) = match seen.ended {
         AgentEnding::Finished => return None,
@@ -89,7 +88,7 @@ fn ending_failure(seen: &Observation) -> Option<ProbeFailure> {
 
 fn listing_failure(seen: &Observation, name: &str) -> Option<ProbeFailure> {
     let listed = seen.skills_listed.as_ref()?;
-    // A skill staged as a command file is listed as a command.
+    // A skill that is staged as a command file is listed as a command.
     let mut names = listed.iter().chain(&seen.commands_listed);
     let is_there = names.any(|known| known == name || known.rsplit(':').next() == Some(name));
     (!is_there).then(|| {
@@ -125,7 +124,7 @@ fn reservation_failure(wanted: &ProbedSkill<'_>) -> Option<ProbeFailure> {
     })
 }
 
-/// How much of a description's beginning shows that the rest was cut off.
+/// The length of a description's beginning that is enough to recognise it when the rest was cut off.
 const DESCRIPTION_START: usize = 40;
 
 fn description_failure(wanted: &ProbedSkill<'_>) -> Option<ProbeFailure> {
@@ -151,14 +150,14 @@ fn description_failure(wanted: &ProbedSkill<'_>) -> Option<ProbeFailure> {
     })
 }
 
-/// What an agent was told may be of any length.
+/// Shortens a text from the agent, which may be of any length.
 fn shorten(text: &str) -> String {
     collapse_spaces(text).chars().take(LONGEST_EXCERPT).collect()
 }
 
 const LONGEST_EXCERPT: usize = 300;
 
-/// Agents fold the lines of a description as they like.
+/// Replaces line breaks and repeated spaces by one space, because agents wrap descriptions as they like.
 fn collapse_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<&str>>().join(" ")
 }
@@ -203,7 +202,7 @@ mod tests {
         let blind = Observation { hides_tools: true, ..finished(None) };
         for (seen, wanted, expected) in [
             (taken(AgentEnding::Finished), &greeter, None),
-            // What came after it was taken up is not what was asked.
+            // A probe asks only for activation, so a failure after it does not count.
             (taken(AgentEnding::TimedOut), &greeter, None),
             (finished(Some(&["doctor"])), &greeter, Some(NotVisible)),
             (finished(Some(&["plug:greeter"])), &greeter, Some(NotTaken)),

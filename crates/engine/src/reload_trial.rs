@@ -1,7 +1,7 @@
-//! What is remembered of a trial.
+//! Loads a stored trial so that it can be graded again.
 //!
-//! In: a trial's folder in a run directory. Out: what was seen of it, as far as that was kept, its
-//! stream read by today's decoder. Never: guesses what was not kept.
+//! In: a trial's folder in a run directory. Out: the observation of the trial, as far as it was stored; its stream
+//! is decoded by the current decoder. Never: guesses what was not stored.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,14 +14,14 @@ use crate::store::{FolderListing, TrialFacts};
 use practicum_agents::agents::find_decoder;
 use practicum_core::model::{FileChangeKind, GivenFile, Observation, RelPath, WorkspaceView};
 
-/// A trial as it can still be marked.
+/// A stored trial that can be graded again.
 pub struct ReloadedTrial {
     pub observation: Observation,
     pub workspace: StoredWorkspace,
-    /// The skills under test: their own names, and those they had in the room.
+    /// The skills under test: each with its own name and its name in the workspace.
     pub skills: Vec<(String, String)>,
     pub given_files: Vec<GivenFile>,
-    /// Whether no agent was run, because all that was asked was a prediction.
+    /// Whether no agent was run because the case asked only for a prediction.
     pub only_predicted: bool,
 }
 
@@ -35,7 +35,7 @@ pub fn reload_trial(folder: &Path) -> Result<ReloadedTrial, String> {
     let mut seen = Observation {
         hides_tools: observed.hides_tools || cut.is_some(),
         unread: cut.or(observed.unread.clone()),
-        // What ended the run and what it cost, the stream alone does not say.
+        // The stream alone does not say how the run ended and what it cost.
         ended: facts.ended,
         ended_because: facts.ended_because,
         usage: facts.usage,
@@ -59,14 +59,14 @@ fn decode_turns(facts: &TrialFacts, path: &Path) -> Result<Vec<RawTurn>, String>
     let kind = find_decoder(&facts.stream)
         .ok_or_else(|| format!("nothing here reads the stream {} of its transcript", facts.stream))?;
     let silent = facts.turns.iter().all(|turn| turn.bytes == 0);
-    // An agent that said nothing left no transcript.
+    // An agent without output left no transcript.
     if !silent {
         std::fs::File::open(path).map_err(|error| format!("its transcript cannot be read: {error}"))?;
     }
     let mut from = 0;
     let mut turns = Vec::new();
     for turn in &facts.turns {
-        // The last is as long as what is left: only where several turns meet, the place counts.
+        // The last turn takes all that is left, whatever its stored length. Lengths matter only between turns.
         let is_last = turns.len() + 1 == facts.turns.len();
         let until = if is_last { u64::MAX } else { from + turn.bytes };
         let transcript = decode(path, from..until, kind);
@@ -77,7 +77,7 @@ fn decode_turns(facts: &TrialFacts, path: &Path) -> Result<Vec<RawTurn>, String>
     Ok(turns)
 }
 
-/// What was kept of a workspace: the files that the agent made or changed, and the names of the rest.
+/// The stored part of a workspace: the files that the agent made or changed, and the names of the others.
 pub struct StoredWorkspace {
     view: FolderView,
     changes: BTreeMap<RelPath, FileChangeKind>,
@@ -85,14 +85,14 @@ pub struct StoredWorkspace {
 }
 
 impl StoredWorkspace {
-    /// Whether a path leads through a link, of which only the name was kept.
+    /// Says whether a path leads through a link. Only the names of links were stored.
     fn is_linked(&self, path: &RelPath) -> bool {
         let Some(left) = &self.listing else { return false };
         with_parent_folders(path).any(|above| left.others.contains(&above))
     }
 }
 
-/// A path and the folders it is in.
+/// Gives a path and all folders above it.
 fn with_parent_folders(path: &RelPath) -> impl Iterator<Item = RelPath> {
     Path::new(path.as_str()).ancestors().filter_map(|above| RelPath::new(above.to_str()?))
 }
@@ -152,7 +152,7 @@ mod tests {
         RelPath::new(text).expect("a path")
     }
 
-    /// What can be said of each path: whether it exists, and what it holds.
+    /// Describes what is known about a path: whether it exists, and its content.
     fn said(workspace: &StoredWorkspace, name: &str) -> String {
         let exists = workspace.exists(&path(name)).map_or("?".to_owned(), |there| there.to_string());
         let text = match workspace.read(&path(name)) {

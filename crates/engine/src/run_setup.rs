@@ -1,6 +1,7 @@
-//! From what a user asks to an exam that can begin.
+//! Prepares a run from what the user asked for.
 //!
-//! In: paths, choices, settings. Out: `Reading`, then `RunContext`. Never: starts an agent.
+//! In: paths, options, settings. Out: `EvalFiles`, then planned suites, services and a sandbox. Never: starts an
+//! agent.
 
 mod arms;
 mod criteria_selection;
@@ -104,14 +105,14 @@ pub enum RunSetupError {
     Gateway(std::io::Error),
 }
 
-// By hand, because a source would be told a second time.
+// This is written by hand because `#[from]` would report the source of the error a second time.
 impl From<LaunchError> for RunSetupError {
     fn from(error: LaunchError) -> Self {
         Self::AgentNotInstalled(error)
     }
 }
 
-/// What a suite names and this machine does not have. The cases that need it are not run, and stay unscored.
+/// Finds what a suite names and this machine does not have. The cases that need it are not run and stay unscored.
 pub fn find_missing_requirements(suite: &Suite) -> MissingRequirements {
     let mut missing = MissingRequirements::default();
     for skill in &suite.skills {
@@ -131,7 +132,7 @@ pub fn find_missing_requirements(suite: &Suite) -> MissingRequirements {
         for path in files {
             let why = match path.metadata() {
                 Err(_) => "does not exist",
-                // A pipe or a device has no end that a copy could reach.
+                // A copy of a pipe or a device would never end.
                 Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
                     "is neither a regular file nor a folder"
                 }
@@ -144,14 +145,14 @@ pub fn find_missing_requirements(suite: &Suite) -> MissingRequirements {
     missing
 }
 
-/// Every agent that can be named: those of the project and user files, then the known ones.
+/// Gives all agents by name: the known ones, and those of the project and user files, which win.
 pub fn all_agents(layers: &SettingLayers) -> Result<BTreeMap<String, AgentCli>, SettingsError> {
     let known = AGENTS.iter().map(|make| make());
     let own = own_agents(layers)?;
     Ok(known.chain(own).map(|agent| (agent.name.clone(), agent)).collect())
 }
 
-/// Settles how each suite is run of which a case is wanted. Gives also what was chosen for the user, in words.
+/// Decides how each suite with a selected case is run. Gives also notices about what was chosen for the user.
 pub fn resolve_suites(
     reading: EvalFiles,
     ask: &RunInputs,
@@ -167,7 +168,7 @@ pub fn resolve_suites(
         ask.with_skills.iter().map(|path| skill_ref_at(path)).collect::<Result<_, RunSetupError>>()?;
     let mut suites = reading.into_suites()?;
     notices.extend(suite_names::make_names_unique(&mut suites));
-    // What nobody asked for cannot keep the rest from running.
+    // Problems of a suite that nobody selected must not stop the others.
     suites.retain(|placed| filter.wants_some_of(&placed.suite));
     for LocatedSuite { mut suite, mut project, .. } in suites {
         let mut left_out = Vec::new();
@@ -177,7 +178,7 @@ pub fn resolve_suites(
                 let tested = suite.skills.iter().find(|skill| skill.name == rival.name);
                 let (skill, suite) = (rival.name.clone(), suite.name.clone());
                 match tested.and_then(|tested| same_name_notice(&read_skill(tested)?, &read_skill(rival)?)) {
-                    // What is tested is clear, so another skill of its name is only left out.
+                    // The skill under test is clear, so another skill of the same name is only left out.
                     Some(told) => left_out.push(told),
                     None => return Err(RunSetupError::SkillIsOwnRival { skill, suite }),
                 }
@@ -273,7 +274,7 @@ pub fn resolve_suites(
             missing,
         });
     }
-    // One suite that lacks its skill does not keep the others from running. Where all lack theirs, nothing can.
+    // A suite without its skill does not stop the others. If all suites lack theirs, nothing can run.
     if planned.iter().all(|planned| !planned.missing.skills.is_empty()) {
         for problem in planned.iter().flat_map(|planned| &planned.missing.skills) {
             if !problems.contains(problem) {
@@ -281,13 +282,13 @@ pub fn resolve_suites(
             }
         }
     }
-    // Several suites may name the same broken skill, which is told once.
+    // Several suites may name the same broken skill. It is reported once.
     let mut told = HashSet::new();
     problems.retain(|problem: &String| told.insert(problem.clone()));
     if problems.is_empty() { Ok((planned, notices)) } else { Err(RunSetupError::CannotRun(problems)) }
 }
 
-/// Says that a skill which the user names takes the place of another of its name, if it does.
+/// Gives a notice if a skill that the user names replaces a rival of the same name.
 fn replaced_rival(suite: &Suite, rival: &SkillRef) -> Option<String> {
     let known = suite.rivals.iter().find(|known| known.name == rival.name)?;
     same_name_notice(&read_skill(rival)?, &read_skill(known)?)
@@ -297,8 +298,8 @@ fn read_skill(skill: &SkillRef) -> Option<Skill> {
     Skill::read(skill.path.as_deref()?).ok()
 }
 
-/// Lets the share of runs that activate the skill decide a case that asks for nothing else: the user gives a
-/// threshold, also where the format has none.
+/// Lets the activation rate decide a case that checks only activation: the user gave a threshold, even if the
+/// format has none.
 fn decide_by_threshold(case: &mut Case) {
     let asks_once =
         matches!(case.checks.as_slice(), [check] if matches!(check.kind, CheckKind::Activation(_)));
@@ -307,15 +308,15 @@ fn decide_by_threshold(case: &mut Case) {
     }
 }
 
-/// The text of a mode, which the settings may word. An unknown name is an error that lists the known ones.
+/// Gives the text of a mode; the settings may replace it. An unknown name is an error that lists the known ones.
 pub fn mode_text(mode: &SkillUseMode, layers: &SettingLayers) -> Result<Option<String>, String> {
     let table = layers.table("modes");
     let own = table.filter_map(|(name, text, _)| Some((name.clone(), text.as_str()?.to_owned())));
     Ok(system_prompt::mode_text(mode, &own.collect())?.map(str::to_owned))
 }
 
-/// What all workspaces of a suite begin as, if the settings decide that and not each case. A project file does
-/// so only for formats that leave it open.
+/// Gives the base of all workspaces of a suite, if the settings decide it rather than each case. A project file
+/// decides it only for formats that leave it open.
 fn chosen_workspace(setting: &Setting<Option<WorkspaceBase>>, suite: &Suite) -> Option<WorkspaceBase> {
     let decides = match setting.source {
         SaidBy::Flag | SaidBy::Environment(_) | SaidBy::EvalFile => true,
@@ -326,7 +327,7 @@ fn chosen_workspace(setting: &Setting<Option<WorkspaceBase>>, suite: &Suite) -> 
     setting.value.filter(|_| decides)
 }
 
-/// Whether a project is the user's home folder, and nothing in it says that it is a project.
+/// Says whether a project is the user's home folder without anything that makes it a project.
 fn is_bare_home(project: &Path, layers: &SettingLayers) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let home = layers.environment().get("HOME");
@@ -334,7 +335,7 @@ fn is_bare_home(project: &Path, layers: &SettingLayers) -> bool {
     is_home && !["practicum.toml", ".git"].iter().any(|name| project.join(name).exists())
 }
 
-/// Evals that lie elsewhere are tried in the project of their skill.
+/// Gives the project of a suite's workspaces. Evals that are stored elsewhere run in the project of their skill.
 fn project_of_workspace(base: WorkspaceBase, suite: &Suite, project: PathBuf) -> PathBuf {
     let skill = suite.skills.iter().find_map(|skill| skill.path.as_deref());
     match (base, skill) {
@@ -345,7 +346,7 @@ fn project_of_workspace(base: WorkspaceBase, suite: &Suite, project: PathBuf) ->
     }
 }
 
-/// What is told where an agent does not show what it takes up, and the suite asks for it.
+/// Gives a notice if an agent does not show activations and the suite has checks for them.
 fn canary_notice(agent: &AgentCli, suite: &Suite) -> Option<String> {
     let asks = suite.has_checks_for(GateName::Recall) && !agent.decoder.shows_skills;
     asks.then(|| {
@@ -357,7 +358,7 @@ fn canary_notice(agent: &AgentCli, suite: &Suite) -> Option<String> {
     })
 }
 
-/// The same for looking at: nothing has to be installed or to exist.
+/// Plans suites for display only: nothing has to be installed or to exist.
 pub fn outline_eval_files(
     reading: EvalFiles,
     layers: &SettingLayers,
@@ -365,7 +366,7 @@ pub fn outline_eval_files(
     outline_suites(reading.into_suites()?, layers)
 }
 
-/// The same for suites that were read.
+/// Plans suites that were already read, for display only.
 pub fn outline_suites(
     mut suites: Vec<LocatedSuite>,
     layers: &SettingLayers,
@@ -392,9 +393,9 @@ pub fn outline_suites(
     Ok(planned)
 }
 
-/// The agents that are wanted. Where they are only to be shown, they need not be installed.
-/// `auto` is the first agent that is installed, in the order of the registry, of those that may be
-/// chosen unasked; `builtin` only where no eval format asked for its own.
+/// Chooses the agents of a suite. Agents that are only shown need not be installed. `auto` stands for the first
+/// installed agent, in the order of the registry, that may be chosen without being named. The agent that is this
+/// program is skipped if `auto` comes from an eval format.
 fn choose_agents(
     wanted: &Setting<Vec<String>>,
     agents: &BTreeMap<String, AgentCli>,
@@ -405,7 +406,7 @@ fn choose_agents(
     let mut names = Vec::new();
     for name in &wanted.value {
         if name == "auto" {
-            // An eval format's own `auto` means a CLI of that format's makers, and not an agent of this program.
+            // In an eval format, `auto` means an agent CLI and not an agent of this program.
             let cli_only = matches!(wanted.source, SaidBy::Format(_));
             let Some((agent, notice)) = choose_auto(cli_only, layers, is_needed) else {
                 return Err(RunSetupError::NoAgentInstalled);
@@ -434,7 +435,8 @@ fn choose_agents(
     Ok(names)
 }
 
-/// The agent that `auto` stands for, and a notice that names it. One that is only to be shown need not be installed.
+/// Gives the agent that `auto` stands for, and a notice that names it. An agent that is only shown need not be
+/// installed.
 fn choose_auto(cli_only: bool, layers: &SettingLayers, is_needed: bool) -> Option<(AgentCli, String)> {
     let known = || {
         let agents = AGENTS.iter().map(|make| make());
@@ -452,7 +454,7 @@ fn choose_auto(cli_only: bool, layers: &SettingLayers, is_needed: bool) -> Optio
     Some((agent, notice))
 }
 
-/// The agents for which a script or a cassette is to answer, and which cannot be made to ask it, in words.
+/// Describes the agents that cannot be pointed at a script or a cassette although one is to answer.
 fn agents_without_gateway(
     ask: &RunInputs,
     suite: &Suite,
@@ -475,8 +477,8 @@ fn agents_without_gateway(
     names.iter().filter(cannot).map(told).collect()
 }
 
-/// A suite's script stands in for the model of the suite's own agent; naming another agent
-/// means asking a real model.
+/// Gives the script that answers for the model, if any. A suite's script works only for the suite's own agents: a
+/// user who names another agent wants a real model.
 pub fn choose_script(ask: &RunInputs, suite: &Suite, agents: &[String]) -> Option<PathBuf> {
     if ask.record.is_some() || ask.replay.is_some() {
         return None;
@@ -488,9 +490,8 @@ pub fn choose_script(ask: &RunInputs, suite: &Suite, agents: &[String]) -> Optio
     suite.run_policy.script.clone().filter(|_| own)
 }
 
-/// What is to be tried before a plan's trials. Where answers are scripted or recorded, only what the
-/// script or the cassette has an answer for: it tells of the evals and not of an agent, and one that was
-/// made without probes must go on to work.
+/// Chooses the probes that run before the trials of a plan. With a script or a cassette, only probes that it can
+/// answer are run: it tests the evals and not an agent, and one that was made without probes must still work.
 pub fn choose_probes(
     plan: &Plan,
     prior: &mut ReusableResults,
@@ -522,7 +523,7 @@ pub fn choose_probes(
     }
     let is_known = |trial: &Trial| prior.probes.iter().any(|probe| probe.trial == trial.id);
     probes.trials.retain(|trial| answered[trial.suite] && !is_known(trial));
-    // A stored probe is told of, unless it is made again.
+    // A stored probe is reported unless it is made again.
     for probe in stored {
         let is_told = prior.probes.iter().any(|known| known.trial == probe.trial);
         if !is_told && probes.trials.iter().all(|trial| trial.id != probe.trial) {
@@ -532,7 +533,7 @@ pub fn choose_probes(
     Ok(probes)
 }
 
-/// The walls of a run. Behind them is all that would tell an agent what it is examined for.
+/// Builds the sandbox of a run. It hides all files that could tell an agent what it is tested for.
 pub fn build_sandbox(
     wanted: SandboxMode,
     env: &BTreeMap<String, String>,

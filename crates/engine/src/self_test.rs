@@ -1,7 +1,7 @@
-//! Whether an exam can tell work from idleness, before anyone takes it.
+//! Tests whether the checks of a suite can tell real work from doing nothing.
 //!
-//! In: a suite and the text it was read from. Out: what its checks say of an agent that does nothing,
-//! and of an output that is known to be good. Never: runs anything; asks a judge.
+//! In: a suite and the text it was read from. Out: what its checks say about an agent that does nothing, and about
+//! an output that is known to be good. Never: runs anything; asks a judge.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -16,10 +16,10 @@ use practicum_core::model::{
     Verdict, WorkspaceBase, WorkspaceView,
 };
 
-/// What an agent says that does nothing.
+/// The answers of an agent that does nothing, each with a description.
 const IDLE_ANSWERS: [(&str, &str); 2] = [("says nothing", ""), ("only says \"I'm done.\"", "I'm done.")];
 
-/// Adds what is found to the file's other problems.
+/// Adds the findings to the other diagnostics of the file.
 pub fn self_test(suite: &Suite, text: &str, project: &Path, diagnostics: &mut Diagnostics) {
     let (mut answers, places) = (Vec::new(), SuitePositions::new(text));
     for case in &suite.cases {
@@ -41,17 +41,17 @@ pub fn self_test(suite: &Suite, text: &str, project: &Path, diagnostics: &mut Di
     }
 }
 
-/// What a case's exact checks say of an agent that does nothing.
+/// The result of a case's deterministic checks for an agent that does nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum IdleResult {
     Fails,
-    /// It passes; the words say what was said.
+    /// The case passes; the text describes the agent's answer.
     Passes(&'static str),
-    /// It passes, as it should: the case is about leaving the skill alone.
+    /// The case passes as it should: it wants the skill not to be activated.
     PassesAsExpected,
-    /// Only a judge could fail it.
+    /// Only a judge could fail the case.
     NeedsJudge,
-    /// A check that could fail it needs more than can be had here.
+    /// A check that could fail the case needs something that is missing here.
     Undecided(String),
 }
 
@@ -140,7 +140,7 @@ fn grade_with_checks(suite: &Suite, case: &Case, seen: &Observation, project: &P
 }
 
 fn grader<'s>(suite: &'s Suite, case: &'s Case, checks: Vec<&'s Check>) -> TrialGrader<'s> {
-    // Nothing can run: there is no folder.
+    // No check can run code: there is no folder to run it in.
     TrialGrader {
         suite,
         case,
@@ -152,7 +152,7 @@ fn grader<'s>(suite: &'s Suite, case: &'s Case, checks: Vec<&'s Check>) -> Trial
     }
 }
 
-/// A run in which the model was asked once and nothing else happened.
+/// Makes an observation in which the user sent the prompts and the agent only gave this output.
 fn observation(case: &Case, output: &str) -> Observation {
     let prompts = match &case.prompt {
         CasePrompt::Turns(turns) => turns.clone(),
@@ -169,7 +169,7 @@ fn observation(case: &Case, output: &str) -> Observation {
     }
 }
 
-/// An output that is known to be good must pass, as far as a text alone can.
+/// Checks that an output that is known to be good passes, as far as a text alone can tell.
 fn check_golden_output(suite: &Suite, case: &Case, at: Option<Span>, diagnostics: &mut Diagnostics) {
     let id = &case.id;
     if let Some(path) = &case.known_good_output {
@@ -192,7 +192,7 @@ fn check_golden_output(suite: &Suite, case: &Case, at: Option<Span>, diagnostics
             }
         }
     }
-    // An answer that was once recorded may be there as a bad example; only its author knows.
+    // A recorded answer may be there as a bad example. Only the author knows.
     if let Some(actual) = case.meta.get("actual").and_then(|actual| actual.as_str())
         && let Some(failure) = failed_checks(suite, case, actual).first()
     {
@@ -203,7 +203,7 @@ fn check_golden_output(suite: &Suite, case: &Case, at: Option<Span>, diagnostics
     }
 }
 
-/// The required checks that an output fails, each with what was found.
+/// Gives the required checks that an output fails, each with its rationale.
 fn failed_checks(suite: &Suite, case: &Case, output: &str) -> Vec<String> {
     let checks = text_checks(case);
     let sheet = grader(suite, case, checks.iter().collect());
@@ -214,7 +214,7 @@ fn failed_checks(suite: &Suite, case: &Case, output: &str) -> Vec<String> {
     failed.map(|result| format!("{}: {}", result.check, result.rationale)).collect()
 }
 
-/// No oracle is longer.
+/// The most bytes that are read of an oracle.
 const MAX_ORACLE_BYTES: u64 = 32 * 1024 * 1024;
 
 fn read(path: &Path) -> io::Result<String> {
@@ -223,14 +223,14 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The workspace as the agent would have found it.
+/// The workspace before an agent has changed it.
 struct UntouchedWorkspace<'u> {
     case: &'u Case,
     project: &'u Path,
 }
 
 impl UntouchedWorkspace<'_> {
-    /// Folders that lie in the workspace, the topmost first, and for each the path in it.
+    /// Gives the folders that make up the workspace, the topmost first, and the path within each of them.
     fn layers<'l>(&'l self, path: &'l RelPath) -> impl Iterator<Item = (&'l Path, RelPath)> {
         let room = &self.case.workspace;
         let fixtures = room.files.iter().filter_map(|fixture| {
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
     use practicum_evals::dialects::{EvalFileLocation, load_text};
 
-    /// The codes of what is found in a native file's cases.
+    /// Gives the codes of the diagnostics for the cases of a native file.
     fn codes(cases: &str) -> Vec<String> {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("good.md"), "# Notes\n").expect("write");

@@ -46,7 +46,8 @@ use crate::run_setup::EvalFiles;
 use crate::settings::project_root;
 use crate::store::RunDir;
 
-/// A change to what was read from the eval files, before it is planned: another version of a skill, fewer cases.
+/// A function that changes what was read from the eval files before it is planned, for example to another version
+/// of a skill or to fewer cases.
 pub type ChangeReading<'s> = Box<dyn FnOnce(&mut EvalFiles) -> Result<(), SessionError> + 's>;
 
 /// One run of suites in a project, from its options to its results.
@@ -62,18 +63,18 @@ pub struct Session<'s> {
     change: Option<ChangeReading<'s>>,
 }
 
-/// What a run may spend, beyond what the settings say.
+/// Spending limits of a run beyond those in the settings.
 #[derive(Clone, Default)]
 pub struct RunLimits {
-    /// The money that several runs of one command share.
+    /// The budget that several runs of one command share.
     pub budget: SharedBudget,
-    /// What may be spent, in USD; wins over the setting `max-cost`.
+    /// The most that may be spent, in USD; wins over the setting `max-cost`.
     pub max_cost_usd: Option<f64>,
-    /// When no more trials are started.
+    /// The time after which no more trials are started.
     pub deadline: Option<Instant>,
 }
 
-/// A run that did not come to its end and is continued.
+/// A run that was interrupted and is continued.
 pub(crate) struct ResumedRun {
     pub run_dir: RunDir,
     /// Whether the scripts are trusted only because the command that began the run trusted them.
@@ -81,7 +82,7 @@ pub(crate) struct ResumedRun {
 }
 
 impl<'s> Session<'s> {
-    /// A session in the project that a path belongs to. The environment is that of this process.
+    /// Makes a session in the project that a path belongs to, with the environment of this process.
     pub fn new(path: impl AsRef<Path>) -> Self {
         let path = std::path::absolute(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_owned());
         let environment = std::env::vars_os()
@@ -106,25 +107,25 @@ impl<'s> Session<'s> {
         Self { options, ..self }
     }
 
-    /// The options as they are now.
+    /// Gives the current options.
     pub fn options(&self) -> &RunOptions {
         &self.options
     }
 
-    /// Says whether the plan is only to be shown, so that its agents need not be installed.
+    /// Sets whether the plan is only to be shown, so that its agents need not be installed.
     #[must_use]
     pub fn showing_only(mut self, only_shown: bool) -> Self {
         self.options.inputs.only_shown = only_shown;
         self
     }
 
-    /// Replaces the environment variables: settings, logins and keys are looked up there.
+    /// Replaces the environment variables, in which settings, logins and keys are looked up.
     #[must_use]
     pub fn with_environment(self, environment: BTreeMap<String, String>) -> Self {
         Self { environment, ..self }
     }
 
-    /// Adds a skill folder, an eval folder or an eval file to what is run.
+    /// Adds a skill folder, an eval folder or an eval file to the run.
     #[must_use]
     pub fn suite(mut self, path: impl Into<PathBuf>) -> Self {
         self.options.inputs.paths.push(path.into());
@@ -137,13 +138,13 @@ impl<'s> Session<'s> {
         self.with_setting("agent", name)
     }
 
-    /// Runs each case so many times.
+    /// Runs each case this many times.
     #[must_use]
     pub fn repeat(self, times: u32) -> Self {
         self.with_setting("repeat", &times.to_string())
     }
 
-    /// Answers in the model's place from a script.
+    /// Uses a script that answers in place of the model.
     #[must_use]
     pub fn script(mut self, path: impl Into<PathBuf>) -> Self {
         self.options.inputs.script = Some(path.into());
@@ -163,27 +164,26 @@ impl<'s> Session<'s> {
         Self { limits, ..self }
     }
 
-    /// Gives the run an id that was decided before.
+    /// Gives the run an id that was chosen before.
     #[must_use]
     pub fn with_run_id(self, id: &str) -> Self {
         Self { run_id: Some(id.to_owned()), ..self }
     }
 
-    /// Keeps the words of the command that starts the run in its record.
+    /// Stores the words of the command that starts the run in its record.
     #[must_use]
     pub fn with_command(self, words: Vec<String>) -> Self {
         Self { command: words, ..self }
     }
 
-    /// Continues a run that did not come to its end: only what is missing is run. `trusted_at_start` says that its
-    /// scripts are trusted only because the command that began the run trusted them, so that they must not have
-    /// changed since.
+    /// Continues an interrupted run: only the missing trials are run. `trusted_at_start` says that its scripts are
+    /// trusted only because the command that began the run trusted them, so they must not have changed since.
     #[must_use]
     pub fn resuming(self, run_dir: RunDir, trusted_at_start: bool) -> Self {
         Self { resumed: Some(ResumedRun { run_dir, trusted_at_start }), ..self }
     }
 
-    /// Runs cases that were read already, in place of those at the paths.
+    /// Runs cases that were already read, in place of those at the paths.
     #[must_use]
     pub fn with_reading(self, reading: EvalFiles) -> Self {
         Self { reading: Some(reading), ..self }
@@ -198,7 +198,7 @@ impl<'s> Session<'s> {
         Self { change: Some(Box::new(change)), ..self }
     }
 
-    /// Reads, plans and runs, and waits for the results. It is an error if nothing is left to run.
+    /// Reads, plans and runs the suites, and waits for the results. Fails if nothing is left to run.
     pub async fn run(self, observer: &mut dyn RunObserver) -> Result<FinishedRun, SessionError> {
         let prepared = self.read_suites(observer)?.prepare(observer)?;
         let Some(prepared) = prepared else {

@@ -1,4 +1,4 @@
-//! What is wrong with an exam before anyone has taken it.
+//! Warns about weak spots of a suite before it is run.
 //!
 //! In: a suite and the text it was read from. Out: warnings. Never: runs anything.
 
@@ -16,7 +16,7 @@ use practicum_core::model::{
 use practicum_core::tree::closest_word;
 use practicum_skills::skill::Skill;
 
-/// Adds warnings about a suite that is well formed and still proves little.
+/// Adds warnings about a suite that is well formed but proves little.
 pub fn review_suite(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
     let places = SuitePositions::new(text);
     warn_cannot_fail(suite, &places, diagnostics);
@@ -30,7 +30,7 @@ pub fn review_suite(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
     warn_unknown_provider(suite, &places, diagnostics);
 }
 
-/// A judge that nobody could ask.
+/// Warns about a judge model whose provider is unknown.
 fn warn_unknown_provider(suite: &Suite, places: &SuitePositions<'_>, diagnostics: &mut Diagnostics) {
     let Some(model) = &suite.judge_policy.model else { return };
     let said = suite.judge_policy.provider.is_some_and(|provider| provider != Provider::Auto);
@@ -50,7 +50,7 @@ fn warn_cannot_fail(suite: &Suite, places: &SuitePositions<'_>, diagnostics: &mu
             let either = matches!(&check.kind, CheckKind::Activation(activation) if activation.expect == ActivationExpectation::Either);
             check.need == CheckNeed::Required && !either
         });
-        // Its criteria decide together, so none of them is required alone.
+        // The judged criteria decide together, so none of them is required alone.
         let judged = || case.checks.iter().any(|check| matches!(check.kind, CheckKind::Judged(_)));
         let graded = matches!(case.pass_rule, PassRule::JudgedThresholds { pass_rate, mean_score }
             if pass_rate.get() > 0.0 || mean_score.get() > 0.0)
@@ -77,10 +77,10 @@ fn warn_cannot_fail(suite: &Suite, places: &SuitePositions<'_>, diagnostics: &mu
     }
 }
 
-/// Patterns that every text matches.
+/// Patterns that match every text.
 const MATCH_ALL_PATTERNS: [&str; 8] = ["", "^", "$", "^$|.*", ".*", "^.*", ".*$", "^.*$"];
 
-/// Checks that say the same of every run.
+/// Warns about checks with the same result for every run.
 fn warn_checks_without_effect(suite: &Suite, places: &SuitePositions<'_>, diagnostics: &mut Diagnostics) {
     for case in &suite.cases {
         for check in &case.checks {
@@ -121,7 +121,7 @@ fn warn_checks_without_effect(suite: &Suite, places: &SuitePositions<'_>, diagno
     }
 }
 
-/// Sections of which a text without any entry has enough.
+/// Warns about sections that a text without any entry satisfies.
 fn warn_no_entry_required(suite: &Suite, places: &SuitePositions<'_>, diagnostics: &mut Diagnostics) {
     for case in &suite.cases {
         let lenient = case.checks.iter().any(|check| match &check.kind {
@@ -143,13 +143,13 @@ fn warn_no_entry_required(suite: &Suite, places: &SuitePositions<'_>, diagnostic
 
 const MOST_COMPARED_CASES: usize = 100;
 
-/// Cases that ask the same. Those that also check the same are counted once, so that many copies are
-/// not compared with each other.
+/// Warns about cases with the same prompt. Cases that also have the same checks are stored once, so that many
+/// copies are not compared with each other.
 fn warn_duplicate_prompts(suite: &Suite, places: &SuitePositions<'_>, diagnostics: &mut Diagnostics) {
     let mut seen: HashMap<&[String], Vec<(&Case, SkillExpectations<'_>)>> = HashMap::new();
     for case in &suite.cases {
         let CasePrompt::Turns(turns) = &case.prompt else { continue };
-        // The same words with other files or scripts are another question.
+        // The same words with other files or scripts are another task.
         if !case.workspace.files.is_empty() || case.workspace.setup.is_some() {
             continue;
         }
@@ -172,7 +172,7 @@ fn warn_duplicate_prompts(suite: &Suite, places: &SuitePositions<'_>, diagnostic
                 format!("cases {} and {} ask and check the same", first.id, case.id),
                 "a copied case counts one thing twice; to run it more often, raise the number of runs",
             ),
-            // One prompt for so many different checks is meant to be.
+            // One prompt with so many different checks is intended.
             None if earlier.len() < MOST_COMPARED_CASES => earlier.push((case, wishes)),
             None => {}
         }
@@ -185,7 +185,7 @@ fn have_same_checks(one: &Case, other: &Case) -> bool {
         && pairs().all(|(one, other)| one.kind == other.kind && one.target == other.target)
 }
 
-/// Which skills a case wants to fire, and which not.
+/// The skills that a case wants to be activated, and those that must not be.
 struct SkillExpectations<'c> {
     wanted: HashSet<&'c str>,
     forbidden: HashSet<&'c str>,
@@ -206,7 +206,7 @@ impl<'c> SkillExpectations<'c> {
         Self { wanted: named(ActivationExpectation::Must), forbidden: named(ActivationExpectation::MustNot) }
     }
 
-    /// Whether one forbids all that the other wants.
+    /// Says whether one case forbids all skills that the other wants.
     fn contradict(&self, other: &Self) -> bool {
         let clash = |wants: &Self, forbids: &Self| {
             !wants.wanted.is_empty() && wants.wanted.is_subset(&forbids.forbidden)
@@ -220,7 +220,7 @@ const VAGUE_WORDS: [&str; 7] =
     ["appropriate", "appropriately", "reasonable", "reasonably", "correctly", "properly", "good"];
 
 fn warn_vague_criteria(suite: &Suite, places: &SuitePositions<'_>, diagnostics: &mut Diagnostics) {
-    // A format that has the rule itself has told already.
+    // A format with this rule of its own has already reported it.
     let told: Vec<Span> = diagnostics
         .iter()
         .filter(|known| known.code == "vague-criterion")
@@ -233,7 +233,7 @@ fn warn_vague_criteria(suite: &Suite, places: &SuitePositions<'_>, diagnostics: 
             .map(str::to_lowercase)
             .collect();
         let vague = VAGUE_WORDS.iter().find(|vague| words.iter().any(|word| word == *vague));
-        // A long statement that uses such a word in passing says enough beside it.
+        // A long statement that uses such a word in passing is clear enough.
         let Some(vague) = vague.filter(|_| words.len() <= 12) else { continue };
         let at = places.find_text(statement);
         if !at.is_some_and(|at| told.iter().any(|told| (told.start..told.end).contains(&at.start))) {
@@ -258,10 +258,10 @@ fn statements(suite: &Suite) -> impl Iterator<Item = (&str, &str, &str)> {
     })
 }
 
-/// Shorter texts occur by accident.
+/// The shortest expected text that is looked for. Shorter texts occur by accident.
 const MIN_TELLING_LENGTH: usize = 12;
 
-/// An expected text that the prompt or the skill already says can be met by repeating it.
+/// Warns about an expected text that is already in the prompt or the skill: an agent passes by repeating it.
 fn warn_answer_leaks(suite: &Suite, places: &SuitePositions<'_>, diagnostics: &mut Diagnostics) {
     let skills: Vec<Skill> =
         suite.skills.iter().filter_map(|skill| Skill::read(skill.path.as_ref()?).ok()).collect();
@@ -300,7 +300,7 @@ fn warn_answer_leaks(suite: &Suite, places: &SuitePositions<'_>, diagnostics: &m
     }
 }
 
-/// With fewer negatives than this, precision is a guess.
+/// The number of negative cases below which precision is only a guess.
 const FEW_NEGATIVES: usize = 2;
 
 fn warn_too_few_negatives(suite: &Suite, diagnostics: &mut Diagnostics) {
@@ -333,7 +333,7 @@ fn warn_too_few_negatives(suite: &Suite, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// A fire rate over fewer runs than this says next to nothing.
+/// The number of runs below which an activation rate says almost nothing.
 const FEW_REPEATS: u32 = 3;
 
 fn warn_too_few_repeats(suite: &Suite, diagnostics: &mut Diagnostics) {
@@ -365,7 +365,7 @@ mod tests {
     use practicum_core::tree::{SourceFile, SourceSyntax};
     use practicum_evals::dialects::{EvalFileLocation, find_dialect};
 
-    /// The codes of the warnings about a native file's cases.
+    /// Gives the codes of the warnings about the cases of a native file.
     fn codes(cases: &str) -> Vec<&'static str> {
         codes_of("", cases)
     }
@@ -400,7 +400,7 @@ mod tests {
                 "  - {id: a, prompt: p, checks: [{contains: x}]}\n  - {id: b, prompt: p, checks: [{contains: x}]}",
                 vec!["duplicate-prompt"],
             ),
-            // Two cases may look at one answer from two sides.
+            // Two cases may check one answer in two ways.
             (
                 "  - {id: a, prompt: p, checks: [{contains: x}]}\n  - {id: b, prompt: p, checks: [{contains: y}]}",
                 vec![],

@@ -1,14 +1,14 @@
-//! How much an agent is pushed to use skills: a text added to its own system prompt.
+//! The texts that are added to an agent's system prompt to make it use skills more or less eagerly.
 //!
-//! In: a mode, and the user's own ones. Out: the text, if there is one. Never: replaces what the
-//! agent is told anyway.
+//! In: a mode, and the user's own modes. Out: the text, if there is one. Never: replaces the agent's own system
+//! prompt.
 
 use std::collections::BTreeMap;
 
 use practicum_core::model::SkillUseMode;
 
-/// The texts of smart and forced are skill-test's, word for word, so that results can be compared with those
-/// of skill-test.
+/// The texts of the modes smart and forced are those of skill-test, word for word, so that results can be compared
+/// with skill-test's.
 const SMART_TEXT: &str = "\
 When you receive a request that might benefit from specialized knowledge:
 1. Check if you've already activated a relevant skill this session
@@ -21,14 +21,14 @@ Before responding to any user request, you MUST:
 2. ACTIVATE relevant skills
 3. Only THEN respond";
 
-/// The text of a mode. An unknown name is an error that lists the known ones.
+/// Gives the text of a mode. An unknown name is an error that lists the known ones.
 pub fn mode_text<'m>(
     mode: &'m SkillUseMode,
     own: &'m BTreeMap<String, String>,
 ) -> Result<Option<&'m str>, String> {
     match mode {
         SkillUseMode::Baseline => Ok(None),
-        // A project may word the known ones its own way.
+        // A project may replace the texts of the known modes.
         SkillUseMode::Smart => Ok(Some(own.get("smart").map_or(SMART_TEXT, String::as_str))),
         SkillUseMode::Forced => Ok(Some(own.get("forced").map_or(FORCED_TEXT, String::as_str))),
         SkillUseMode::Named(name) => match own.get(name) {
@@ -39,7 +39,7 @@ pub fn mode_text<'m>(
                     .chain(own.keys().map(String::as_str))
                     .collect();
                 let hint = match name.as_str() {
-                    // What BMad's runner chooses between with its option of this name.
+                    // BMad's runner has an option of the same name with these values.
                     "trigger" | "triggers" => "; for trigger evals alone say --only activation",
                     "artifact" | "artifacts" => "; for artifact evals alone say --only artifact",
                     "both" => "; both kinds of evals run unless --only says otherwise",

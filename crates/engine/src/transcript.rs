@@ -1,6 +1,6 @@
-//! What was said and done in a stored trial, the same for every agent.
+//! Reads the steps of a stored trial, in the same form for every agent.
 //!
-//! In: a trial's folder. Out: its steps, as far as they are asked for. Never: says what they are worth.
+//! In: a trial's folder. Out: its steps, up to a limit. Never: grades them.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -15,17 +15,17 @@ use practicum_core::model::{Step, TrialRecord};
 /// The steps of a trial, over all turns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialSteps {
-    /// What the user said is among them only where the trial's folder tells it.
+    /// The steps. Messages of the user are included only if the trial's folder has them.
     pub steps: Vec<Step>,
     /// Whether the transcript was read to its end.
     pub is_complete: bool,
 }
 
-/// Reads at most so many bytes of a trial's transcript.
+/// Reads at most `most` bytes of a trial's transcript.
 pub fn read_steps(folder: &Path, record: &TrialRecord, most: u64) -> TrialSteps {
     let length = std::fs::metadata(folder.join("transcript.jsonl")).map_or(0, |metadata| metadata.len());
     let Ok(TrialFacts { stream, turns, .. }) = TrialFacts::read(folder) else {
-        // A run of an earlier version has none, and the agent's own stream is the best guess.
+        // A run of an earlier version stored no facts. The agent's own stream format is the best guess.
         let kind = agents::find_agent(&record.condition.agent).map(|agent| agent.decoder);
         let steps = decode_part(folder, 0, most, kind.or_else(|| agents::find_decoder("text")));
         return TrialSteps { steps, is_complete: length <= most };
@@ -43,7 +43,7 @@ pub fn read_steps(folder: &Path, record: &TrialRecord, most: u64) -> TrialSteps 
     TrialSteps { steps, is_complete: length <= most }
 }
 
-/// What a tool was asked, as a person reads it: part by part, a text of several lines as it is.
+/// Describes the input of a tool for people: part by part, with texts of several lines as they are.
 pub fn describe_tool_input(input: &Value) -> String {
     match input {
         Value::Object(parts) => {
@@ -70,7 +70,7 @@ fn plain_value(value: &Value) -> String {
     }
 }
 
-/// The same in a line: the first thing that it was given.
+/// Describes the input of a tool in one line: the first line of its first text.
 pub fn summarise_tool_input(input: &Value) -> String {
     let first = match input {
         Value::Object(parts) => parts.values().find_map(Value::as_str),
@@ -81,7 +81,7 @@ pub fn summarise_tool_input(input: &Value) -> String {
 
 const LONGEST_SUMMARY: usize = 120;
 
-/// What a part of the transcript says.
+/// Decodes a part of the transcript.
 fn decode_part(folder: &Path, from: u64, length: u64, kind: Option<&DecoderKind>) -> Vec<Step> {
     let Some(kind) = kind else { return Vec::new() };
     let mut decoder = (kind.new_decoder)();
@@ -91,7 +91,7 @@ fn decode_part(folder: &Path, from: u64, length: u64, kind: Option<&DecoderKind>
     let mut part = BufReader::new(file.take(length));
     let mut bytes = Vec::new();
     if decoder.wants_bytes() {
-        // What cannot be read to its end is told as far as it can.
+        // A read error ends the part; what was read before it is still used.
         let _ = part.read_to_end(&mut bytes);
         decoder.read_bytes(&bytes);
     } else {

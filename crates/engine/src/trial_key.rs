@@ -1,7 +1,7 @@
-//! What decides a trial's result, as one digest.
+//! Computes a trial's key: a digest of everything that its result depends on.
 //!
-//! In: a plan and what is on disk. Out: a key for each trial. Two trials with one key would only
-//! repeat each other. Never: runs anything.
+//! In: a plan and files on disk. Out: a key for each trial. Two trials with the same key would only repeat each
+//! other. Never: runs anything.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -21,23 +21,23 @@ use practicum_skills::skill::{self, Skill};
 /// Bump when the meaning of a result changes without any of its inputs changing.
 const KEY_GENERATION: u32 = 7;
 
-/// Keys for the trials of a plan. Whatever several trials share is read once.
+/// Computes the keys of a plan's trials. Files that several trials share are read once.
 pub struct TrialKeys<'k> {
     plan: &'k Plan,
     agents: &'k BTreeMap<String, AgentCli>,
     user_env: &'k BTreeMap<String, String>,
-    /// The walls around every agent, what the user lets through to it, and what checks may do.
+    /// The sandbox of all agents, the variables that the user passes to them, and the permissions of checks.
     run_text: String,
     /// Whether the code of plugins may run.
     allow_plugin_code: bool,
-    /// Whether a model is asked what checks leave to it.
+    /// Whether a judge is asked.
     has_judge: bool,
     hidden_files: &'k HiddenFiles,
     skills: HashMap<PathBuf, Digest>,
     plugins: HashMap<PathBuf, Digest>,
     files: HashMap<PathBuf, Digest>,
     folders: HashMap<PathBuf, Digest>,
-    /// By the project and the skills under test, which are not staged with it.
+    /// Digests of projects, by the project and the skills under test, which are not staged with it.
     projects: HashMap<(PathBuf, Vec<String>), Digest>,
     programs: HashMap<String, Digest>,
 }
@@ -69,18 +69,19 @@ impl<'k> TrialKeys<'k> {
         }
     }
 
-    /// The same where the code of plugins may run, or may not.
+    /// Sets whether the code of plugins may run.
     #[must_use]
     pub fn with_plugin_code(self, plugin_code: bool) -> Self {
         Self { allow_plugin_code: plugin_code, ..self }
     }
 
-    /// The same where no model is asked about what checks leave to it, or one is.
+    /// Sets whether a judge is asked.
     #[must_use]
     pub fn with_judge(self, judged: bool) -> Self {
         Self { has_judge: judged, ..self }
     }
 
+    /// Computes the key of a trial.
     pub fn key_of(&mut self, trial: &Trial) -> Digest {
         let (planned, case) = self.plan.suite_and_case(trial);
         let mut parts = vec![
@@ -97,7 +98,7 @@ impl<'k> TrialKeys<'k> {
             Arm::WithoutSkill => &[],
         };
         for skill in under_test.iter().chain(&planned.suite.rivals) {
-            // A skill that does not say its name is called by its place.
+            // The name is part of the key because a skill without a name in its file is called after its folder.
             parts.extend([skill.name.clone(), self.skill_digest(skill).as_str().to_owned()]);
         }
         let loads_plugins = self.agents.get(&trial.condition.agent).is_some_and(AgentCli::can_load_plugins);
@@ -118,15 +119,15 @@ impl<'k> TrialKeys<'k> {
             parts.push(self.file_digest(script).as_str().to_owned());
         }
         parts.extend(case.scripts().flat_map(|(_, script)| script_file_stamps(&script)));
-        // A run without a judge cannot say what an earlier one was told by a judge.
+        // A run without a judge must not reuse the answers that a judge gave in an earlier one.
         if !self.has_judge && case.checks.iter().any(Check::needs_model) {
             parts.push("no judge".to_owned());
         }
         Digest::of_parts(parts.iter().map(String::as_bytes))
     }
 
-    /// The program itself, how it is called and read, and what the user sets for it: another version may
-    /// answer otherwise.
+    /// Gives a digest of the agent's program, its arguments, its decoder and the variables that the user sets for
+    /// it. Another version may answer differently.
     fn program_digest(&mut self, name: &str) -> Digest {
         if let Some(known) = self.programs.get(name) {
             return known.clone();
@@ -135,7 +136,7 @@ impl<'k> TrialKeys<'k> {
         let path = agent.and_then(|agent| agent.installed_path(self.user_env).ok());
         let identity = path.as_deref().and_then(stamp).unwrap_or_default();
         let passed = agent.map(|agent| agent.pass_env.clone()).unwrap_or_default();
-        // What an interpreter is called with is the agent.
+        // For an interpreter, the files in its arguments are the actual agent.
         let words = agent
             .into_iter()
             .flat_map(|agent| agent.first_turn_args.iter().chain(&agent.later_turn_args).flatten());
@@ -166,7 +167,7 @@ impl<'k> TrialKeys<'k> {
         digest
     }
 
-    /// All that a plugin's folder holds.
+    /// Gives a digest of the contents of a plugin's folder.
     fn plugin_digest(&mut self, root: &Path) -> String {
         let unread = || Digest::of_bytes(root.to_string_lossy().as_bytes());
         let hidden = self.hidden_files.clone();
@@ -178,12 +179,12 @@ impl<'k> TrialKeys<'k> {
         if path.is_dir() {
             return self.folder_digest(path);
         }
-        // A link that a case names is what it leads to.
+        // A link that a case names stands for its target.
         let read = || digest_of_file(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
         self.files.entry(path.to_owned()).or_insert_with(read).clone()
     }
 
-    /// What is staged of a folder that the case gives to the agent.
+    /// Gives a digest of the staged files of a folder that the case gives to the agent.
     fn folder_digest(&mut self, folder: &Path) -> Digest {
         let read = || {
             let files = staged_of_folder(folder, self.hidden_files);
@@ -193,7 +194,8 @@ impl<'k> TrialKeys<'k> {
         self.folders.entry(folder.to_owned()).or_insert_with(read).clone()
     }
 
-    /// What is staged of the project. Folders do not count: a report may be all that one holds.
+    /// Gives a digest of the staged files of the project. Folders do not count, because a folder may contain
+    /// nothing but a report.
     fn project_digest(&mut self, planned: &PlannedSuite) -> Digest {
         let (project, skills) = (&planned.project, &planned.suite.skills);
         let names = skills.iter().map(|skill| skill.name.clone()).collect();
@@ -205,8 +207,8 @@ impl<'k> TrialKeys<'k> {
     }
 }
 
-/// The digest of files below a folder, by their names and contents. Neither their times nor where the folder lies
-/// decide: a project may be copied, cloned or moved.
+/// Gives a digest of the names and contents of files below a folder. File times and the folder's location do not
+/// count, because a project may be copied, cloned or moved.
 fn digest_of_files(folder: &Path, paths: impl Iterator<Item = PathBuf>) -> Digest {
     let named = |path: PathBuf| {
         let name = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
@@ -232,7 +234,7 @@ pub fn digest_of_path(path: &Path) -> Digest {
 /// So much of a file is read at once.
 const PIECE: usize = 1024 * 1024;
 
-/// The digest of what a file holds and whether it can be executed, or of where a link leads.
+/// Gives a digest of a file's content and whether it is executable, or of the target of a link.
 fn digest_of_file(path: &Path) -> Digest {
     if let Ok(target) = std::fs::read_link(path) {
         return Digest::of_parts([b"link".as_slice(), target.as_os_str().as_encoded_bytes()]);
@@ -254,34 +256,35 @@ fn digest_of_file(path: &Path) -> Digest {
     Digest::of_parts(parts.iter().map(|part| part.as_str().as_bytes()))
 }
 
-/// The files outside the workspace that a script names by a whole path, with what they hold. A check that runs one
-/// decides otherwise when the file is another.
+/// Gives the files outside the workspace that a script names by an absolute path, with digests of their contents.
+/// A check that runs such a file may decide differently when the file changes.
 fn script_file_stamps(script: &str) -> Vec<String> {
     let words = script.split(|c: char| c.is_whitespace() || "\"'`;|&<>()=:\\".contains(c));
     let files = words.filter(|word| word.starts_with('/') && Path::new(word).is_file());
     files.map(|file| format!("{file}\n{}", digest_of_file(Path::new(file)))).collect()
 }
 
-/// Variables with what they are set to.
+/// Writes variables with their values.
 fn variable_values(names: &[String], env: &BTreeMap<String, String>) -> String {
     let set = names.iter().filter_map(|name| Some(format!("{name}={}", env.get(name)?)));
     set.collect::<Vec<String>>().join("\n")
 }
 
-/// A program's place, size and time: reading it would take long, and it is installed rather than copied.
+/// Gives the path, mode, size and time of a program. Reading the whole program would take long, and programs are
+/// installed rather than copied.
 fn stamp(path: &Path) -> Option<String> {
     let metadata = path.symlink_metadata().ok()?;
     let (mode, length, time) = (metadata.mode(), metadata.len(), (metadata.mtime(), metadata.mtime_nsec()));
     Some(format!("{}\n{mode:o}\n{length}\n{}.{}", path.display(), time.0, time.1))
 }
 
-/// A case as a native file in the project's folder would say it. Where its skill and the project lie does not matter;
-/// what the skill says is a part of its own.
+/// Writes a case as a native file in the project's folder would have it. The locations of its skill and the
+/// project do not matter, and the skill's content is a separate part of the key.
 fn case_text(suite: &Suite, case: &Case, project: &Path) -> String {
     let names: Vec<String> = suite.skills.iter().map(|skill| skill.name.clone()).collect();
     let is_judged = case.checks.iter().any(Check::needs_model);
-    // What is for people, what no stage uses, and how often the case runs decide nothing about one trial. Only a
-    // judge reads the context.
+    // Texts for people, unused fields and the number of repetitions do not affect one trial. Only a judge reads
+    // the context.
     let deciding = Case {
         group: None,
         note: None,
@@ -309,7 +312,7 @@ fn settings_text(planned: &PlannedSuite) -> String {
     let rows = planned.settings.explain().into_iter().filter(|(name, ..)| deciding.contains(name));
     let mut text: Vec<String> = rows.map(|(name, value, _)| format!("{name}={value}")).collect();
     text.extend(planned.suite.run_policy.system_prompt.clone());
-    // What the user says in place of a command, without the skill.
+    // The user's prompt that replaces a command in trials without the skill.
     text.extend(planned.suite.judge_policy.user_prompt.clone());
     text.extend(planned.mode_text.clone());
     text.extend(planned.derived_system.clone());

@@ -1,4 +1,4 @@
-//! What a suite has judged of the texts of its skills.
+//! Judges the statements that a suite makes about the texts of its skills.
 
 use super::{JudgeAccess, verdict_to_result};
 use crate::judge::{JudgeResult, JudgeVerdict, StatementQuestion};
@@ -7,7 +7,7 @@ use practicum_core::model::{
 };
 use practicum_skills::skill::Skill;
 
-/// The text of a skill that is judged: its SKILL.md or command file, or why that cannot be had.
+/// The text of a skill to judge (its SKILL.md or command file), or the reason why it cannot be read.
 pub struct SkillText(Result<String, String>);
 
 impl SkillText {
@@ -26,7 +26,7 @@ impl SkillText {
     }
 }
 
-/// Asks about one skill. Everything that was to be said of it is in the answer, scored or not.
+/// Has one skill judged. The result has a verdict for every statement, scored or not.
 pub async fn judge_skill(
     suite: &Suite,
     skill: &SkillRef,

@@ -1,3 +1,5 @@
+//! Finds checks whose results over many runs make them doubtful.
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -60,7 +62,7 @@ impl DoubtReason {
 }
 
 impl DoubtfulCheck {
-    /// The counts that speak for it.
+    /// Gives the counts that support the doubt.
     pub fn evidence(&self) -> String {
         match self.concern {
             DoubtReason::NeverFails => {
@@ -93,18 +95,18 @@ impl DoubtfulCheck {
         self.passed + self.failed
     }
 
-    /// How many passed with the skill, and of how many.
+    /// Gives the number of passes with the skill, and the number of answers with the skill.
     fn counts_with_skill(&self) -> (u64, u64) {
         let passed = self.passed - self.passed_without;
         (passed, passed + self.failed - self.failed_without)
     }
 }
 
-/// Rates that differ by less than this are the same for the purpose of doubting a check.
+/// Rates that differ by less than this count as equal.
 const SAME_RATE_TOLERANCE: f64 = 0.05;
 
-/// Looks for checks that never fail, that find the same without the skill, or that flake. A check
-/// is doubted only for what at least `least` answers say, in each arm where arms are compared.
+/// Finds checks that never fail, that give the same result without the skill, or that are flaky. A doubt needs at
+/// least `least` answers, in each arm if arms are compared.
 pub fn audit(index: &Index, suite: Option<&str>, runs: usize, least: u64) -> Result<AuditReport, IndexError> {
     let counts = index.check_counts(suite, runs)?;
     let too_few = counts.iter().filter(|check| check.passed + check.failed < least).count();
@@ -165,7 +167,7 @@ mod tests {
     #[test]
     fn a_check_is_doubted_only_with_enough_answers() {
         use DoubtReason::{Flaky, NeverFails, SameWithoutSkill};
-        // With and without the skill.
+        // Each pair is with and without the skill.
         for (passed, failed, divided, expected) in [
             ([4, 0], [0, 0], 0, vec![]),
             ([5, 0], [0, 0], 0, vec![NeverFails]),

@@ -1,10 +1,12 @@
+//! A badge that shows the result of a run on a web page.
+
 use serde::Serialize;
 
 use crate::store::RunRow;
 use practicum_core::model::RunStatus;
 use practicum_skills::own_files::OWN_FILE_MARK;
 
-/// A run in a few words, for a page that only wants to know.
+/// A run in a few words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Badge {
     pub label: String,
@@ -16,11 +18,11 @@ pub struct Badge {
 pub enum BadgeTone {
     Good,
     Bad,
-    /// The run could not tell.
+    /// The run has no clear result.
     Unsure,
 }
 
-/// What the endpoint of shields.io reads, with exactly its keys.
+/// The document that the endpoint of shields.io reads, with exactly its keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShieldsEndpoint {
@@ -40,7 +42,7 @@ impl Badge {
         let counted = format!("{passed} of {told} passed{sample}");
         match (told, run.status()) {
             (0, _) => badge("nothing scored".to_owned(), BadgeTone::Unsure),
-            // Answers from a script tell nothing of a model.
+            // Answers from a script show nothing about a model.
             (_, Some(RunStatus::Passed)) if run.scripted => {
                 badge(format!("{counted}, scripted"), BadgeTone::Unsure)
             }
@@ -93,12 +95,12 @@ impl Badge {
     }
 }
 
-/// About as wide as eleven-pixel Verdana makes it.
+/// Estimates the width of a text in eleven-pixel Verdana.
 fn width(text: &str) -> usize {
     text.chars().map(|c| if c.is_ascii() { 7 } else { 12 }).sum::<usize>() + 10
 }
 
-/// Text as XML wants it. Characters that XML has no way to say become the replacement character.
+/// Escapes a text for XML. Characters that XML cannot represent become the replacement character.
 fn escape_xml(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

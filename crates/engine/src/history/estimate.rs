@@ -1,10 +1,12 @@
+//! Estimates the time and cost of a run from earlier trials.
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::store::{Index, IndexError};
 use practicum_core::model::{count_with_noun, format_duration};
 
-/// What trials of one kind have in common that decides what they take.
+/// The properties of trials that their time and cost depend on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EstimatedTrialKind {
     pub suite: String,
@@ -14,7 +16,7 @@ pub struct EstimatedTrialKind {
     pub scripted: bool,
 }
 
-/// What a run will take, as far as earlier trials tell.
+/// The expected time and cost of a run, as far as earlier trials show them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RunEstimate {
     pub trials: u64,
@@ -25,7 +27,7 @@ pub struct RunEstimate {
     pub priced_trials: u64,
 }
 
-/// Adds up what each trial took in the median before.
+/// Adds up the median time and cost of earlier trials of each kind.
 pub fn estimate_run(
     index: &Index,
     wanted: &BTreeMap<EstimatedTrialKind, u64>,
@@ -46,7 +48,7 @@ pub fn estimate_run(
     Ok(whole)
 }
 
-/// The middle of sorted values.
+/// Gives the median of sorted values.
 fn median(sorted: &[f64]) -> Option<f64> {
     let middle = sorted.len() / 2;
     match sorted.len() {
@@ -56,7 +58,7 @@ fn median(sorted: &[f64]) -> Option<f64> {
     }
 }
 
-/// Seconds up to two minutes, then minutes: it is an estimate.
+/// Writes seconds up to two minutes, then whole minutes, because it is only an estimate.
 fn describe_duration(seconds: f64) -> String {
     let unit = if seconds > 120.0 { 60.0 } else { 1.0 };
     let whole = Duration::try_from_secs_f64((seconds / unit).ceil().max(1.0) * unit);
@@ -64,7 +66,7 @@ fn describe_duration(seconds: f64) -> String {
 }
 
 impl RunEstimate {
-    /// In words, with so many trials at a time.
+    /// Describes the estimate if this many trials run at once.
     pub fn describe(&self, jobs: usize) -> String {
         let part = |of: u64| match of {
             of if of == self.trials => String::new(),

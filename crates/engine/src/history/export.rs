@@ -1,4 +1,4 @@
-//! Trials and checks as tables for other programs.
+//! Exports trials and checks as tables for other programs.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::store::{CheckRow, Index, IndexError, TrialFilter, TrialRow};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportTable {
-    /// One row a trial.
+    /// One row for each trial.
     Trials,
     /// One row for each check of each trial.
     Checks,
@@ -75,7 +75,7 @@ pub struct TrialIdentity {
     pub attempt: u32,
 }
 
-/// Writes a table, a row at a time.
+/// Writes a table, one row at a time.
 pub fn export(
     index: &Index,
     filter: &TrialFilter,
@@ -105,7 +105,7 @@ pub fn export(
     }
 }
 
-/// The names of the columns, where the format has such a line.
+/// Writes the names of the columns, if the format has such a line.
 fn write_header(table: ExportTable, format: ExportFormat, out: &mut dyn Write) -> std::io::Result<()> {
     let empty = match (format, table) {
         (ExportFormat::Jsonl, _) => return Ok(()),
@@ -127,7 +127,7 @@ fn row(format: ExportFormat, row: &impl Serialize, out: &mut dyn Write) -> std::
     }
 }
 
-/// What a table has of a row: all but the version, which is for readers of JSON.
+/// Gives the columns of a row: all except the schema version, which is for readers of JSON.
 fn table_columns(row: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let all = row.as_object().into_iter().flatten();
     all.map(|(name, value)| (name.as_str(), value)).filter(|(name, _)| *name != "schema_version")
@@ -183,8 +183,8 @@ fn exported_check(trial: &TrialRow, check: CheckRow) -> ExportedCheck {
     }
 }
 
-/// A cell of a CSV file. A text that a spreadsheet would take for a formula begins with an
-/// apostrophe, as those programs themselves do it.
+/// Writes a cell of a CSV file. A text that a spreadsheet would take for a formula gets an apostrophe first, as
+/// spreadsheets do it themselves.
 fn cell(value: &Value) -> String {
     let text = match value {
         Value::Null => return String::new(),

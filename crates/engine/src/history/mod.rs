@@ -1,7 +1,7 @@
-//! What many runs tell together.
+//! Results over many runs.
 //!
-//! In: the index. Out: trends, doubts about checks, estimates, badges, tables. Never: reads a run
-//! directory, runs anything.
+//! In: the index. Out: trends, doubtful checks, estimates, badges, tables. Never: reads a run directory; runs
+//! anything.
 
 mod audit;
 mod badge;

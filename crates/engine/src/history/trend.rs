@@ -1,3 +1,5 @@
+//! Shows how one number changes over the runs of a project.
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -30,7 +32,7 @@ pub struct TrendPoint {
     pub n: u64,
 }
 
-/// Follows a number over the newest runs.
+/// Reads a number for each of the newest runs.
 pub fn trend(index: &Index, metric: Metric, scope: &MetricScope, runs: usize) -> Result<Trend, IndexError> {
     let points = index.metric_points(metric, scope, runs)?.into_iter();
     Ok(Trend {
@@ -53,8 +55,8 @@ pub fn trend(index: &Index, metric: Metric, scope: &MetricScope, runs: usize) ->
 
 const SPARKLINE_BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A bar for each value, a dot where there is none. Shares stand between 0 and 1, so that a fall
-/// from 1.00 to 0.99 does not look like an abyss; other numbers between the smallest and the largest.
+/// Draws a bar for each value, and a dot if there is none. Shares are drawn on a scale from 0 to 1, so that a fall
+/// from 1.00 to 0.99 stays small. Other numbers are drawn between the smallest and the largest.
 pub fn sparkline(values: &[Option<f64>], is_share: bool) -> String {
     let told = || values.iter().flatten().copied();
     let (low, high) = match is_share {

@@ -1,4 +1,4 @@
-//! Answers by what was asked, so that the same question is paid for once.
+//! A cache of judge answers on disk, keyed by the question, so that the same question is paid for only once.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,23 +8,24 @@ use serde_json::Value;
 
 use practicum_core::model::Digest;
 
-/// Larger answers are not kept, and larger files not read.
+/// The largest answer, in bytes, that is stored or read.
 const MAX_ANSWER_BYTES: u64 = 1024 * 1024;
 
-/// What a text looks like without the secrets in it.
+/// A function that returns a text with its secrets removed.
 pub type ScrubFn = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// A folder with a file for each question that was answered in full.
+/// A folder with one file for each question that was answered completely.
 #[derive(Clone)]
 pub struct AnswerCache {
     folder: PathBuf,
     scrub: ScrubFn,
 }
 
+/// The content of one cache file.
 #[derive(Serialize, Deserialize)]
 struct CachedAnswers {
     schema_version: u32,
-    /// In their order; all but the last were sent back.
+    /// All answers in the order in which they came. The judge was asked to correct all but the last.
     answers: Vec<Value>,
 }
 
@@ -33,6 +34,7 @@ impl AnswerCache {
         Self { folder, scrub }
     }
 
+    /// Reads the stored answers to a question; `None` if there are none that can be used.
     pub fn find(&self, key: &Digest) -> Option<Vec<Value>> {
         let path = self.path(key);
         if std::fs::metadata(&path).ok()?.len() > MAX_ANSWER_BYTES {
@@ -42,8 +44,9 @@ impl AnswerCache {
         (kept.schema_version == 1 && !kept.answers.is_empty()).then_some(kept.answers)
     }
 
-    /// Whole or not at all: a reader never sees half of it. That it cannot be written only costs
-    /// the next run. An answer that quotes a secret is not kept.
+    /// Stores the answers to a question. The file appears complete or not at all, so no reader sees half of it.
+    /// Write errors are ignored: the next run only has to ask again. An answer that contains a secret is not
+    /// stored.
     pub fn store(&self, key: &Digest, answers: &[Value]) {
         let kept = CachedAnswers { schema_version: 1, answers: answers.to_vec() };
         let Ok(text) = serde_json::to_string(&kept) else { return };

@@ -1,5 +1,5 @@
-//! Asking an agent CLI on this machine: the prompt on standard input, an empty folder and home of
-//! its own, no tools, and an end to it and all it started.
+//! A judge that is an agent CLI on this machine. The CLI reads the prompt from standard input, in an empty folder
+//! with its own home and without tools. Afterwards it is ended together with all processes it started.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -18,15 +18,16 @@ use practicum_agents::llm::{
 };
 use practicum_core::model::{Digest, Step, ToolCall};
 
-/// How long one answer may take.
+/// The longest time that one answer may take.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
-/// No answer is that long; a CLI that says more is not listened to.
+/// The most output, in bytes, that is accepted from a CLI. No honest answer is that long.
 const MAX_OUTPUT_BYTES: u64 = 32 * 1024 * 1024;
 
-/// How much of what a CLI says about its failure is worth showing.
+/// The longest part, in characters, of a CLI's error message that is shown.
 const LONGEST_MESSAGE: usize = 500;
 
+/// An agent CLI that answers as a judge.
 #[derive(Clone)]
 pub struct CliJudge {
     oracle: ModelCli,
@@ -68,8 +69,8 @@ impl CliJudge {
         Self { gateway: Some(gateway), ..self.clone() }
     }
 
-    /// The program and where it asks. Another version is not told apart: it is a way to the model,
-    /// and the model is what answers.
+    /// Identifies the program and the addresses that it asks. The version of the CLI is not part of it, because
+    /// the model gives the answer and the CLI only passes it on.
     pub(super) fn identity(&self) -> String {
         let addresses = self.oracle.agent().model_addresses(&self.user_env);
         format!("{} {}", self.oracle.name(), addresses.join(" "))
@@ -123,7 +124,7 @@ impl CliJudge {
             launch.map_err(|error| FailedAttempt::permanent(LlmError::Network(error.to_string())))?;
         write_launch_files(&launch).map_err(|why| FailedAttempt::permanent(LlmError::Network(why)))?;
         let output = OutputFiles { stdout: room.path().join("stdout"), stderr: room.path().join("stderr") };
-        // Each call has a marker of its own, because ending one must not end the others.
+        // Each call has its own marker, because ending the processes of one call must not end those of another.
         let call = Digest::of_bytes(room.path().to_string_lossy().as_bytes());
         let marker = format!("{}-{}", call.short(), sitting.marker);
         let limit = self.time_limit;
@@ -187,7 +188,7 @@ impl CliJudge {
         })
     }
 
-    /// The answer as the CLI took it, else all that was said.
+    /// Gives the answer that the CLI accepted through its answer tool, or else all text that the model wrote.
     fn answer_blocks(&self, transcript: StreamTranscript) -> Vec<ContentBlock> {
         let tool = self.oracle.answer_tool();
         let accepted = |call: &ToolCall| tool == Some(call.name.as_str()) && call.ok == Some(true);
@@ -206,8 +207,8 @@ impl CliJudge {
     }
 }
 
-/// A CLI is asked once, so a conversation becomes one text. What the judge said before is left out:
-/// it holds the agent's words, and what was wrong with it is enough.
+/// Joins a conversation into one prompt, because a CLI is asked only once. The judge's earlier answers are left
+/// out: they repeat the agent's words, and the description of what was wrong with them is enough.
 fn prompt_text(request: &ModelRequest) -> String {
     let said = request.messages.iter().filter(|message| message.role == Role::User);
     let texts = said.flat_map(|message| &message.blocks).filter_map(|block| match block {
@@ -218,11 +219,11 @@ fn prompt_text(request: &ModelRequest) -> String {
     texts.collect::<Vec<&str>>().join("\n\nYou have answered this before. ")
 }
 
-/// As much of a file as could be shown.
+/// Reads the beginning of a file, as much as an error message can show.
 fn read_beginning(path: &Path) -> String {
     let mut bytes = Vec::new();
     let most = 4 * LONGEST_MESSAGE as u64;
-    // What cannot be read says nothing.
+    // Read errors are ignored: a file that cannot be read adds nothing to the message.
     let _ = std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
 }

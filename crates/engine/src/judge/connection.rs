@@ -1,4 +1,4 @@
-//! The ways to a judge: an API, or an agent CLI that is asked as a mere model.
+//! The connections to a judge: a model API, or an agent CLI that is used as a plain model.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use super::JudgeContext;
 use super::cli_judge::CliJudge;
 use practicum_agents::llm::{LlmError, ModelApi, ModelClient, ModelReply, ModelRequest, RateLimitGate};
 
-/// What all judges of a run share: how many are asked at once, and the gate that a rate limit
-/// shuts for all of them.
+/// Limits that all judges of a run share: how many are asked at the same time, and the gate that a rate limit
+/// closes for all of them.
 #[derive(Clone)]
 pub struct JudgeLimits {
     permits: Arc<Semaphore>,
@@ -27,10 +27,11 @@ impl JudgeLimits {
 }
 
 #[derive(Clone)]
+/// A connection through which a judge is asked.
 pub struct JudgeConnection {
     kind: JudgeConnectionKind,
     limits: JudgeLimits,
-    /// Who answers, apart from the model: the same through a gateway that only passes on.
+    /// The service that answers, without the model. A gateway that only passes requests on does not change it.
     identity: String,
 }
 
@@ -40,7 +41,7 @@ enum JudgeConnectionKind {
     Cli(Box<CliJudge>),
 }
 
-/// Why there is no reply.
+/// The reason why a judge gave no reply.
 pub enum JudgeCallError {
     Failed(LlmError),
     /// The user stopped the run.
@@ -58,14 +59,14 @@ impl JudgeConnection {
         Self { kind: JudgeConnectionKind::Cli(Box::new(cli.with_gate(limits.gate()))), limits, identity }
     }
 
-    /// The same way to another address: that of a gateway, as each API wants it. Both keep to one
-    /// limit.
+    /// Makes a connection to another address, that of a gateway, in the form that each API needs. Both connections
+    /// share the same limits.
     pub fn at_address(&self, address: impl Fn(ModelApi) -> String) -> Self {
         let way = match &self.kind {
             JudgeConnectionKind::Api(client) => {
                 JudgeConnectionKind::Api(Box::new(client.with_base_url(address(client.endpoint().api))))
             }
-            // A CLI is pointed at the gateway itself, and knows its API's path.
+            // A CLI gets the address of the gateway and adds the path of its API itself.
             JudgeConnectionKind::Cli(cli) => {
                 JudgeConnectionKind::Cli(Box::new(cli.at_gateway(address(ModelApi::AnthropicMessages))))
             }
@@ -77,12 +78,13 @@ impl JudgeConnection {
         &self.identity
     }
 
+    /// Asks the judge as soon as the limits allow it.
     pub async fn ask(
         &self,
         request: &ModelRequest,
         sitting: &JudgeContext<'_>,
     ) -> Result<ModelReply, JudgeCallError> {
-        // The semaphore is never closed; if it were, asking unlimited is the lesser harm.
+        // The semaphore is never closed. If it were, asking without a limit would do the least harm.
         let _permit = tokio::select! {
             permit = self.limits.permits.acquire() => permit.ok(),
             () = sitting.cancel.wait_until_cancelled() => return Err(JudgeCallError::Cancelled),
@@ -92,12 +94,12 @@ impl JudgeConnection {
                 reply = client.send(request) => reply.map_err(JudgeCallError::Failed),
                 () = sitting.cancel.wait_until_cancelled() => Err(JudgeCallError::Cancelled),
             },
-            // It has processes to end, so it hears of the stop itself.
+            // The CLI watches for cancellation itself, because it has processes to end.
             JudgeConnectionKind::Cli(cli) => cli.send(request, sitting).await,
         }
     }
 
-    /// For tests that only name it.
+    /// Makes a connection that no test uses for asking.
     #[cfg(test)]
     pub fn for_tests() -> Self {
         let endpoint = practicum_agents::llm::Endpoint {

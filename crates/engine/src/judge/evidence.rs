@@ -1,4 +1,4 @@
-//! What the judge may look at, as one text within bounds.
+//! The evidence of a trial as one text of bounded length, for a judge to read.
 
 use super::prompt::make_visible;
 use super::quotes::QuotableText;
@@ -7,18 +7,18 @@ use practicum_core::model::{
     FileChange, FileChangeKind, GivenFile, Observation, RelPath, ShortenedEvidence, Step, WorkspaceView,
 };
 
-/// One trial laid out for a judge.
+/// One trial whose evidence a judge is to read.
 pub struct TrialEvidence<'e> {
-    /// What the agent was asked.
+    /// The observation of the trial, with what the agent was asked.
     pub observation: &'e Observation,
-    /// What the case's author wants the judge to know without marking it.
+    /// Background from the author of the case that the judge should know but does not grade.
     pub context: Option<&'e str>,
     pub workspace: &'e dyn WorkspaceView,
     /// The files that the agent was given to read.
     pub given_files: &'e [GivenFile],
 }
 
-/// Bounds of the parts. Files give way first: the transcript says what was done to them.
+/// Length limits of the parts. Files are shortened first, because the transcript also says what was done to them.
 const LONGEST_FILE: usize = 20_000;
 const MAX_FILES_TOTAL: usize = 100_000;
 const MIN_FILES_TOTAL: usize = 20_000;
@@ -28,7 +28,7 @@ const LONGEST_CONTEXT: usize = 20_000;
 const MAX_GIVEN_TOTAL: usize = 10_000;
 const JUDGE_WINDOW: usize = 300_000;
 
-/// The headings of the parts. What they say is no evidence.
+/// The headings of the parts. A quote of a heading is no evidence.
 const EVIDENCE_HEADINGS: [&str; 4] = [
     "## What happened",
     "## The last message of the agent",
@@ -36,27 +36,27 @@ const EVIDENCE_HEADINGS: [&str; 4] = [
     "## Files the agent was given, to be left as they are",
 ];
 
-/// Bounds where one text is graded, and the rest of the run is shown beside it.
+/// Length limits for grading a single text with the rest of the run as background.
 const MAX_GRADED_TEXT: usize = 200_000;
 const MAX_BACKGROUND: usize = 80_000;
 
-/// A trial, or a text, as a judge reads it.
+/// A trial or a text as a judge reads it.
 pub struct EvidenceText {
-    /// What is shown.
+    /// The text that the judge is shown.
     shown: String,
-    /// What a quote may come from: what the agent said, did or made. Part of what is shown.
+    /// The part of `shown` that quotes may come from: what the agent said, did or made.
     evidence: String,
-    /// What the judge is to know beside it, shown apart. No evidence of anything.
+    /// Background that the judge is shown separately and that is no evidence.
     background: String,
     headings: &'static [&'static str],
-    /// Lines that are evidence only as a whole.
+    /// Lines that count as evidence only if they are quoted as a whole.
     whole_lines: Vec<String>,
-    /// What was left out to fit the judge's window, if anything was.
+    /// How much was left out to fit the judge's window, if anything was.
     pub shortened: Option<ShortenedEvidence>,
 }
 
 impl EvidenceText {
-    /// The same, for quotes to be looked up in, as `edit` changes it.
+    /// Makes a text in which quotes can be looked up. `edit` changes every part of it first.
     pub fn to_quotable(&self, edit: impl Fn(String) -> String) -> QuotableText {
         let quotable =
             QuotableText::with_partial_evidence(edit(self.shown.clone()), &edit(self.evidence.clone()));
@@ -84,7 +84,7 @@ impl TrialEvidence<'_> {
         let [happened, said, made, was_given] = EVIDENCE_HEADINGS;
         let lay = |steps: &str| format!("{happened}\n{steps}\n{said}\n{output}\n\n{made}\n{files}\n");
         let mut shown = context.unwrap_or_default() + &lay(&steps);
-        // That a file was given is the eval's doing; what became of it is the agent's.
+        // The eval gave these files to the agent, so only their fate is the agent's doing.
         let line = |given: &GivenFile| make_visible(&format!("{}: {}\n", given.path, given.fate.name()));
         let whole_lines: Vec<String> = self.given_files.iter().map(line).collect();
         if !whole_lines.is_empty() {
@@ -108,8 +108,8 @@ impl TrialEvidence<'_> {
         }
     }
 
-    /// Lays out texts that the agent was to write as what is graded, and the run as what is beside it.
-    /// `shown` may label the texts; `evidence` is what they say themselves.
+    /// Presents texts that the agent was asked to write as the text to grade, with the run as background. `shown`
+    /// may label the texts; `evidence` is the texts without labels.
     pub fn to_graded_text(&self, shown: &str, evidence: &str) -> EvidenceText {
         let run = self.to_text();
         let mut scissors = TextShortener::default();
@@ -141,7 +141,7 @@ impl TrialEvidence<'_> {
                 out.push_str(&scissors.shorten(&self.file(path), LONGEST_FILE));
                 out.push('\n');
             }
-            // The rest would be cut away again.
+            // Anything more would be cut away again.
             if out.len() > 2 * most {
                 break;
             }
@@ -161,14 +161,14 @@ impl TrialEvidence<'_> {
     }
 }
 
-/// Cuts, and counts what falls off.
+/// Shortens texts and counts the bytes that are left out.
 #[derive(Default)]
 pub(super) struct TextShortener {
     pub left_out: usize,
 }
 
 impl TextShortener {
-    /// Head and tail of a long text, with a mark that something is missing between.
+    /// Keeps the beginning and the end of a long text, with a note of what is missing between them.
     pub fn shorten(&mut self, text: &str, most: usize) -> String {
         if text.len() <= most {
             return text.to_owned();
@@ -187,19 +187,19 @@ impl TextShortener {
 }
 
 impl TextShortener {
-    /// What was left out of a text, if anything was.
+    /// Says how much was left out, if anything was.
     fn shortened_evidence(&self) -> Option<ShortenedEvidence> {
         let bytes_left_out = self.left_out as u64;
         (bytes_left_out > 0).then_some(ShortenedEvidence { bytes_left_out, calls: 0, calls_by_name: 0 })
     }
 }
 
-/// A text of at most about so many bytes, cut where others are.
+/// Shortens a text to about `most` bytes, in the same way as `TextShortener`.
 pub fn shorten_text(text: &str, most: usize) -> String {
     TextShortener::default().shorten(text, most)
 }
 
-/// A long text within the window of a judge, where nothing else has to fit.
+/// Makes evidence of a text that has the judge's whole window to itself.
 pub fn text_within_window(text: &str) -> EvidenceText {
     let mut scissors = TextShortener::default();
     let evidence = make_visible(&scissors.shorten(text, JUDGE_WINDOW));
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(scissors.shorten("short", 100), "short");
     }
 
-    /// Every file is a flood.
+    /// A workspace in which every file is very long.
     struct Flood;
 
     impl WorkspaceView for Flood {

@@ -1,4 +1,4 @@
-//! Reading lists out of a text: a model reads, and `score` decides whether it is enough.
+//! Reads lists out of a text: a model finds the entries, and a check decides whether there are enough.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use super::quotes::{QuotableText, letters_of};
 use practicum_core::model::{OutputSection, SectionTier, UnsupportedPassPolicy};
 use practicum_evals::checks::{ExtractedSections, SectionEntry};
 
-/// The most entries that are taken of one group. No text that a person would read has more.
+/// The most entries that are accepted for one tier. No text that a person would read has more.
 const MOST_ENTRIES: usize = 10_000;
 
-/// How many doubtful values are told of.
+/// The most doubtful values that are reported.
 const MOST_FLAGS: usize = 10;
 
 pub fn schema(sections: &[OutputSection]) -> Value {
@@ -31,7 +31,7 @@ pub fn schema(sections: &[OutputSection]) -> Value {
     closed(sections.iter().map(section).collect())
 }
 
-/// The entries that were read so far.
+/// Collects the entries that a model found in a text.
 pub struct ExtractionReader<'e> {
     sections: &'e [OutputSection],
     text: &'e QuotableText,
@@ -49,8 +49,8 @@ impl<'e> ExtractionReader<'e> {
         Self { sections, text, unsupported, extracted: ExtractedSections::default(), flags: Vec::new() }
     }
 
-    /// What is wrong with the first entry that has values, of which the text has none. One that is there
-    /// in part may only have been written otherwise.
+    /// Describes the first entry none of whose values is in the text. An entry with at least one value in the text
+    /// is accepted, because the model may only have written the others differently.
     fn invented_entry(&self, entries: &[SectionEntry]) -> Option<String> {
         let is_invented = |entry: &SectionEntry| {
             let mut values = entry.values().flatten().filter(|value| !value.trim().is_empty()).peekable();
@@ -60,13 +60,14 @@ impl<'e> ExtractionReader<'e> {
         Some(format!("has an entry {} of which nothing is in the text", at + 1))
     }
 
-    /// Whether the text has a value, maybe with other separators. A yes or no may stand for other words.
+    /// Says whether the text has a value, perhaps with other separators. A yes or no is always accepted, because
+    /// it may stand for other words.
     fn has_value(&self, value: &str) -> bool {
         let is_answer = ["true", "false", "yes", "no"].contains(&value.trim().to_lowercase().as_str());
         value.trim().is_empty() || is_answer || self.text.has_value(value)
     }
 
-    /// The values that the text does not have, each with its field.
+    /// Gives the values that are not in the text, each with its field.
     fn unsupported_values<'v>(&self, entries: &'v [SectionEntry]) -> Vec<(&'v str, &'v str)> {
         let values = entries.iter().flatten();
         let values = values.filter_map(|(field, value)| Some((field.as_str(), value.as_deref()?)));
@@ -100,13 +101,13 @@ impl<'e> ExtractionReader<'e> {
         kept
     }
 
-    /// How often the text has an entry: as often as the rarest of its values.
+    /// Counts how often the text contains an entry: as often as its rarest value.
     fn occurrences(&self, entry: &SectionEntry) -> usize {
         let values = entry.values().flatten().map(|value| self.text.count_value(value));
         values.filter(|count| *count > 0).min().unwrap_or_default()
     }
 
-    /// Keeps what was read, with the fields of which the text does not have all values.
+    /// Stores the entries of a tier, and the fields with values that are not in the text.
     fn keep_entries(&mut self, section: &OutputSection, tier: &SectionTier, entries: Vec<SectionEntry>) {
         let entries = self.without_uncounted(entries);
         let unsupported = self.unsupported_values(&entries);
@@ -122,7 +123,7 @@ impl<'e> ExtractionReader<'e> {
 }
 
 impl AnswerReader for ExtractionReader<'_> {
-    /// An empty object says that there is nothing to read.
+    /// An empty object is an answer too: it says that there is nothing to read.
     fn looks_like_answer(&self, answer: &Value) -> bool {
         answer.as_object().is_some_and(Map::is_empty)
             || self.sections.iter().any(|section| answer.get(&section.name).is_some())
@@ -164,9 +165,9 @@ impl AnswerReader for ExtractionReader<'_> {
     }
 }
 
-/// The entries of a tier. Asked for the first time, what is left out may only have been forgotten, so it
-/// is an error. Left out again by a judge that was told so, a value is not there, and a tier that must
-/// have entries has none. A tier that needs none has no answer then: silence must not pass.
+/// Reads the entries of a tier. In the first round, anything missing is an error, because the model may have
+/// forgotten it. In the last round, a missing value counts as absent, and a missing tier that needs entries counts
+/// as empty. A missing tier that needs no entries stays an error: silence must not pass.
 fn read_entries(tier: &SectionTier, given: Option<&Value>, last: bool) -> Result<Vec<SectionEntry>, String> {
     let given = match given.filter(|given| !given.is_null()) {
         Some(given) => given.as_array().ok_or("must be a list")?,
@@ -229,7 +230,8 @@ mod tests {
         vec![OutputSection { name: "V".into(), tiers: vec![tier("near", 1), tier("far", 0)] }]
     }
 
-    /// How many entries each group has, `None` where it was not read; and whether that was all.
+    /// Gives the number of entries of each tier (`None` if the tier was not read), whether the answer was
+    /// complete, and the number of flags.
     fn check(answers: &[Value], unsupported: UnsupportedPassPolicy) -> (Vec<Option<usize>>, bool, usize) {
         let sections = sections();
         let text = QuotableText::new("Park 94103 Zoo".to_owned());
@@ -272,7 +274,7 @@ mod tests {
                 vec![json!({"V": {"near": [{"name": "Park", "zip": "99999"}], "far": []}}); 2],
                 (vec![Some(1), Some(0)], true, 1),
             ),
-            // An entry that the text has once.
+            // The answer repeats an entry that the text has once.
             (
                 vec![json!({"V": {"near": [park.clone(), park.clone(), park], "far": []}})],
                 (vec![Some(1), Some(0)], true, 2),

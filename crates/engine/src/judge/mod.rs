@@ -1,7 +1,7 @@
-//! What only a reader can decide: statements about a run, and what stands in its texts.
+//! Judging by a model: statements about a run, and the contents of the texts that it produced.
 //!
-//! In: a case's checks, what was seen. Out: a `Mark` for each thing that was to be decided, with
-//! quotes that were checked. Never: sees which arm, version or agent it is judging.
+//! In: the checks of a case, and what was observed. Out: a `JudgeVerdict` for each question, with quotes that were
+//! looked up. Never: learns which arm, version or agent it judges.
 
 mod answer_cache;
 mod cli_judge;
@@ -42,11 +42,11 @@ use practicum_core::model::{
 };
 use practicum_evals::checks::{ExtractedSections, check_sections, texts_of_check};
 
-/// The tools that a judge answers with, where it is asked over an API.
+/// The tools with which a judge answers over an API.
 const VERDICTS_TOOL: &str = "report_marks";
 const ENTRIES_TOOL: &str = "report_entries";
 
-/// A judge that can be asked.
+/// A model that judges, with the connection and the rules for asking it.
 #[derive(Clone)]
 pub struct Judge {
     connection: JudgeConnection,
@@ -57,21 +57,21 @@ pub struct Judge {
     scrub: Option<ScrubFn>,
 }
 
-/// One trial's time with a judge.
+/// The context in which a judge is asked about one trial.
 pub struct JudgeContext<'s> {
-    /// Names the processes of a judge that is one.
+    /// Marks the processes of a judge that is a CLI, so that they can be ended.
     pub marker: &'s str,
     pub cancel: &'s CancelToken,
 }
 
-/// One statement to decide, under the id of its check.
+/// One statement for the judge, with the id of its check.
 #[derive(Debug, Clone, Copy)]
 pub struct StatementQuestion<'s> {
     pub id: &'s str,
     pub statement: &'s JudgedStatement,
 }
 
-/// What of a case needs a judge.
+/// The questions of a case that need a judge.
 pub struct CaseQuestions<'q> {
     /// Statements about the run.
     statements: Vec<StatementQuestion<'q>>,
@@ -83,7 +83,7 @@ pub struct CaseQuestions<'q> {
 
 /// Statements about the same files.
 struct FileStatements<'q> {
-    /// One of their checks; all look at the same.
+    /// One of the checks of these statements. All of them look at the same files.
     check: &'q Check,
     statements: Vec<StatementQuestion<'q>>,
 }
@@ -92,7 +92,7 @@ struct FileStatements<'q> {
 struct SectionQuestion<'q> {
     check: &'q Check,
     sections: &'q [OutputSection],
-    /// The ids of the case's checks, which no part of a check may have.
+    /// The ids of the case's checks. No part of a check may have one of them.
     reserved_ids: BTreeSet<&'q str>,
 }
 
@@ -104,32 +104,32 @@ impl SectionQuestion<'_> {
     }
 }
 
-/// Something decided, or the reason why it was not.
+/// The answer to one question, or the reason why there is none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgeVerdict {
-    /// The check that it belongs to.
+    /// The id of the check that the verdict belongs to.
     pub check: String,
-    /// Its own id. A check about sections has a mark for each thing that they demand.
+    /// The id of the verdict. A check about sections has one verdict for each of its requirements.
     pub id: String,
     pub finding: CheckFinding,
-    /// Why the check would pass for trivial reasons, if the judge thinks so.
+    /// The reason why the check would pass trivially, if the judge thinks so.
     pub weak: Option<String>,
-    /// Reasons to doubt the mark.
+    /// Reasons to doubt the verdict.
     pub flags: Vec<String>,
-    /// Where several were asked for.
+    /// The single votes, if the judge was asked for several.
     pub votes: Vec<JudgeVote>,
 }
 
-/// What judging one trial gave and cost.
+/// The verdicts, notes and token usage of judging one trial.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JudgeResult {
     pub verdicts: Vec<JudgeVerdict>,
     pub remarks: Remarks,
-    /// The skills that would be taken up, if that was asked and answered.
+    /// The skills that the judge expects to be activated, if it was asked and answered.
     pub predicted_skills: Option<Vec<String>>,
-    /// Things worth telling that change no verdict.
+    /// Notes for the user that change no verdict.
     pub notes: Vec<String>,
-    /// What the judge was not shown, if anything.
+    /// How much the judge was not shown, if anything was left out.
     pub shortened: Option<ShortenedEvidence>,
     pub usage: TokenUsage,
 }
@@ -142,7 +142,7 @@ impl JudgeVerdict {
 }
 
 impl JudgeResult {
-    /// Takes out the marks of one check.
+    /// Removes and returns the verdicts of one check.
     pub fn take_verdicts_of(&mut self, check: &str) -> Vec<JudgeVerdict> {
         let (own, others) =
             std::mem::take(&mut self.verdicts).into_iter().partition(|mark| mark.check == check);
@@ -212,7 +212,7 @@ impl<'q> CaseQuestions<'q> {
         }
     }
 
-    /// With what predictions are made from.
+    /// Sets the input for predictions of activation.
     #[must_use]
     pub fn with_prediction_input(self, situation: PredictionInput) -> Self {
         Self { prediction_input: situation, ..self }
@@ -223,7 +223,7 @@ impl<'q> CaseQuestions<'q> {
         !has_statements && self.extractions.is_empty() && self.predictions.is_empty()
     }
 
-    /// The same reason for everything.
+    /// Gives every question a verdict "not scored", all for the same reason.
     pub fn unanswered(&self, why: &NotScoredReason) -> JudgeResult {
         let about_files = self.file_statements.iter().flat_map(|about| &about.statements);
         let statements = self.statements.iter().chain(about_files).map(|statement| statement.id);
@@ -243,27 +243,27 @@ impl Judge {
         Self { connection: transport, model, votes: 1, unsupported, cache: None, scrub: None }
     }
 
-    /// Asked this often about the same statements; the majority decides.
+    /// Sets how often the judge is asked about the same statements. The majority decides.
     #[must_use]
     pub fn with_votes(mut self, votes: u32) -> Self {
         self.votes = votes.max(1);
         self
     }
 
-    /// What becomes of a pass without support, also when asked about once more.
+    /// Sets how to treat a pass whose quotes do not support it, even after the judge was asked once more.
     #[must_use]
     pub fn with_unsupported(self, unsupported: UnsupportedPassPolicy) -> Self {
         Self { unsupported, ..self }
     }
 
-    /// What was answered before is not asked again.
+    /// Sets a cache, so that a question with a stored answer is not asked again.
     #[must_use]
     pub fn with_cache(mut self, cache: AnswerCache) -> Self {
         self.cache = Some(cache);
         self
     }
 
-    /// Sees no secrets: they are nobody's business, and a record that is kept has none either.
+    /// Sets a function that removes secrets from everything that the judge is shown.
     #[must_use]
     pub fn with_scrub(mut self, scrub: ScrubFn) -> Self {
         self.scrub = Some(scrub);
@@ -281,11 +281,12 @@ impl Judge {
         &self.model
     }
 
-    /// The same judge, asked at another address: that of a gateway, as each API wants it.
+    /// Makes a judge that is asked at another address, that of a gateway, in the form that each API needs.
     pub fn at_address(&self, address: impl Fn(ModelApi) -> String) -> Self {
         Self { connection: self.connection.at_address(address), ..self.clone() }
     }
 
+    /// Answers all questions about one trial.
     pub async fn judge_trial(
         &self,
         questions: &CaseQuestions<'_>,
@@ -313,7 +314,7 @@ impl Judge {
         marks
     }
 
-    /// Decides statements about the files that an agent was to write, from what stands in them.
+    /// Judges statements about the files that an agent was asked to write, from the contents of these files.
     async fn judge_files(
         &self,
         check: &Check,
@@ -336,7 +337,7 @@ impl Judge {
         }
     }
 
-    /// The same for statements about a text, that of a skill.
+    /// Judges statements about the text of a skill.
     pub async fn judge_skill_text(
         &self,
         statements: &[StatementQuestion<'_>],
@@ -346,7 +347,7 @@ impl Judge {
         self.judge_statements(StatementSubject::Skill, statements, text_within_window(text), sitting).await
     }
 
-    /// Decides all statements, as often as there are votes.
+    /// Judges all statements, once for each vote.
     async fn judge_statements(
         &self,
         subject: StatementSubject,
@@ -407,7 +408,7 @@ impl Judge {
         JudgeResult { verdicts: in_order.collect(), remarks, usage, ..JudgeResult::default() }
     }
 
-    /// Reads the entries of all sections of a check in one go, and marks them.
+    /// Has the entries of all sections of a check read with one question, and checks them.
     async fn judge_sections(
         &self,
         asked: &SectionQuestion<'_>,
@@ -457,8 +458,8 @@ impl Judge {
     }
 }
 
-/// The texts as one, for a reader: several files stand below their numbers. Their paths are left out,
-/// because no file says them and a reader might take one for an entry.
+/// Joins texts into one for a judge, each file below its number. The paths are left out: they are not part of any
+/// file, and a judge might take one for an entry.
 fn label(texts: &[CheckedText<'_>]) -> String {
     match texts {
         [only] => only.text.clone().into_owned(),
@@ -470,7 +471,7 @@ fn label(texts: &[CheckedText<'_>]) -> String {
     }
 }
 
-/// What the texts themselves say, without labels.
+/// Joins the texts without labels.
 fn visible_texts(texts: &[CheckedText<'_>]) -> String {
     texts.iter().map(|checked| make_visible(&checked.text) + "\n").collect()
 }

@@ -1,5 +1,5 @@
-//! Which skills would be taken up: a guess from their descriptions, made without letting anyone do
-//! anything. It is cheap, and it is not what an agent does.
+//! Predicts which skills would be activated, from their descriptions alone and without running an agent. A
+//! prediction is cheap, but an agent may do something else.
 
 use serde_json::{Value, json};
 
@@ -8,24 +8,24 @@ use practicum_agents::llm::ToolDefinition;
 use practicum_core::model::{ActivationCheck, ActivationSource, Check, CheckFinding, CheckKind};
 use practicum_evals::checks::check_prediction;
 
-/// The tool that the choice is reported with, where it is asked for over an API.
+/// The tool with which a model reports its choice over an API.
 const CHOICE_TOOL: &str = "report_choice";
 
-/// A skill as agents are offered it.
+/// A skill as an agent is offered it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferedSkill {
     pub name: String,
     pub description: String,
 }
 
-/// What an agent would have before it: the skills, and what the user says.
+/// The situation of an agent: the skills that it is offered, and what the user says.
 #[derive(Debug, Clone, Default)]
 pub struct PredictionInput {
     pub skills: Vec<OfferedSkill>,
     pub turns: Vec<String>,
 }
 
-/// What is to be predicted by a check, if anything is.
+/// Gives the activation that a check predicts, if it predicts one.
 pub fn predicted_activation(check: &Check) -> Option<&ActivationCheck> {
     match &check.kind {
         CheckKind::Activation(activation) => {
@@ -35,14 +35,14 @@ pub fn predicted_activation(check: &Check) -> Option<&ActivationCheck> {
     }
 }
 
-/// The skills that would be taken up, and why.
+/// The skills that the model would activate, and why.
 struct SkillChoice {
     skills: Vec<String>,
     reasoning: String,
 }
 
 impl Judge {
-    /// Asks once for all checks, since it is one situation.
+    /// Asks one question for all checks, because they are about the same situation.
     pub(super) async fn predict_activation(
         &self,
         asked: &[(&str, &ActivationCheck)],
@@ -109,7 +109,8 @@ Rules:
     }
 }
 
-/// A skill that is not in the list cannot be taken up, so whoever names one has not read it.
+/// Reads a choice of skills. A skill that was not offered is an error: a model that names one has not read the
+/// list.
 fn read_choice(answer: &Value, offered: &[OfferedSkill]) -> Result<SkillChoice, String> {
     let names = answer["skills"].as_array().ok_or("\"skills\" must be a list of names")?;
     let mut skills = Vec::new();

@@ -1,11 +1,11 @@
-//! Values that a model read, as texts.
+//! Converts JSON values from a model to text, as Python does.
 //!
-//! A model may report `95110` or `true` where the text says so. What is checked is the text that
-//! Python's `str` makes of it, because that is what the formats of eval files were written for.
+//! A model may report `95110` or `true` as a number or boolean where the document has text. Checks compare the
+//! text that Python's `str` makes of the value, because the formats of eval files were designed for that.
 
 use serde_json::Value;
 
-/// A JSON value as Python's `str` writes it; a text is itself.
+/// Converts a JSON value to the text that Python's `str` gives. A string stays as it is.
 pub fn python_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -32,7 +32,8 @@ fn repr(value: &Value) -> String {
     }
 }
 
-/// Rust and Python choose the same digits, and write exponents differently: `1e16` and `1e+16`.
+/// Writes a number as Python does. Rust and Python choose the same digits but write exponents differently: `1e16`
+/// and `1e+16`.
 fn float_text(float: f64) -> String {
     let text = format!("{float:?}");
     match text.split_once('e') {
@@ -44,7 +45,7 @@ fn float_text(float: f64) -> String {
     }
 }
 
-/// In single quotes, unless only double ones need no escape.
+/// Puts a text in single quotes, or in double quotes if only these need no escape.
 fn quote_python(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);

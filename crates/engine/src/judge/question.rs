@@ -1,4 +1,4 @@
-//! One question with a form for its answer: asked, and sent back once if the form is broken.
+//! One question with a required form of answer. The judge is asked again if an answer cannot be used.
 
 use serde_json::Value;
 
@@ -10,29 +10,31 @@ use practicum_agents::llm::{
 };
 use practicum_core::model::{AgentEnding, Digest, NotScoredReason, TokenUsage};
 
-/// How long an answer may be. Long enough for dozens of statements with quotes.
+/// The longest answer in tokens: long enough for dozens of statements with quotes.
 const MOST_TOKENS: u32 = 16_000;
 
-/// How much JSON is looked for in an answer that is prose.
+/// The most places in a prose answer at which a JSON object is looked for.
 const MOST_JSON_CANDIDATES: usize = 1_000;
 
-/// Bump when the same question is answered or read in another way.
+/// The version of how questions are asked and answers read. Increase it when either changes, so that cached
+/// answers are no longer used.
 const ANSWER_GENERATION: &str = "1";
 
+/// A question as it is sent to a judge.
 pub struct JudgeQuestion {
     pub system: String,
     pub text: String,
-    /// Random, so it is no part of what is asked.
+    /// The fence line in `text`. It is random, so it is not part of the cache key.
     pub fence: String,
-    /// The form of the answer, as a tool that takes it.
+    /// The form of the answer, as a tool whose input is the answer.
     pub tool: ToolDefinition,
-    /// The same question asked for another vote is another question.
+    /// The number of the vote. Each vote is a separate question in the cache.
     pub vote: u32,
 }
 
-/// Takes answers in, one after the other, and keeps what can be used of them.
+/// Reads the answers to one question, one after the other, and keeps the usable parts.
 pub trait AnswerReader: Send {
-    /// Whether an object is meant as the answer, right or wrong.
+    /// Says whether an object is meant as the answer, right or wrong.
     fn looks_like_answer(&self, answer: &Value) -> bool;
 
     /// Reads the answer of a round; the first round is 0. `Err` says what is missing or wrong.
@@ -42,7 +44,7 @@ pub trait AnswerReader: Send {
     fn reset(&mut self);
 }
 
-/// What is missing or wrong in an answer.
+/// A description of what is missing or wrong in an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerProblem {
     pub description: String,
@@ -51,25 +53,25 @@ pub struct AnswerProblem {
 }
 
 impl AnswerProblem {
-    /// A broken form: asked for again once, as a whole.
+    /// Makes the problem of a broken form. The complete answer is requested again, but only once.
     pub fn broken_form(what: String, round: usize) -> Self {
         let whole = || "Answer again, in the given form and completely.".to_owned();
         Self { description: what, request: (round == 0).then(whole) }
     }
 }
 
-/// The most often that one question is asked: at first, for a broken form, and for support.
+/// The most rounds of one question: the first, one for a broken form, and one for missing support.
 const MOST_ROUNDS: usize = 3;
 
-/// What became of a question.
+/// The result of asking a question.
 pub struct QuestionResult {
     pub usage: TokenUsage,
-    /// Why not everything has an answer.
+    /// The reason why some parts have no answer.
     pub missing: Option<NotScoredReason>,
 }
 
 impl JudgeQuestion {
-    /// Asks, and asks again with what was wrong. What was answered before costs nothing.
+    /// Asks the question, and asks again with a description of what was wrong. A cached answer costs nothing.
     pub async fn ask(
         &self,
         transport: &JudgeConnection,
@@ -106,7 +108,8 @@ impl JudgeQuestion {
             };
             usage.add(reply.usage);
             let answer = find_answer(&reply, reading);
-            // One that could not be understood has its place too: it was a round.
+            // An answer without a usable object is stored too, because the rounds are counted when answers are
+            // replayed.
             answers.push(answer.clone().unwrap_or_default());
             let read = match answer {
                 Ok(answer) => reading.read_answer(&answer, round),
@@ -127,7 +130,7 @@ impl JudgeQuestion {
         QuestionResult { usage, missing: Some(NotScoredReason::JudgeFailed(problem)) }
     }
 
-    /// Everything that decides the answer.
+    /// Gives the cache key: a digest of everything that the answer depends on.
     fn key(&self, transport: &JudgeConnection, model: &str) -> Digest {
         let text = self.text.replace(&self.fence, "fence");
         let vote = self.vote.to_string();
@@ -159,7 +162,7 @@ impl JudgeQuestion {
     }
 }
 
-/// Whether earlier answers are still enough.
+/// Reads cached answers again and says whether they still answer the question completely.
 fn replay(answers: &[Value], reading: &mut dyn AnswerReader) -> bool {
     let mut enough = false;
     for (round, answer) in answers.iter().enumerate() {
@@ -168,7 +171,7 @@ fn replay(answers: &[Value], reading: &mut dyn AnswerReader) -> bool {
     enough
 }
 
-/// The tool's input, or the one object in the text that is meant as the answer.
+/// Finds the answer in a reply: the tool's input, or the only object in the text that is meant as the answer.
 fn find_answer(reply: &ModelReply, reading: &dyn AnswerReader) -> Result<Value, String> {
     let called = reply.blocks.iter().find_map(|block| match block {
         ContentBlock::ToolUse { input, .. } if input.is_object() => Some(input.clone()),
@@ -194,7 +197,7 @@ fn find_answer(reply: &ModelReply, reading: &dyn AnswerReader) -> Result<Value, 
     }
 }
 
-/// Every JSON object in a text that is not part of another.
+/// Finds every JSON object in a text that is not inside another.
 fn find_json_objects(text: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -212,7 +215,7 @@ fn find_json_objects(text: &str) -> Vec<Value> {
     found
 }
 
-/// The judge's own answer and what is said about it, as the conversation goes on.
+/// Makes the messages that continue the conversation: the judge's own answer, and what was wrong with it.
 fn repair_messages(reply: &ModelReply, text: &str) -> Vec<ChatMessage> {
     let text = text.to_owned();
     let results: Vec<ContentBlock> = reply
@@ -229,7 +232,7 @@ fn repair_messages(reply: &ModelReply, text: &str) -> Vec<ChatMessage> {
             }
         })
         .collect();
-    // An answer without any block cannot stand in a conversation.
+    // A message without any block is not allowed in a conversation.
     if reply.blocks.is_empty() {
         return Vec::new();
     }
@@ -247,7 +250,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Means objects with `a`.
+    /// A reader that takes any object with the key `a` for an answer.
     struct Meant;
 
     impl AnswerReader for Meant {

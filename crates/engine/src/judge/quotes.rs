@@ -1,58 +1,58 @@
-//! Looking up a judge's quotes in what the judge was shown.
+//! Looks up a judge's quotes in the text that the judge was shown.
 //!
-//! In: a text, a quote. Out: whether the quote is there, and whether it can support a pass. A quote
-//! may differ in case, white space, Markdown marks, kinds of quotation marks and dashes and JSON
-//! escapes, and may leave out a part with an ellipsis. Never: accepts words that are not there.
+//! In: a text, a quote. Out: whether the quote is in the text, and whether it can support a pass. A quote may
+//! differ in case, white space, Markdown marks, kinds of quotation marks and dashes, and JSON escapes, and may
+//! skip a part with an ellipsis. Never: accepts words that are not there.
 
 use super::prompt::make_visible;
 
-/// Quotes with fewer letters and digits support nothing, unless they are a whole line.
+/// The fewest letters and digits that a quote needs to support a verdict, unless it is a whole line.
 const FEWEST_LETTERS: usize = 3;
 
-/// The most parts of one quote that ellipses may join.
+/// The most parts that ellipses may join in one quote.
 const MOST_PARTS: usize = 8;
 
 /// The longest address of a Markdown link.
 const LONGEST_LINK: usize = 2_000;
 
-/// What looking up a quote found.
+/// The result of looking up a quote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuoteCheck {
-    /// The evidence has it.
+    /// The quote is in the evidence.
     Supports,
-    /// It was not invented, but supports nothing: it is too short, or only the task, what the judge was
-    /// told to know or our own headings say it.
+    /// The quote is in the shown text but supports nothing: it is too short, or only the task, the background or
+    /// one of our headings contains it.
     SupportsNothing,
     Invented,
 }
 
-/// Whether a quote stands in a text that a model was shown, and says enough to support its answer.
+/// Says whether a quote is in a text that a model was shown, and is long enough to support its answer.
 pub fn supports(text: &str, quote: &str) -> bool {
     QuotableText::new(make_visible(text)).check_quote(quote) == QuoteCheck::Supports
 }
 
 /// A text in which quotes are looked up.
 pub struct QuotableText {
-    /// What the judge is shown.
+    /// The text that the judge is shown.
     pub text: String,
-    /// What the judge is shown beside it, to know it. Empty if nothing is.
+    /// Background that the judge is shown beside the text; may be empty.
     pub background: String,
     evidence: NormalisedText,
-    /// All that is shown, also what is no evidence of anything that was done.
+    /// All shown texts, including those that are no evidence.
     shown: Vec<NormalisedText>,
     headings: &'static [&'static str],
-    /// Lines that are evidence only as a whole, normalised.
+    /// Lines that count as evidence only as a whole, normalised.
     whole_lines: Vec<String>,
 }
 
 impl QuotableText {
-    /// A text that is evidence from its first to its last word.
+    /// Makes a text that is evidence from beginning to end.
     pub fn new(text: String) -> Self {
         let evidence = text.clone();
         Self::with_partial_evidence(text, &evidence)
     }
 
-    /// A text of which only a part is evidence.
+    /// Makes a text of which only a part is evidence.
     pub fn with_partial_evidence(text: String, evidence: &str) -> Self {
         let shown = if text == evidence { Vec::new() } else { vec![NormalisedText::from_text(&text)] };
         Self {
@@ -65,7 +65,7 @@ impl QuotableText {
         }
     }
 
-    /// The same with a background that is no evidence.
+    /// Adds background that is no evidence.
     #[must_use]
     pub fn with_background(mut self, background: String) -> Self {
         if !background.is_empty() {
@@ -74,19 +74,19 @@ impl QuotableText {
         Self { background, ..self }
     }
 
-    /// The same with headings of ours in the evidence, which support nothing.
+    /// Sets the headings that this program wrote into the evidence. They support nothing.
     #[must_use]
     pub fn with_headings(self, headings: &'static [&'static str]) -> Self {
         Self { headings, ..self }
     }
 
-    /// The same with lines that support something only where they are quoted as a whole.
+    /// Sets the lines that support a verdict only if they are quoted as a whole.
     #[must_use]
     pub fn with_whole_lines(self, lines: impl Iterator<Item = String>) -> Self {
         Self { whole_lines: lines.map(|line| remove_marks(&line)).collect(), ..self }
     }
 
-    /// Whether the text has the quote, wherever it says it.
+    /// Says whether any shown text contains the quote.
     pub fn has(&self, quote: &str) -> bool {
         self.check_quote(quote) != QuoteCheck::Invented
     }
@@ -105,6 +105,7 @@ impl QuotableText {
         self.count_value(value) > 0 || (!has_words || is_cut) && self.has(value)
     }
 
+    /// Looks up a quote in the evidence, and then in everything else that was shown.
     pub fn check_quote(&self, quote: &str) -> QuoteCheck {
         let quote = make_visible(quote);
         let bare = quote.trim().trim_matches(|c| matches!(straighten(c), '"' | '\'' | '`'));
@@ -129,13 +130,13 @@ impl QuotableText {
     }
 }
 
-/// A text in the two forms in which quotes are compared with it.
+/// A text in the two forms with which quotes are compared.
 struct NormalisedText {
-    /// White space, case and typography evened out.
+    /// The text with uniform white space, case and typography.
     plain: String,
-    /// Without JSON escapes and Markdown marks too.
+    /// The text without JSON escapes and Markdown marks as well.
     unmarked: String,
-    /// The short lines of the text, for quotes that are as short.
+    /// The lines that are too short to support a verdict otherwise, for quotes of the whole line.
     short_lines: Vec<String>,
 }
 
@@ -155,7 +156,7 @@ impl NormalisedText {
             || contains_parts(&self.unmarked, quote, remove_marks)
     }
 
-    /// Whether a quote that is there says anything: "a" is in every text.
+    /// Says whether a quote that was found is long enough to mean something: "a" is in every text.
     fn is_substantial(&self, quote: &str) -> bool {
         count_letters(quote) >= FEWEST_LETTERS
             || self.short_lines.binary_search(&normalise_plain(quote)).is_ok()
@@ -194,7 +195,7 @@ fn count_whole_words(text: &str, letters: &str) -> usize {
 }
 
 fn count_letters(text: &str) -> usize {
-    // One character of a script without spaces between words is about a word.
+    // In a script without spaces between words, one character is about a word.
     text.chars().filter(|c| c.is_alphanumeric()).map(|c| if c >= '\u{2e80}' { 2 } else { 1 }).sum()
 }
 
@@ -202,7 +203,7 @@ fn contains(text: &str, quote: &str) -> bool {
     !quote.is_empty() && text.contains(quote)
 }
 
-/// Whether the parts between ellipses are all there, one after the other.
+/// Says whether the text contains all parts between the ellipses, in their order.
 fn contains_parts(text: &str, quote: &str, normalise: fn(&str) -> String) -> bool {
     let quote = quote.replace("[...]", "…").replace("(...)", "…").replace("[…]", "…").replace("(…)", "…");
     let quote = quote.replace("...", "…");
@@ -221,7 +222,7 @@ fn contains_parts(text: &str, quote: &str, normalise: fn(&str) -> String) -> boo
     })
 }
 
-/// Lower case, single spaces, straight quotation marks and dashes.
+/// Changes a text to lower case, single spaces, and straight quotation marks and dashes.
 fn normalise_plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -242,7 +243,7 @@ fn straighten(c: char) -> char {
     }
 }
 
-/// The words of a text whose JSON escapes are resolved and whose Markdown marks are left out.
+/// Resolves JSON escapes and removes Markdown marks.
 fn remove_marks(text: &str) -> String {
     let text = remove_links(&unescape(text));
     let text: String = text
@@ -255,7 +256,7 @@ fn remove_marks(text: &str) -> String {
     normalise_plain(&text.split_whitespace().filter(|word| !is_mark(word)).collect::<Vec<_>>().join(" "))
 }
 
-/// Escapes of JSON strings resolved, however often the text was escaped.
+/// Resolves the escapes of JSON strings, however often the text was escaped.
 fn unescape(text: &str) -> String {
     if !text.contains('\\') {
         return text.to_owned();
@@ -280,7 +281,7 @@ fn unescape(text: &str) -> String {
     out
 }
 
-/// The character that four hexadecimal digits after a `u` stand for; the `u` itself if there are none.
+/// Reads the character that four hexadecimal digits after a `u` stand for, or the `u` itself if there are none.
 fn code_point(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<char> {
     let mut ahead = rest.clone();
     ahead.next();
@@ -294,7 +295,7 @@ fn code_point(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<cha
     rest.next()
 }
 
-/// `[text](address)` as the text that is shown.
+/// Replaces `[text](address)` by its text.
 fn remove_links(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

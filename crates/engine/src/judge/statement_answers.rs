@@ -1,4 +1,4 @@
-//! Reading what the judge said of statements, and believing only what can be checked.
+//! Reads a judge's answers to statements, and accepts a pass only if its quotes can be found.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,8 @@ use practicum_core::model::{
     AgentClaim, CheckFinding, NotScoredReason, Remarks, ScoreScale, UnsupportedPassPolicy, Verdict,
 };
 
-/// Every key is required and nothing else allowed, because that is all that strict providers take.
+/// Gives the schema of the answer. Every key is required and no other is allowed, because strict providers accept
+/// nothing else.
 pub fn schema() -> Value {
     let text = json!({"type": "string"});
     let texts = json!({"type": "array", "items": text});
@@ -35,38 +36,38 @@ pub fn schema() -> Value {
     }))
 }
 
-/// The most that is kept of what a judge says beside its marks.
+/// The most claims and uncovered points that are kept from what a judge says beside its verdicts.
 const MOST_CLAIMS: usize = 10;
 const MOST_UNCOVERED: usize = 10;
 
-/// The marks that were given so far.
+/// Collects the verdicts on statements from a judge's answers.
 pub struct StatementAnswerReader<'m> {
     statements: &'m [StatementQuestion<'m>],
     record: &'m QuotableText,
     unsupported: UnsupportedPassPolicy,
     verdicts: Vec<JudgeVerdict>,
-    /// Passes whose quotes were not good enough, so that the judge was asked once more.
+    /// Passes whose quotes were not good enough, so that the judge is asked about them once more.
     doubted_passes: Vec<QuotedVerdict>,
     remarks: Remarks,
 }
 
-/// A mark as the judge gave it, and how its quotes support it.
+/// A verdict as the judge gave it, and how well its quotes support it.
 struct QuotedVerdict {
     verdict: JudgeVerdict,
     support: QuoteSupport,
-    /// What is wrong with the quotes, in words for the judge.
+    /// A description of what is wrong with the quotes, for the judge.
     complaint: String,
 }
 
-/// How the quotes of a mark support it.
+/// How well the quotes of a verdict support it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QuoteSupport {
-    /// A quote of a pass is in the record, and so are all others. A fail needs none: nobody can quote
-    /// what is missing.
+    /// All quotes of a pass are in the record, and at least one can support it. A fail needs no quote: nobody can
+    /// quote what is missing.
     Enough,
     /// At least one quote of a pass is in the record, and at least one is not.
     Partial,
-    /// No quote of a pass is in the record, or none that says anything.
+    /// No quote of a pass is in the record, or only quotes that support nothing.
     Nothing,
 }
 
@@ -80,8 +81,8 @@ impl<'m> StatementAnswerReader<'m> {
         Self { statements, record, unsupported, verdicts: marks, doubted_passes: doubted, remarks }
     }
 
-    /// The marks of all statements that have one, and what the judge noticed beside them. A pass that the
-    /// judge was asked about once more, and said nothing of, is decided by its first answer.
+    /// Gives the verdicts on all answered statements, and the judge's remarks. If the judge was asked about a pass
+    /// once more and did not answer, its first answer counts.
     pub fn finish(mut self) -> (Vec<JudgeVerdict>, Remarks) {
         for given in std::mem::take(&mut self.doubted_passes) {
             let mark = given.into_final_verdict(self.unsupported);
@@ -94,7 +95,7 @@ impl<'m> StatementAnswerReader<'m> {
         !self.verdicts.iter().any(|mark| mark.id == id)
     }
 
-    /// Takes one mark in. `Err` says why its statement is to be asked about once more.
+    /// Adds one verdict. `Err` says why the judge must be asked about its statement once more.
     fn add_verdict(&mut self, given: QuotedVerdict) -> Result<(), String> {
         let doubted = self.doubted_passes.iter().position(|before| before.verdict.id == given.verdict.id);
         if given.support != QuoteSupport::Enough && doubted.is_none() {
@@ -107,7 +108,7 @@ impl<'m> StatementAnswerReader<'m> {
         Ok(())
     }
 
-    /// Asks for the statements that are still open.
+    /// Writes the request for the statements that have no verdict yet.
     fn request(&self) -> String {
         let open: Vec<String> = self
             .statements
@@ -137,7 +138,7 @@ impl AnswerReader for StatementAnswerReader<'_> {
         if let Some(stray) = results.iter().find(|result| !is_asked(result))
             && round == 0
         {
-            // A judge that makes ids up may have mixed up the others too.
+            // A judge that invents an id may have mixed up the others too.
             let what = format!("there is no statement with the id {}", shortened(&stray["id"].to_string()));
             return Err(AnswerProblem::broken_form(what, round));
         }
@@ -168,7 +169,7 @@ impl AnswerReader for StatementAnswerReader<'_> {
         }
         problems.append(&mut unsupported);
         if !problems.is_empty() {
-            // Each statement is asked about once more for its form, and once more for its support.
+            // The judge is asked about each statement once more for its form, and once more for its support.
             let again = round == 0 || (round == 1 && is_new);
             return Err(AnswerProblem {
                 description: problems.join("; "),
@@ -176,7 +177,7 @@ impl AnswerReader for StatementAnswerReader<'_> {
             });
         }
         match self.verdicts.iter().find(|mark| matches!(mark.finding.verdict, Verdict::NotScored(_))) {
-            // Not to be kept for the next run as an answer.
+            // The error keeps this answer out of the cache.
             Some(mark) => Err(AnswerProblem { description: mark.finding.rationale.clone(), request: None }),
             None => Ok(()),
         }
@@ -188,7 +189,8 @@ impl AnswerReader for StatementAnswerReader<'_> {
 }
 
 impl QuotedVerdict {
-    /// The mark that stands after the judge was asked once more. A pass without any support is none.
+    /// Gives the final verdict after the judge was asked once more. A pass without support becomes "not scored",
+    /// unless the policy accepts it.
     fn into_final_verdict(self, unsupported: UnsupportedPassPolicy) -> JudgeVerdict {
         match (self.support, unsupported) {
             (QuoteSupport::Enough | QuoteSupport::Partial, _)
@@ -206,38 +208,38 @@ impl QuotedVerdict {
     }
 }
 
-/// What the judge is told about support when it is asked once more.
+/// The reminder about quotes when the judge is asked once more.
 const SUPPORT_REQUEST: &str = "for a statement that is met, copy at least one quote letter by letter from the record, \
                        and none that is not there; otherwise it is not met";
 
 const UNSUPPORTED_PASS: &str =
     "it says that this is met, and gave no quote that is in the record, also when asked once more";
 
-/// Text of others in our own sentence: bounded, and on one line.
+/// Quotes a foreign text in a message: shortened, and on one line.
 fn quote_one_line(text: &str) -> String {
     shortened(&Value::from(make_visible(text)).to_string())
 }
 
-/// A quote as one line for people.
+/// Writes a quote on one line for people.
 fn one_line(text: &str) -> String {
     first_chars(&make_visible(text).split_whitespace().collect::<Vec<_>>().join(" "), LONGEST_FLAG)
 }
 
-/// How much of a quote is told to people.
+/// The longest part, in characters, of a quote that is shown to people.
 const LONGEST_FLAG: usize = 300;
 
 fn shortened(text: &str) -> String {
     first_chars(text, LONGEST_QUOTED)
 }
 
-/// The first so many characters.
+/// Shortens a text to its first `most` characters.
 fn first_chars(text: &str, most: usize) -> String {
     let mut chars = text.chars();
     let head: String = chars.by_ref().take(most).collect();
     if chars.next().is_some() { format!("{head}…") } else { head }
 }
 
-/// How much of a text is repeated to the judge.
+/// The longest part, in characters, of a text that is repeated to the judge.
 const LONGEST_QUOTED: usize = 80;
 
 fn read_verdict(
@@ -276,7 +278,7 @@ fn read_verdict(
     Ok(QuotedVerdict { verdict: mark, support, complaint })
 }
 
-/// Looks the quotes of a mark up: how they support it, and what is wrong with them.
+/// Looks up the quotes of a verdict: how well they support it, flags for people, and a complaint for the judge.
 fn check_quotes(
     passed: bool,
     quotes: &[String],
@@ -301,7 +303,7 @@ fn check_quotes(
         flags.push("passed with quotes that say nothing of it".to_owned());
     }
     let numbers: Vec<String> = invented.iter().map(|at| (at + 1).to_string()).collect();
-    // The quotes themselves are not repeated: an agent may have made the judge write them.
+    // The complaint does not repeat the quotes: an agent may have made the judge write them.
     let complaint = match (quotes.is_empty(), numbers.is_empty()) {
         (true, _) => "it has no quote".to_owned(),
         (false, true) => "its quotes are too short, or not from what was said, done or written".to_owned(),
@@ -310,7 +312,7 @@ fn check_quotes(
     (support, flags, complaint)
 }
 
-/// What is not of the asked form is left out: nothing depends on it.
+/// Reads the judge's remarks. Those of a wrong form are left out, because nothing depends on them.
 fn read_remarks(answer: &Value) -> Remarks {
     let items = |key: &str| answer.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let claim = |claim: &Value| {
@@ -334,7 +336,8 @@ mod tests {
     use super::*;
     use practicum_core::model::JudgedStatement;
 
-    /// What one statement's answers come to: whether it passes, its score and its flags, or nothing.
+    /// Gives the verdict on one statement after several answers: whether it passes, its score, and the number of
+    /// its flags.
     fn check(
         scale: ScoreScale,
         unsupported: UnsupportedPassPolicy,
@@ -432,7 +435,7 @@ mod tests {
                 Some((true, None, 1)),
                 Some((true, None, 1)),
             ),
-            // Nobody answered the second time.
+            // The judge did not answer the second time.
             (ScoreScale::PassFail, vec![verdict("pass", &[])], None, Some((true, None, 1))),
             (ScoreScale::PassFail, vec![verdict("pass", &[]), json!({})], None, Some((true, None, 1))),
             (
@@ -441,7 +444,7 @@ mod tests {
                 Some((true, None, 1)),
                 Some((true, None, 1)),
             ),
-            // The form was broken at first, and the pass is asked about all the same.
+            // The form was broken at first; the judge is still asked about the pass.
             (
                 ScoreScale::PassFail,
                 vec![json!({}), verdict("pass", &[]), verdict("pass", &quoted)],

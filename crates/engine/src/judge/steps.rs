@@ -1,30 +1,30 @@
-//! The steps of a run as a judge reads them, within a bound.
+//! The steps of a run as a text of bounded length, for a judge to read.
 //!
-//! Every tool call stays, with its name, its arguments and its outcome. Results give way first, then
-//! what the agent said, then arguments. Only when all calls together are too many, some are shown by
-//! their names alone, evenly over the run.
+//! Every tool call stays, with its name, its arguments and its outcome. Results are shortened first, then the
+//! agent's messages, then arguments. Only if there are still too many calls, some are shown by their names alone,
+//! spread evenly over the run.
 
 use std::collections::BTreeMap;
 
 use super::evidence::TextShortener;
 use practicum_core::model::{Step, ToolCall};
 
-/// How long one text of a step is at most.
+/// The longest text of one step.
 const LONGEST_STEP_TEXT: usize = 8_000;
 const LONGEST_NAME: usize = 200;
 
-/// How short a text of a step may become before whole steps give way.
+/// The shortest lengths to which texts are cut before whole steps are left out.
 const SHORTEST_RESULT: usize = 20;
 const SHORTEST_TEXT: usize = 120;
 const SHORTEST_INPUT: usize = 60;
 
-/// From this limit on, a cut text keeps its end too and says how much is missing.
+/// The limit from which on a shortened text keeps its end too and says how much is missing.
 const KEEP_END_FROM: usize = 400;
 
-/// How long the line is that stands for several steps.
+/// The longest line that replaces several steps.
 const LONGEST_LIST: usize = 240;
 
-/// Bytes around the texts of a step: the words that say what they are, and the mark of a cut.
+/// The bytes around the texts of a step: its labels and the notes of what was cut.
 const STEP_OVERHEAD: usize = 28;
 const CUT_MARK_BYTES: usize = 45;
 const SHORT_CUT_MARK_BYTES: usize = '…'.len_utf8();
@@ -33,13 +33,13 @@ const SHORT_CUT_MARK_BYTES: usize = '…'.len_utf8();
 pub struct StepsText {
     /// All steps that are shown.
     pub shown: String,
-    /// The same without what the user said, which is no evidence of anything that the agent did.
+    /// The shown steps without the user's messages, which are no evidence of what the agent did.
     pub shown_of_agent: String,
-    /// How many calls are shown by name only.
+    /// The number of calls that are shown by name only.
     pub calls_by_name: u64,
 }
 
-/// Lays the steps out as texts of about `most` bytes.
+/// Renders the steps as texts of about `most` bytes.
 pub fn render_steps(steps: &[Step], most: usize, scissors: &mut TextShortener) -> StepsText {
     let sizes: Vec<StepSize> = steps.iter().map(StepSize::from_step).collect();
     let limits = StepLimits::fitting(&sizes, most);
@@ -59,7 +59,7 @@ pub fn render_steps(steps: &[Step], most: usize, scissors: &mut TextShortener) -
             by_agent.push_str(&text);
         }
     }
-    // More would only come of names without end.
+    // Only extremely long names can exceed this limit.
     let most = most.saturating_add(most / 10);
     let by_agent = TextShortener::default().shorten(&by_agent, most);
     StepsText { shown: scissors.shorten(&shown, most), shown_of_agent: by_agent, calls_by_name }
@@ -71,7 +71,7 @@ struct StepLimits {
     result: usize,
     text: usize,
     input: usize,
-    /// One step of so many is shown in full; 1 shows all.
+    /// One step in this many is shown in full; 1 shows all.
     show_every: usize,
 }
 
@@ -96,7 +96,7 @@ impl StepLimits {
         limits
     }
 
-    /// The last step is always shown.
+    /// Says whether a step is shown. The last step always is.
     fn shows(&self, at: usize, steps: usize) -> bool {
         at.is_multiple_of(self.show_every) || at + 1 == steps
     }
@@ -137,7 +137,7 @@ impl StepLimits {
     }
 }
 
-/// A text of at most about so many bytes.
+/// Shortens a text to about `most` bytes.
 fn shorten_to(text: &str, most: usize, scissors: &mut TextShortener) -> String {
     if text.len() <= most || most >= KEEP_END_FROM {
         return scissors.shorten(text, most);
@@ -148,7 +148,7 @@ fn shorten_to(text: &str, most: usize, scissors: &mut TextShortener) -> String {
     format!("{head}…")
 }
 
-/// The largest limit with which everything fits; the least if none does.
+/// Finds the largest limit with which everything fits, or `least` if none does.
 fn largest_fitting(least: usize, fits: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (least, LONGEST_STEP_TEXT);
     while low < high {
@@ -162,7 +162,7 @@ fn largest_fitting(least: usize, fits: impl Fn(usize) -> bool) -> usize {
     low
 }
 
-/// How long the texts of a step are, in bytes.
+/// The lengths of the texts of a step, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 struct StepSize {
     name: usize,
@@ -189,7 +189,7 @@ impl StepSize {
     }
 }
 
-/// Counts what is written, so that no long text is made only to be measured.
+/// A writer that only counts bytes, so that no long text is built only to be measured.
 struct ByteCounter(usize);
 
 impl std::io::Write for ByteCounter {
@@ -205,12 +205,12 @@ impl std::io::Write for ByteCounter {
 
 fn length_as_json(value: &serde_json::Value) -> usize {
     let mut counter = ByteCounter(0);
-    // Counting cannot fail, and a value of JSON can be written.
+    // Counting cannot fail, and a JSON value can always be written.
     let _ = serde_json::to_writer(&mut counter, value);
     counter.0
 }
 
-/// Steps between two that are shown.
+/// The steps between two that are shown.
 #[derive(Default)]
 struct SkippedSteps<'s> {
     messages: u64,

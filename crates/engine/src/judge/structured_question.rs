@@ -1,4 +1,4 @@
-//! Questions that other stages have for a model, asked with the same care as a judge's own.
+//! Questions that other parts of the program ask a model, with the same precautions as a judge's own questions.
 
 use serde_json::Value;
 
@@ -8,22 +8,22 @@ use super::{Judge, JudgeContext};
 use practicum_agents::llm::ToolDefinition;
 use practicum_core::model::{NotScoredReason, TokenUsage};
 
-/// A question with a form for its answer. What others wrote stands in its exhibits, and nowhere else.
+/// A question with a required form of answer. Text that others wrote belongs only in `exhibits`.
 #[derive(Debug, Clone)]
 pub struct StructuredQuestion {
-    /// Who is asked to do what, and by which rules.
+    /// Instructions: who the model is, what it does, and by which rules.
     pub rules: String,
-    /// What is to be read, each under a title of ours.
+    /// The texts to read, each with a title of ours.
     pub exhibits: Vec<(String, String)>,
-    /// What is wanted.
+    /// The task.
     pub task: String,
-    /// The form of the answer, as a tool that takes it. Its schema lists what is required.
+    /// The form of the answer, as a tool whose input is the answer. Its schema lists the required keys.
     pub form: ToolDefinition,
-    /// The same question asked again is another question.
+    /// The number of the round. A question that is asked again is a separate question in the cache.
     pub round: u32,
 }
 
-/// What became of it.
+/// The result of a structured question.
 #[derive(Debug)]
 pub struct StructuredAnswer<T> {
     pub answer: Result<T, NotScoredReason>,

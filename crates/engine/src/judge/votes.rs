@@ -1,10 +1,10 @@
-//! Several answers to one question: the majority decides, and how clear it was is told.
+//! Combines several answers to one question: the majority decides, and the single votes are reported.
 
 use super::JudgeVerdict;
 use practicum_core::model::{CheckFinding, JudgeVote, NotScoredReason, Verdict};
 
-/// One mark for each statement from as many rounds as there were votes, all in the same order.
-/// Without a majority of all votes there is no answer.
+/// Gives one verdict for each statement from as many rounds as there were votes. All rounds have the same order.
+/// Without a majority of all votes, the statement is not scored.
 pub fn majority(rounds: Vec<Vec<JudgeVerdict>>) -> Vec<JudgeVerdict> {
     let votes = rounds.len();
     let Some((first, rest)) = rounds.split_first() else { return Vec::new() };

@@ -1,9 +1,11 @@
-//! How many trials there are at once: so many agents at work, and so many more whose agent is done.
+//! Limits how many trials are active at once: a number of running agents, and a number of trials whose agent is
+//! done.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+/// The slots for running agents, and those for trials that are being finished.
 pub struct AgentSlots {
     agent_slots: usize,
     finishing_slots: usize,
@@ -17,7 +19,7 @@ struct UsedSlots {
     finishing: usize,
 }
 
-/// A trial's place. Dropping it frees the place.
+/// A trial's slot. Dropping it frees the slot.
 pub struct SlotPermit {
     slots: Arc<AgentSlots>,
     kind: SlotKind,
@@ -26,7 +28,7 @@ pub struct SlotPermit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SlotKind {
     Agent,
-    /// Being judged, kept and cleared up.
+    /// The trial is being judged, stored and cleaned up.
     Finishing,
 }
 
@@ -40,7 +42,7 @@ impl AgentSlots {
         })
     }
 
-    /// A place for a trial that begins, if there is one.
+    /// Takes an agent slot for a new trial, if one is free.
     pub fn try_acquire(self: &Arc<Self>) -> Option<SlotPermit> {
         let mut taken = self.lock_used();
         (taken.agents < self.agent_slots).then(|| {
@@ -53,7 +55,7 @@ impl AgentSlots {
         self.lock_used().agents < self.agent_slots
     }
 
-    /// Until an agent's place was left before its trial came to its end.
+    /// Waits until a trial gives up its agent slot before it has ended.
     pub async fn wait_for_free_slot(&self) {
         self.slot_freed.notified().await;
     }
@@ -64,8 +66,8 @@ impl AgentSlots {
 }
 
 impl SlotPermit {
-    /// The agent is done: another one may begin. Where no desk is free, the place is kept, so that rooms
-    /// and transcripts do not pile up.
+    /// Gives up the agent slot because the agent is done, so that another can start. If no finishing slot is free,
+    /// the agent slot is kept, so that workspaces and transcripts do not pile up.
     pub fn release_agent_slot(&mut self) {
         let mut taken = self.slots.lock_used();
         if self.kind == SlotKind::Agent && taken.finishing < self.slots.finishing_slots {

@@ -1,4 +1,4 @@
-//! One trial between its first file and its record.
+//! One trial from the staging of its workspace to its stored record.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -26,10 +26,10 @@ use practicum_core::model::{
     Observation, SkillRef, Trial, TrialRecord, UrlChecker,
 };
 
-/// A trial whose room is ready.
+/// A trial whose workspace is ready.
 pub struct PreparedTrial<'p> {
     phase: RunPhase,
-    /// The skill that it only tries, if it measures nothing.
+    /// The skill to probe, if this is a probe and not a measured trial.
     probed_skill: Option<String>,
     trial: &'p Trial,
     planned: &'p PlannedSuite,
@@ -41,11 +41,11 @@ pub struct PreparedTrial<'p> {
     sandbox: TrialSandbox,
     /// The trial's folder in the run directory.
     folder: PathBuf,
-    /// Names the trial's processes, and those of its whole run.
+    /// A marker on the trial's processes, so that they can be found. It ends with the id of the run.
     marker: String,
 }
 
-/// Stages a trial and runs its setup. Where that fails, the record says how.
+/// Stages a trial and runs its setup. If that fails, the error is a record that says why.
 pub async fn prepare_trial<'p>(
     exam: &'p Arc<RunContext>,
     part: RunPhase,
@@ -84,7 +84,7 @@ pub async fn prepare_trial<'p>(
     let address = scope.as_ref().map(GatewayScope::base_url);
     let walls = exam.sandbox.for_trial(workspace.root(), agent, address, &exam.user_env);
     let walls = walls.map_err(|error| failed(AgentEnding::NotLaunched, error.to_string()))?;
-    // The agent can read its environment, and must not learn there which case this is.
+    // The agent can read its environment, and must not learn from it which case this is.
     let marker = format!("{}@{}", Digest::of_bytes(trial.id.as_str().as_bytes()).short(), exam.run_dir.id());
     let mut prepared = PreparedTrial {
         phase: part,
@@ -113,7 +113,7 @@ pub async fn prepare_trial<'p>(
     Ok(prepared)
 }
 
-/// The skills under test: their own names, and those they have in the room.
+/// Gives the skills under test, each with its own name and its name in the workspace.
 fn staged_skill_names<'n>(planned: &'n PlannedSuite, workspace: &'n Workspace) -> Vec<(&'n str, &'n str)> {
     let placed = planned.suite.skills.iter().filter(|skill| skill.path.is_some());
     placed.map(|skill| skill.name.as_str()).zip(workspace.staged_names.iter().map(String::as_str)).collect()
@@ -133,7 +133,8 @@ fn register(
     gateway.register(trial.id.as_str(), kind, vars)
 }
 
-/// Staging copies files, so it happens off the threads that listen to agents.
+/// Stages the workspace on a blocking thread, because copying files would hold up the threads that read from
+/// agents.
 async fn stage_in_background(
     exam: &Arc<RunContext>,
     part: RunPhase,
@@ -143,7 +144,7 @@ async fn stage_in_background(
     let staged = tokio::task::spawn_blocking(move || {
         let (planned, case) = exam.plan_of(part).suite_and_case(&trial);
         let agent = exam.agents.get(&trial.condition.agent).ok_or("no agent")?;
-        // The room's name must not tell the agent which case this is.
+        // The workspace's name must not tell the agent which case this is.
         let opaque = Digest::of_bytes(trial.id.as_str().as_bytes());
         let mut workspace = stage::stage_workspace(&StagingRequest {
             case,
@@ -160,7 +161,7 @@ async fn stage_in_background(
             add_canaries: !agent.decoder.shows_skills,
         })
         .map_err(|error| error.to_string())?;
-        // After staging, so that no change in between goes unnoticed.
+        // This comes after staging, so that no change during staging is missed.
         let tested: &[SkillRef] = match trial.condition.arm {
             Arm::WithSkill | Arm::Version(_) => &planned.suite.skills,
             Arm::WithoutSkill => &[],
@@ -177,7 +178,7 @@ async fn stage_in_background(
 }
 
 impl PreparedTrial<'_> {
-    /// Lets the agent work, unless nothing that it could do would be looked at.
+    /// Runs the agent, unless no check looks at what it does.
     pub async fn run_agent(&self, exam: &RunContext) -> ConversationResult {
         if self.needs_agent() {
             self.run_conversation(exam).await
@@ -192,7 +193,7 @@ impl PreparedTrial<'_> {
 
     async fn run_conversation(&self, exam: &RunContext) -> ConversationResult {
         let mut turns = self.turns();
-        // An agent that takes no system prompt is told before the user's first words.
+        // An agent without an option for a system prompt gets the text before the user's first prompt.
         if let (Some(text), Some(first)) = (&self.planned.mode_text, turns.first_mut())
             && !self.agent.can_append_system_prompt()
         {
@@ -236,10 +237,10 @@ impl PreparedTrial<'_> {
         scope.finish().into_iter().map(|note| format!("{who}: {note}")).collect()
     }
 
-    /// What the gateway knows better than the agent: tokens, money, and why it got no answer.
-    /// Without one, the agent's own word is all there is to hold against the budget.
+    /// Takes over what the gateway knows better than the agent: tokens, cost, and why a request got no answer.
+    /// Without a gateway, the agent's own numbers are charged to the budget.
     pub fn apply_gateway_usage(&self, exam: &RunContext, seen: &mut Observation) {
-        // An agent that went around the gateway is in the same place as one that has none.
+        // An agent that bypassed the gateway is treated as one without a gateway.
         let asked = self.scope.as_ref().filter(|scope| scope.requests() > 0);
         let Some(scope) = asked else {
             let model = seen.model.as_deref().unwrap_or_default();
@@ -251,7 +252,7 @@ impl PreparedTrial<'_> {
             seen.usage = scope.usage();
             seen.cost_usd = scope.cost().or(seen.cost_usd);
         }
-        // An agent that went on without an answer did not do what it would have done with one.
+        // An agent that continued without an answer did not do what it would have done with one.
         match (scope.halt_reason(), seen.ended) {
             (None, _) | (Some(_), AgentEnding::Cancelled) => {}
             (Some(GatewayHalt::OverBudget(why)), _) => {
@@ -265,7 +266,8 @@ impl PreparedTrial<'_> {
         }
     }
 
-    /// The only tools that the agent may use, as it wants to be told. One that has a skill can take it up.
+    /// Gives the only tools that the agent may use, as a list for its command line. An agent that has a skill may
+    /// always activate it.
     fn allowed_tools(&self) -> Option<String> {
         let mut tools = self.planned.settings.tools.value.clone()?;
         if !self.workspace.staged_names.is_empty() && !tools.iter().any(|tool| tool == "Skill") {
@@ -276,12 +278,13 @@ impl PreparedTrial<'_> {
 
     fn turns(&self) -> Vec<String> {
         match &self.case.prompt {
-            // Only now it is known what the skill is called in the room.
+            // The skill's name in the workspace is known only now.
             CasePrompt::Turns(_) if self.probed_skill.is_some() => {
                 vec![probe_diagnosis::probe_prompt(self.probed_skill_name().unwrap_or_default())]
             }
             CasePrompt::Turns(turns) => turns.clone(),
-            // Without the skill its command means nothing, and what stands in for the skill is no part of the run.
+            // Without the skill its command means nothing, and the text that replaces the command is not part of
+            // the run.
             CasePrompt::SkillCommand { args } if self.trial.condition.arm == Arm::WithoutSkill => {
                 vec![self.planned.suite.prompt_without_skill(args).unwrap_or(args).to_owned()]
             }
@@ -300,20 +303,20 @@ impl PreparedTrial<'_> {
         }
     }
 
-    /// The name that the skill which a probe is about has in the room.
+    /// Gives the name in the workspace of the skill that a probe is about.
     pub fn probed_skill_name(&self) -> Option<&str> {
         let about = self.probed_skill.as_deref()?;
         let names = staged_skill_names(self.planned, &self.workspace);
         names.into_iter().find(|(own, _)| *own == about).map(|(_, staged)| staged)
     }
 
-    /// Every text that the model was told, where somebody listened.
+    /// Gives every text that the model was sent, if a gateway recorded it.
     pub fn model_input_text(&self) -> Option<String> {
         self.scope.as_ref().filter(|scope| scope.requests() > 0).map(GatewayScope::probe_request_texts)
     }
 
-    /// A question only counts as an ending where there was one turn to answer in, and work to be done. Whether
-    /// a skill is taken up is known also where the agent then asks.
+    /// Says whether a question of the agent counts as the ending. It does only if there is one turn and work to be
+    /// done: activation is known even if the agent asks afterwards.
     pub fn should_detect_questions(&self) -> bool {
         if self.probed_skill.is_some() {
             return false;
@@ -327,8 +330,8 @@ impl PreparedTrial<'_> {
         one_turn && about_work && self.planned.settings.detect_questions.value
     }
 
-    /// Runs the teardown, once all that is to be seen of the room has been. That it failed is told and changes
-    /// nothing.
+    /// Runs the teardown script after the workspace has been examined. A failure becomes a note and changes no
+    /// result.
     async fn tear_down(&self, exam: &RunContext) -> Vec<String> {
         let Some(script) = &self.case.workspace.teardown else { return Vec::new() };
         match self.run_script(exam, script).await {
@@ -353,7 +356,7 @@ impl PreparedTrial<'_> {
         run_script(script, &scene, &exam.stop.cancel).await
     }
 
-    /// What the trial is marked by.
+    /// Makes the grader of the trial.
     pub fn grader<'s>(&'s self, exam: &'s RunContext) -> TrialGrader<'s> {
         let checks = applicable_checks(self.case, &self.trial.condition);
         TrialGrader {
@@ -370,7 +373,7 @@ impl PreparedTrial<'_> {
         }
     }
 
-    /// The last line that the agent wrote to its standard error, which often says why it crashed.
+    /// Reads the last line that the agent wrote to its standard error, which often says why it crashed.
     pub fn last_line_of_stderr(&self) -> Option<String> {
         const MAX_STDERR_BYTES: u64 = 16 * 1024;
         let mut file = std::fs::File::open(self.folder.join("stderr.txt")).ok()?;
@@ -383,13 +386,14 @@ impl PreparedTrial<'_> {
         Some(line.chars().take(300).collect())
     }
 
-    /// The skills that the agent lists and that nobody gave it.
+    /// Finds the skills that the agent lists although they were not staged.
     pub fn unexpected_skills(&self, exam: &RunContext, seen: &Observation) -> UnexpectedSkills {
         let listed = seen.skills_listed.as_deref().unwrap_or_default();
         UnexpectedSkills::find(listed, self.agent, &self.workspace, &exam.user_env)
     }
 
-    /// The skills under test: their own names, and those they have in the room, that in the listing first.
+    /// Gives the skills under test: each with its own name and all its names in the workspace, the listed name
+    /// first.
     fn skill_names(&self) -> Vec<(String, String)> {
         let names = staged_skill_names(self.planned, &self.workspace).into_iter();
         let all = names.flat_map(|(own, staged)| {
@@ -400,8 +404,8 @@ impl PreparedTrial<'_> {
         all.collect()
     }
 
-    /// Marks what was seen. Code runs in the agent's place, because it may want what agents want (a port,
-    /// a processor); the judge is asked elsewhere, at an address of this trial's own.
+    /// Grades the observation. The checks run while the trial still has its agent slot, because they may need what
+    /// agents need (a port, a processor). The judge is asked after that, at an address for this trial alone.
     pub async fn grade(
         &self,
         exam: &RunContext,
@@ -412,7 +416,7 @@ impl PreparedTrial<'_> {
         let (sheet, view) = (self.grader(exam), self.workspace.view());
         let findings = sheet.run_checks_in_background(seen, &view);
         let judged = self.services.judge.is_ok() && sheet.needs_judge(seen);
-        // What a teardown takes down, the next one's setup may want to put up.
+        // A trial with a teardown keeps its slot: the setup of the next trial may need what the teardown removes.
         if self.case.workspace.teardown.is_none() && (judged || !exam.can_delay_next_trial(seen.ended)) {
             seat.release_agent_slot();
         }
@@ -432,7 +436,7 @@ impl PreparedTrial<'_> {
         sheet.grade_with_findings(seen, &view, given, &jury, findings).await
     }
 
-    /// What the files of the trial will not say.
+    /// Gathers the facts that the other files of the trial do not contain.
     pub fn facts(
         &self,
         seen: &Observation,
@@ -465,7 +469,7 @@ impl PreparedTrial<'_> {
         }
     }
 
-    /// Keeps the files that the agent worked on. Gives what is worth telling of them.
+    /// Copies the files that the agent worked on into the trial's folder. Gives notes about them.
     fn capture(&self, seen: &Observation) -> Vec<String> {
         let (from, to) = (&self.workspace.folder, &self.folder);
         let inputs = editable_file_changes(&self.case.workspace.files, from);
@@ -474,7 +478,7 @@ impl PreparedTrial<'_> {
         notes
     }
 
-    /// Writes the trial's folder. Only then does anyone hear of it.
+    /// Writes the trial's folder. Only then is the trial reported.
     pub async fn store(
         self,
         exam: &Arc<RunContext>,
@@ -494,7 +498,7 @@ impl PreparedTrial<'_> {
             if let Err(error) = closed {
                 record.notes.push(error.to_string());
             }
-            // The room goes here, with its files, and not on a thread that listens to agents.
+            // Deleting the workspace takes time, so it happens here and not on a thread that reads from agents.
             drop(workspace);
             record
         });

@@ -1,4 +1,4 @@
-//! Before anything is measured: each agent is told once to use each skill.
+//! Runs the probes before any trial: each agent is told once to use each skill.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,8 +17,8 @@ use practicum_core::event::{EventSinks, RunEvent};
 use practicum_core::model::{NotScoredReason, Observation, ProbeFailure, ProbeRecord, Trial, TrialRecord};
 use practicum_skills::skill::Skill;
 
-/// Carries out the probes, as many at once as there are jobs. Gives whether what is to be measured can
-/// be: of a skill that does not fire when it is called for, nothing follows where it is not.
+/// Runs all probes, as many at once as there are jobs. Says whether the trials can be run: if a skill is not
+/// activated even on request, its activation in a trial means nothing.
 pub async fn probe_all(exam: &Arc<RunContext>, tally: &mut RunTally, sinks: &mut EventSinks) -> bool {
     let (say, mut said) = mpsc::unbounded_channel();
     let mut probing = stream::iter(&exam.probes.trials)
@@ -45,7 +45,7 @@ pub async fn probe_all(exam: &Arc<RunContext>, tally: &mut RunTally, sinks: &mut
     fired == exam.probes.trials.len()
 }
 
-/// One probe, tried again like a trial that the outside world broke.
+/// Runs one probe, with retries like those of a trial that failed for an outside reason.
 async fn run_probe_with_retries(
     exam: &Arc<RunContext>,
     trial: &Trial,
@@ -60,9 +60,9 @@ async fn run_probe_with_retries(
                 return ProbeRecord::new(skill, &record, trouble);
             }
             TrialEndDecision::Retry { wait, why, .. } => {
-                // What cannot be set aside is written over.
+                // A folder that cannot be set aside is overwritten.
                 let _ = exam.run_dir.set_aside_failed_try(&exam.run_dir.probe_folder(&trial.id));
-                // That nobody listens any more changes nothing.
+                // The receiver may be gone; the probe goes on all the same.
                 let _ = say.send(waiting_event(&exam.probes, trial, wait, false, &why));
                 let until = Instant::now() + wait;
                 while Instant::now() < until && !exam.stop.is_stopping() {
@@ -73,7 +73,7 @@ async fn run_probe_with_retries(
     }
 }
 
-/// Stages, runs, observes, diagnoses and keeps it.
+/// Stages, runs, observes, diagnoses and stores a probe.
 async fn run_probe(exam: &Arc<RunContext>, trial: &Trial) -> (TrialRecord, Option<ProbeFailure>) {
     let prepared = match prepared_trial::prepare_trial(exam, RunPhase::Probes, trial).await {
         Ok(prepared) => prepared,
@@ -104,7 +104,7 @@ fn diagnose_probe(
     seen: &Observation,
 ) -> Option<ProbeFailure> {
     let path = exam.probes.probed_skill(trial).and_then(|skill| skill.path.as_deref());
-    // It was read a moment ago, to be staged.
+    // The skill was read a moment ago for staging, so this rarely fails.
     let skill = path.and_then(|path| Skill::read(path).ok());
     let told = prepared.model_input_text();
     let wanted = ProbedSkill {

@@ -1,22 +1,22 @@
-//! Which trial begins next, and when.
+//! Decides which trial starts next, and when.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use practicum_core::model::{AgentEnding, TokenUsage, TrialRecord};
 
-/// How often, and after what time, a trial that the outside world broke is tried again.
+/// How often, and after what time, a trial is repeated that failed for an outside reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
     pub times: u32,
-    /// Before the first; twice as long before each further one.
+    /// The wait before the first retry. It doubles with each further one.
     pub wait: Duration,
 }
 
-/// Nobody waits longer than this for a next try.
+/// The longest wait before a retry.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
-/// The trials of a plan in their order, and those that are to be tried again.
+/// The trials of a plan in their order, and those that wait for a retry.
 pub struct TrialQueue {
     next: usize,
     length: usize,
@@ -25,22 +25,22 @@ pub struct TrialQueue {
     paused_until: Option<Instant>,
 }
 
-/// What earlier tries of one trial came to.
+/// The number, causes and costs of the failed runs of one trial.
 #[derive(Default)]
 struct RetryHistory {
     times: u32,
     why: Vec<String>,
     usage: TokenUsage,
-    /// `None` once a part is unknown.
+    /// The cost so far; `None` once a part is unknown.
     cost_usd: Option<f64>,
 }
 
-/// What becomes of a trial that came to an end.
+/// The decision about a trial that has ended.
 #[derive(Debug, PartialEq)]
 pub enum TrialEndDecision {
-    /// This is its record, with what earlier tries came to if there were any.
+    /// The trial is done. Its record includes what earlier failed runs cost.
     Done { record: Box<TrialRecord>, retried: bool },
-    /// It is tried again after that time; `everyone` else waits as well.
+    /// The trial is run again after `wait`; `everyone` says whether all other trials wait as well.
     Retry { wait: Duration, everyone: bool, why: String },
 }
 
@@ -55,7 +55,7 @@ impl TrialQueue {
         }
     }
 
-    /// The trial that may begin now.
+    /// Takes a trial that may start now.
     pub fn take_ready(&mut self, now: Instant) -> Option<usize> {
         if self.paused_until.is_some_and(|until| now < until) {
             return None;
@@ -71,7 +71,7 @@ impl TrialQueue {
         })
     }
 
-    /// When something that cannot begin now can. `None` if nothing waits for a time.
+    /// Gives the time when the next waiting trial may start. `None` if nothing waits for a time.
     pub fn next_wakeup(&self) -> Option<Instant> {
         if let Some(until) = self.paused_until {
             return (self.remaining() > 0).then_some(until);
@@ -79,17 +79,17 @@ impl TrialQueue {
         self.waiting_retries.iter().map(|(at, _)| *at).min()
     }
 
-    /// Whether it has begun before and is to begin again.
+    /// Says whether a trial was started before and is run again.
     pub fn is_retry(&self, index: usize) -> bool {
         self.retry_histories.contains_key(&index)
     }
 
-    /// How many have not begun, or are to begin again.
+    /// Counts the trials that have not started, or wait for a retry.
     pub fn remaining(&self) -> usize {
         self.length - self.next + self.waiting_retries.len()
     }
 
-    /// Decides what a trial's end means. `retry` is `None` where trying again could not help.
+    /// Decides what happens after a trial's end. `retry` is `None` if another run could not help.
     pub fn decide_trial_end(
         &mut self,
         index: usize,
@@ -129,7 +129,7 @@ impl TrialQueue {
     }
 }
 
-/// Whether what broke the trial may be over in a while.
+/// Says whether the cause of the failure may go away by itself.
 fn is_temporary_failure(ended: AgentEnding) -> bool {
     match ended {
         AgentEnding::RateLimited | AgentEnding::ApiFailed => true,

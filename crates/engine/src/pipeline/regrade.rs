@@ -1,4 +1,4 @@
-//! A stored run, marked again: no agent, today's checks, today's judge.
+//! Regrades a stored run: no agent runs, and the current checks and judge are used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -26,41 +26,42 @@ use practicum_core::model::{
 };
 use practicum_evals::url_check::HttpUrlChecker;
 
-/// Everything that marking again needs.
+/// Everything that regrading needs.
 pub struct Regrade {
-    /// Today's suites, and the trials of the stored run that are of them and have a record.
+    /// The current suites, and the trials of the stored run that belong to them and have a record.
     pub plan: Plan,
-    /// The trials of the stored run that are of them and were not run.
+    /// The trials of the stored run that belong to these suites and were not run.
     pub not_run: Vec<Trial>,
-    /// Whether the stored run left out trials of cases that those before them decided (`--stop-early`).
+    /// Whether the stored run skipped trials of cases that earlier trials had decided (`--stop-early`).
     pub stopped_early: bool,
-    /// One for each suite of the plan.
+    /// The services of each suite of the plan.
     pub suites: Vec<SuiteServices>,
-    /// The run that is marked again. It stays as it is.
+    /// The run that is regraded. It is not changed.
     pub source_run: RunDir,
     pub old_records: BTreeMap<TrialId, TrialRecord>,
-    /// The trials whose cases ask something else today: old answers to another question are not scored.
+    /// The trials whose cases have another prompt today. They are not scored, because the old answers are to another
+    /// question.
     pub changed_trials: BTreeSet<TrialId>,
-    /// What was said then of the texts of its skills.
+    /// The stored judgements on the texts of its skills.
     pub skills_judged: Vec<SkillJudgement>,
-    /// Where the new marking goes.
+    /// The folder for the new grades.
     pub run_dir: RunDir,
     pub scrubber: Scrubber,
     pub allow_unscored: Ratio,
-    /// What is known of how much cases differ from themselves.
+    /// The known variation of the cases between equal runs.
     pub noise: Option<Noise>,
     pub stop: StopSignal,
     pub prices: PriceTable,
-    /// How many judges are asked at once.
+    /// The number of judges that are asked at once.
     pub judge_jobs: usize,
-    /// The network, where checks may ask it.
+    /// The network, if checks may use it.
     pub web: Option<HttpUrlChecker>,
 }
 
-/// How many trials are marked at once, at least. Judges have a limit of their own.
+/// The least number of trials that are regraded at once. Judges have their own limit.
 const MIN_CONCURRENT_TRIALS: usize = 16;
 
-/// Marks every trial of the plan again. The records come in the plan's order.
+/// Regrades every trial of the plan. The records come in the plan's order.
 pub async fn regrade_run(
     again: &Regrade,
     mut sinks: EventSinks,
@@ -95,7 +96,7 @@ pub async fn regrade_run(
         tally.add_skill_judgement(&judged);
         send_event(&mut sinks, &RunEvent::SkillJudged { judged: Box::new(judged) });
     }
-    // A trial that was left out is still not needed only where today's results decide its case too.
+    // A skipped trial stays unneeded only if the current results also decide its case.
     for trial in again.not_run.iter().filter(|_| again.stopped_early) {
         let (planned, case) = again.plan.suite_and_case(trial);
         tally.skip_if_decided(&planned.suite.name, &case.id, &trial.condition);
@@ -114,7 +115,7 @@ pub async fn regrade_run(
 }
 
 impl Regrade {
-    /// One trial: its files taken over, its marks new.
+    /// Regrades one trial: its files are taken over and its grades are new.
     async fn regrade_trial(&self, trial: &Trial) -> Result<TrialRecord, StoreError> {
         let from = self.source_run.trial_folder(&trial.id);
         let old = &self.old_records[&trial.id];
@@ -122,13 +123,13 @@ impl Regrade {
             let marked = self.regraded_record(trial, old, &from).await;
             TrialRecord { reused_from: Some(self.source_run.id().to_owned()), ..marked }
         } else {
-            // What never came to its end has nothing that could be marked, then or now.
+            // A trial that did not end properly could not be graded then and cannot be graded now.
             let (_, case) = self.plan.suite_and_case(trial);
             let reused_from = Some(self.source_run.id().to_owned());
             let (expect, predicted) = (expected_activation(case), requested_prediction(case));
             TrialRecord { key: None, expect, predicted, reused_from, ..old.clone() }
         };
-        // A trial that was skipped or broke off has no folder of its own, only a record.
+        // A trial that was skipped or was interrupted has only a record and no folder.
         if from.join("checks.json").exists() {
             let folder = self.run_dir.create_trial_folder(&trial.id)?;
             link_or_copy_files(&from, &folder).map_err(StoreError::at_path(&folder))?;
@@ -168,7 +169,7 @@ impl Regrade {
             checks,
             arm: trial.condition.arm,
             skills: recalled.skills,
-            // No folder is left in which anything could run.
+            // No script can run: the trial has no folder any more.
             permissions: CheckPermissions {
                 run_code: true,
                 url_checker: self.web.as_ref().map(|web| web as &dyn UrlChecker),

@@ -1,5 +1,4 @@
-//! Trials that need not run: done in an earlier part of this run, or the same question answered
-//! before.
+//! Trials that need not run, because this run or an earlier one already has their results.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -12,32 +11,33 @@ use crate::store::{
 use practicum_core::model::{Digest, ProbeRecord, SkillJudgement, SkillRef, Trial, TrialRecord};
 use practicum_skills::versions::SkillContents;
 
-/// What is known before anything runs, by position in the plan.
+/// The results that exist before anything runs, by position in the plan.
 #[derive(Default)]
 pub struct ReusableResults {
     pub keys: Vec<Digest>,
-    /// What the skills under test hold, by their paths.
+    /// The digests of the skills under test, by their paths.
     pub skills: HashMap<PathBuf, Digest>,
     pub trials: HashMap<usize, ReusableTrial>,
-    /// Probes that showed that a skill can be activated: those of the run that is gone on with.
+    /// Successful probes of the run that is resumed.
     pub probes: Vec<ProbeRecord>,
-    /// The same of the runs from which trials are reused, by the folder of the run.
+    /// Successful probes of the runs from which trials are reused, by the folder of the run.
     pub probes_of_reused: HashMap<PathBuf, Vec<ProbeRecord>>,
-    /// What was said in that run of the texts of its skills.
+    /// The judgements on the texts of skills in the run that is resumed.
     pub skills_judged: Vec<SkillJudgement>,
-    /// Where finished trials are remembered.
+    /// The cache in which finished trials are stored.
     pub cache: Option<TrialCache>,
 }
 
+/// A trial with an existing result.
 pub enum ReusableTrial {
-    /// It stands in this run's directory already.
+    /// The trial is already in this run's directory.
     FromThisRun(Box<TrialRecord>),
-    /// It stands in another run's, and is copied.
+    /// The trial is in another run's directory, and is copied.
     FromOtherRun { record: Box<TrialRecord>, folder: PathBuf },
 }
 
 impl ReusableResults {
-    /// Looks every trial up: first in the run that is resumed, then, if wanted, in the cache.
+    /// Looks up every trial: first in the run that is resumed, then, if wanted, in the cache.
     pub fn look_up(
         plan: &Plan,
         keys: Vec<Digest>,
@@ -48,7 +48,7 @@ impl ReusableResults {
         let kept = resumed.and_then(|run| read_records(run.path()).ok()).unwrap_or_default();
         let mut known = HashMap::new();
         for (index, (trial, key)) in plan.trials.iter().zip(&keys).enumerate() {
-            // A missing file and an empty one have the same key.
+            // A missing file and an empty file give the same key.
             if plan.why_not_started(trial).is_some() {
                 continue;
             }
@@ -79,8 +79,8 @@ impl ReusableResults {
         }
     }
 
-    /// Why a suite's skills cannot be tested any more: one of them is not what it was before the run, so that its
-    /// results would count as those of another version.
+    /// Explains why a suite's skills cannot be tested any more: one of them changed after the run began, so its
+    /// results would belong to another version.
     pub fn why_changed(&self, skills: &[SkillRef]) -> Option<String> {
         let paths = skills.iter().filter_map(|skill| skill.path.as_ref());
         let mut known = paths.filter_map(|path| Some((path, self.skills.get(path)?)));
@@ -88,8 +88,8 @@ impl ReusableResults {
         Some(format!("the skill {} was changed while the run was going on", path.display()))
     }
 
-    /// The probe that a reused trial had in its own run. It still holds: the same key means the same skill and
-    /// the same agent.
+    /// Gives the probe of a reused trial in its own run. It is still valid, because the same key means the same
+    /// skill and the same agent.
     pub fn probe_of_reused(&self, index: usize, trial: &Trial, skill: &SkillRef) -> Option<&ProbeRecord> {
         let ReusableTrial::FromOtherRun { folder, .. } = self.trials.get(&index)? else { return None };
         let condition = &trial.condition;
@@ -99,7 +99,7 @@ impl ReusableResults {
         self.probes_of_reused.get(run_of(folder)?)?.iter().find(is_it)
     }
 
-    /// How many trials are taken over.
+    /// Counts the reused trials.
     pub fn count(&self) -> usize {
         self.trials.len()
     }
@@ -115,7 +115,7 @@ fn digest_of(skill: &Path) -> Option<Digest> {
     SkillContents::scan(skill).ok()?.digest().ok()
 }
 
-/// The probes that fired, of each run from which trials are reused.
+/// Reads the successful probes of each run from which trials are reused.
 fn probes_of_reused(known: &HashMap<usize, ReusableTrial>) -> HashMap<PathBuf, Vec<ProbeRecord>> {
     let mut all: HashMap<PathBuf, Vec<ProbeRecord>> = HashMap::new();
     for known in known.values() {
@@ -130,14 +130,14 @@ fn probes_of_reused(known: &HashMap<usize, ReusableTrial>) -> HashMap<PathBuf, V
     all
 }
 
-/// The folder of the run that a trial's folder is in.
+/// Gives the folder of the run that a trial's folder is in.
 fn run_of(trial: &Path) -> Option<&Path> {
     trial.parent()?.parent()
 }
 
-/// Looks up the trials that are not known yet in the cache. A stored trial answers for one trial of the
-/// plan only: counted twice, one run of the agent would look like two. So each trial first takes the
-/// stored one of its own suite, and what is left over may answer for a case that another suite shares.
+/// Looks up in the cache the trials without a result so far. A stored trial is used for only one trial of the
+/// plan, because counting it twice would make one run of the agent look like two. So each trial first takes the
+/// stored one of its own suite. The rest may serve a case that another suite shares.
 fn take_from_cache(
     cache: &TrialCache,
     plan: &Plan,
@@ -147,7 +147,7 @@ fn take_from_cache(
     let mut taken = HashSet::new();
     for own_suite in [true, false] {
         for (index, (trial, key)) in plan.trials.iter().zip(keys).enumerate() {
-            // A missing file and an empty one have the same key.
+            // A missing file and an empty file give the same key.
             if known.contains_key(&index) || plan.why_not_started(trial).is_some() {
                 continue;
             }
@@ -162,7 +162,7 @@ fn take_from_cache(
     }
 }
 
-/// Where a reused trial goes: which trial of which plan it is now, and its run.
+/// The destination of a reused trial: its place in the current plan and run.
 pub struct ReuseTarget<'r> {
     pub plan: &'r Plan,
     pub trial: &'r Trial,
@@ -172,7 +172,7 @@ pub struct ReuseTarget<'r> {
 }
 
 impl ReuseTarget<'_> {
-    /// Puts a trial of another run into this one: its files, and a record that says where from.
+    /// Copies a trial of another run into this one: its files, and a record that names the other run.
     pub fn copy_trial(&self, stored: &TrialRecord, from: &Path) -> Result<TrialRecord, StoreError> {
         let folder = self.run_dir.create_trial_folder(&self.trial.id)?;
         link_or_copy_files(from, &folder).map_err(StoreError::at_path(&folder))?;
@@ -187,9 +187,9 @@ impl ReuseTarget<'_> {
     }
 }
 
-/// The record of a planned trial with the results of a stored one. The plan says which trial it is: the
-/// stored one may be of another suite that has the same case. Every field is named here, so that whoever
-/// adds one must say whether it is a result.
+/// Combines the record of a planned trial with the results of a stored one. The plan says which trial it is,
+/// because the stored one may belong to another suite with the same case. Every field is listed here, so that
+/// whoever adds one must decide whether it is a result.
 fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
     let TrialRecord {
         trial: _,
@@ -238,7 +238,7 @@ fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
     }
 }
 
-/// The files of a trial. Hard links where they work, copies elsewhere: kept files are never changed.
+/// Copies the files of a trial, as hard links if possible. Links are safe because stored files are never changed.
 pub fn link_or_copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;

@@ -1,4 +1,4 @@
-//! What an exam is carried out with.
+//! The plan, services and limits of a run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,53 +18,53 @@ use practicum_agents::gateway::{Gateway, PriceTable, SpendingLedger};
 use practicum_core::model::{AgentEnding, Noise, Ratio, Trial};
 use practicum_evals::url_check::HttpUrlChecker;
 
-/// Everything a run needs.
+/// Everything that a run needs.
 pub struct RunContext {
     pub plan: Plan,
-    /// What is tried before anything is measured, of the same suites.
+    /// The probes of the same suites, which run before the trials.
     pub probes: Plan,
     pub agents: BTreeMap<String, AgentCli>,
-    /// One for each suite of the plan.
+    /// The services of each suite of the plan.
     pub suites: Vec<SuiteServices>,
     pub user_env: BTreeMap<String, String>,
     pub hidden_files: HiddenFiles,
     pub sandbox: Sandbox,
-    /// Where rooms are made; gone at the end.
+    /// The folder in which workspaces are made. It is deleted at the end.
     pub workspace_root: PathBuf,
     pub keep_workspaces: bool,
     /// Whether setup and teardown scripts may run.
     pub allow_scripts: bool,
     /// Whether the code of plugins (hooks, servers) may run.
     pub allow_plugin_code: bool,
-    /// The network, where checks may ask it.
+    /// The network, if checks may use it.
     pub web: Option<HttpUrlChecker>,
-    /// How many agents are at work at once.
+    /// The number of agents that run at once.
     pub jobs: usize,
-    /// How many judges are asked at once, and how many trials are judged and kept beside the agents at work.
+    /// The number of judges that are asked at once, and of trials that are judged and stored while agents run.
     pub judge_jobs: usize,
-    /// What long transcripts share.
+    /// The memory that long transcripts share.
     pub memory: TranscriptMemory,
     pub run_dir: RunDir,
     pub scrubber: Scrubber,
-    /// What the run may spend.
+    /// The account of what the run spends, with its limits.
     pub ledger: Arc<SpendingLedger>,
     pub stop: StopSignal,
-    /// What need not run.
+    /// The results that need not be produced again.
     pub reusable: ReusableResults,
-    /// Variables of the user's that agents get by name.
+    /// The names of the user's variables that agents get.
     pub pass_env: Vec<String>,
     pub fail_fast: bool,
-    /// How what the outside world broke is tried again.
+    /// The rules for repeating trials that failed for an outside reason.
     pub retry: RetryPolicy,
     /// The share of trials that may stay unscored.
     pub allow_unscored: Ratio,
-    /// What is known of the cases when nothing is changed.
+    /// The known variation of the cases between equal runs.
     pub noise: Option<Noise>,
-    /// Whether a case is run no more once its runs tell enough.
+    /// Whether a case is not run any more once its results decide it.
     pub stop_early: bool,
 }
 
-/// The two parts of an exam.
+/// The two phases of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunPhase {
     Probes,
@@ -79,18 +79,18 @@ impl RunContext {
         }
     }
 
-    /// Whether there is still time and money for what is not begun.
+    /// Says whether there is still time and money to start more trials.
     pub fn may_continue(&self) -> bool {
         !self.stop.is_stopping() && self.ledger.describe_used_up().is_none()
     }
 
-    /// Whether what becomes of a trial can keep the next one from being begun.
+    /// Says whether the result of a trial can keep the next one from starting.
     pub fn can_delay_next_trial(&self, ended: AgentEnding) -> bool {
         self.fail_fast || self.stop_early || ended != AgentEnding::Finished
     }
 
-    /// How a trial is tried again. Where answers are scripted, the same question gets the same one, and
-    /// trying again is in vain.
+    /// Gives the rules for repeating a trial; `None` if that is useless. A script gives the same answer again to
+    /// the same question.
     pub fn retry_policy(&self, trial: &Trial) -> Option<RetryPolicy> {
         let stand = self.suites[trial.suite].gateway.as_ref().map(|(_, stand)| *stand);
         let in_vain =
@@ -99,16 +99,16 @@ impl RunContext {
     }
 }
 
-/// What one suite is run and judged with.
+/// The services with which one suite is run and judged.
 pub struct SuiteServices {
-    /// Stands in for the model, or between us and it.
+    /// The gateway that replaces the model or stands before it.
     pub gateway: Option<(Arc<Gateway>, GatewayRole)>,
-    /// Why nobody judges, if nobody does.
+    /// The judge, or the reason why there is none.
     pub judge: Result<Arc<Judge>, String>,
 }
 
 impl SuiteServices {
-    /// Who speaks where a gateway has something to tell.
+    /// Gives the name of the gateway in notes.
     pub fn gateway_name(&self) -> &'static str {
         match self.gateway {
             Some((_, GatewayRole::Script)) => "script",
@@ -117,13 +117,13 @@ impl SuiteServices {
         }
     }
 
-    /// What a judge's answers cost: those of a script nothing.
+    /// Gives the prices of a judge's answers; `None` if a script answers, which costs nothing.
     pub fn prices<'p>(&self, prices: &'p PriceTable) -> Option<&'p PriceTable> {
         Some(prices).filter(|_| !matches!(self.gateway, Some((_, GatewayRole::Script))))
     }
 }
 
-/// What a gateway does for a suite.
+/// The role of a gateway for a suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GatewayRole {
     Script,
@@ -133,7 +133,7 @@ pub enum GatewayRole {
 }
 
 impl GatewayRole {
-    /// Whether tokens and money at the gateway are those of a model, now or when it was recorded.
+    /// Says whether tokens and cost at the gateway are those of a real model, now or when it was recorded.
     pub fn uses_real_model(self) -> bool {
         match self {
             GatewayRole::Script => false,
@@ -141,7 +141,7 @@ impl GatewayRole {
         }
     }
 
-    /// Whether an agent that cannot be pointed at a gateway may go its own way.
+    /// Says whether an agent that cannot use a gateway may run without it.
     pub fn is_optional(self) -> bool {
         match self {
             GatewayRole::Script | GatewayRole::Replay | GatewayRole::Record => false,
@@ -150,7 +150,7 @@ impl GatewayRole {
     }
 }
 
-/// How a run is ended early: no new trials, or none at all.
+/// A signal to end a run early: either no new trials start, or running ones are cancelled too.
 #[derive(Clone, Default)]
 pub struct StopSignal {
     no_new_trials: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! A run while it goes on: which trials are begun, which are at work, and what has come of the others.
+//! Schedules the trials of a run: which start, which are running, and the results of the others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,35 +21,36 @@ use practicum_core::model::{
     AgentEnding, SkillJudgement, Summary, Trial, TrialRecord, Verdict, count_with_noun,
 };
 
+/// The state of a run in progress.
 pub struct Scheduler {
     context: Arc<RunContext>,
     sinks: EventSinks,
     tally: RunTally,
     started: Instant,
-    /// Whether the probes fired, so that what is to be measured can be.
+    /// Whether the probes activated their skills, so that trials can measure activation.
     probes_passed: bool,
     slots: Arc<AgentSlots>,
     queue: TrialQueue,
     running: JoinSet<TrialRecord>,
     in_flight: BTreeMap<Id, usize>,
-    /// What judges are asked about the texts of skills.
+    /// The running questions to judges about the texts of skills.
     skill_judgements: JoinSet<SkillJudgement>,
     /// Whether a trial has failed.
     has_failed: bool,
 }
 
-/// What a course has waited for.
+/// An event that the scheduler waits for.
 pub enum SchedulerEvent {
     TrialEnded(usize, Box<TrialRecord>),
     SkillJudged(Box<SkillJudgement>),
-    /// A place was left, or a trial's wait is over.
+    /// A slot became free, or a trial's wait is over.
     TrialMayStart,
-    /// Nothing is at work, and nothing will be.
+    /// Nothing is running, and nothing is left to start.
     AllDone,
 }
 
 impl Scheduler {
-    /// Says that the run begins, and carries out its probes.
+    /// Reports the start of the run, and runs its probes.
     pub async fn start(exam: RunContext, mut sinks: EventSinks) -> Self {
         let (started, exam) = (Instant::now(), Arc::new(exam));
         let run = exam.run_dir.id().to_owned();
@@ -77,7 +78,7 @@ impl Scheduler {
         }
     }
 
-    /// Begins as many trials as there are places for.
+    /// Starts as many trials as there are free slots.
     pub fn start_next_trials(&mut self) {
         while self.may_start_trial() {
             let Some(seat) = self.slots.try_acquire() else { break };
@@ -91,7 +92,7 @@ impl Scheduler {
         self.context.may_continue() && keeps_record && !(self.has_failed && self.context.fail_fast)
     }
 
-    /// Begins a trial, unless its result is known already or not needed.
+    /// Starts a trial, unless its result exists already or is not needed.
     fn start_trial(&mut self, index: usize, seat: SlotPermit) {
         let exam = Arc::clone(&self.context);
         let known = exam.reusable.trials.get(&index);
@@ -99,8 +100,8 @@ impl Scheduler {
             self.tally.add(record);
             return;
         }
-        // Where a probe did not fire, a stored trial says as little as a new one would. Where those before it
-        // decide its case, it is not needed.
+        // If a probe failed, a stored trial shows as little as a new one would. If earlier trials decide the case,
+        // this one is not needed.
         if !self.probes_passed || self.is_no_longer_needed(index) {
             return;
         }
@@ -109,22 +110,22 @@ impl Scheduler {
         {
             self.has_failed |= record.verdict == Verdict::Fail;
             self.tally.add(&record);
-            // Later runs find the probes of this run with it.
+            // Stored again for this run, so that later runs find its probes together with the trial.
             if let Some(cache) = exam.reusable.cache.as_ref().filter(|_| !exam.probes.trials.is_empty()) {
                 let _ = cache.store(exam.run_dir.id(), &record);
             }
             self.send_event(&RunEvent::TrialFinished { record: Box::new(record) });
             return;
         }
-        // What cannot be taken over is run, as what is not known is.
+        // A trial that cannot be copied is run like any other.
         let event = started_event(&self.context.plan, self.trial(index));
         self.send_event(&event);
         let handle = self.running.spawn(async move { run_trial(&exam, index, seat).await });
         self.in_flight.insert(handle.id(), index);
     }
 
-    /// Whether a trial is not needed any more, because those before it decide its case. What was already
-    /// begun has cost something, which only its record can tell.
+    /// Says whether earlier trials have decided the case, so that this trial is not needed. A retry is always run,
+    /// because only its record can report what the failed run cost.
     fn is_no_longer_needed(&mut self, index: usize) -> bool {
         if !self.context.stop_early || self.queue.is_retry(index) {
             return false;
@@ -134,7 +135,7 @@ impl Scheduler {
         self.tally.skip_if_decided(&planned.suite.name, &case.id, &trial.condition)
     }
 
-    /// Waits until a trial ends or a judge has answered, or a trial may begin.
+    /// Waits until a trial ends, a judge has answered, or a trial may start.
     pub async fn wait_for_event(&mut self) -> SchedulerEvent {
         let wakes_at =
             self.queue.next_wakeup().filter(|_| self.slots.has_free_slot() && self.may_start_trial());
@@ -143,7 +144,7 @@ impl Scheduler {
         }
         tokio::select! {
             Some(joined) = self.running.join_next_with_id() => self.trial_ended_event(joined),
-            // Of a question that panicked there is nothing to keep.
+            // A question that panicked has no result.
             Some(judged) = self.skill_judgements.join_next() => {
                 judged.map_or(SchedulerEvent::TrialMayStart, |judged| SchedulerEvent::SkillJudged(Box::new(judged)))
             }
@@ -152,7 +153,8 @@ impl Scheduler {
         }
     }
 
-    /// One panicking trial must not end the run.
+    /// Makes an event of an ended trial. A trial that panicked becomes a failed record, so that it does not end
+    /// the run.
     fn trial_ended_event(&mut self, joined: Result<(Id, TrialRecord), JoinError>) -> SchedulerEvent {
         let id = match &joined {
             Ok((id, _)) => *id,
@@ -173,7 +175,7 @@ impl Scheduler {
         SchedulerEvent::TrialEnded(index, Box::new(record))
     }
 
-    /// Counts a trial that has ended, unless it is to be tried again.
+    /// Counts a trial that has ended, unless it is run again.
     pub fn finish_trial(&mut self, index: usize, record: TrialRecord) {
         let exam = Arc::clone(&self.context);
         let trial = &exam.plan.trials[index];
@@ -185,21 +187,22 @@ impl Scheduler {
                 self.count_record(record);
             }
             TrialEndDecision::Retry { wait, everyone, why } => {
-                // What cannot be set aside is written over.
+                // A folder that cannot be set aside is overwritten.
                 let _ = exam.run_dir.set_aside_failed_try(&exam.run_dir.trial_folder(&trial.id));
                 self.send_event(&waiting_event(&exam.plan, trial, wait, everyone, &why));
             }
         }
     }
 
-    /// Counts what a judge said of a skill's text.
+    /// Counts a judgement on a skill's text.
     pub fn record_skill_judgement(&mut self, judged: Box<SkillJudgement>) {
         self.tally.add_skill_judgement(&judged);
         self.send_event(&RunEvent::SkillJudged { judged });
     }
 
     fn count_record(&mut self, mut record: Box<TrialRecord>) {
-        // What scripts printed goes into the summary, which nobody cleans afterwards.
+        // Secrets in the output of scripts are removed here, because notes go into the summary and nothing scrubs
+        // that later.
         record.ended_because = record.ended_because.map(|why| self.context.scrubber.scrub_text(&why));
         for note in &mut record.notes {
             *note = self.context.scrubber.scrub_text(note);
@@ -211,17 +214,17 @@ impl Scheduler {
         self.tally.add(&record);
         self.has_failed |= record.verdict == Verdict::Fail;
         if let Some(cache) = self.context.reusable.cache.as_ref().filter(|_| record.is_conclusive()) {
-            // A cache that cannot be written to only costs the next run.
+            // A cache that cannot be written only makes the next run slower.
             let _ = cache.store(self.context.run_dir.id(), &record);
         }
         self.send_event(&RunEvent::TrialFinished { record });
     }
 
-    /// What has come of it all.
+    /// Ends the run and gives its summary.
     pub fn finish_run(mut self) -> Result<Summary, StoreError> {
         let exam = Arc::clone(&self.context);
         if let Some(why) = self.sinks.lost_record() {
-            // Without a summary the run counts as broken off, and can be gone on with.
+            // Without a summary the run counts as interrupted, so it can be resumed.
             let left = count_with_noun(self.queue.remaining(), "trial");
             let why = format!("{why}; {left} not begun, practicum run --resume goes on");
             return Err(StoreError::at_path(exam.run_dir.path())(std::io::Error::other(why)));

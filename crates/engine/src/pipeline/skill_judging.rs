@@ -1,4 +1,4 @@
-//! What judges say of the texts of skills, beside what comes of running them.
+//! Asks judges about the texts of skills, independently of the trials.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::run::CancelToken;
 use practicum_agents::gateway::{PriceTable, ScopeKind};
 use practicum_core::model::{AgentEnding, Digest, NotScoredReason, SkillJudgement, SkillRef, Suite};
 
-/// Asks about every skill that something is to be said of and was not yet, while others are at work.
+/// Starts judging every skill with statements and without a judgement so far, while trials run.
 pub fn start_judging_skills(exam: &Arc<RunContext>) -> JoinSet<SkillJudgement> {
     let mut asking = JoinSet::new();
     if exam.stop.is_stopping() {
@@ -48,8 +48,8 @@ pub fn start_judging_skills(exam: &Arc<RunContext>) -> JoinSet<SkillJudgement> {
 }
 
 impl Regrade {
-    /// What is said today of the skills as they were. Of one that has changed since, what was said then
-    /// still holds; of one that nothing was asked about, nobody knows what it was like.
+    /// Judges the skills again if their texts are unchanged. For a skill that has changed since, the old judgement
+    /// stays. A skill without an old judgement is left out, because its text at that time is unknown.
     pub(super) async fn judge_skills(&self) -> Vec<SkillJudgement> {
         let mut all = Vec::new();
         for (index, skill) in judged_skills(&self.plan) {
@@ -80,7 +80,7 @@ impl Regrade {
     }
 }
 
-/// The skills of a plan whose texts are judged, each with where its suite stands there.
+/// Gives the skills of a plan whose texts are judged, each with the index of its suite.
 fn judged_skills(plan: &Plan) -> impl Iterator<Item = (usize, &SkillRef)> {
     active_suite_indexes(plan).into_iter().flat_map(|index| {
         let PlannedSuite { suite, missing, .. } = &plan.suites[index];
@@ -94,12 +94,12 @@ fn is_about_skill(said: &SkillJudgement, suite: &Suite, skill: &SkillRef) -> boo
     (&said.suite, &said.skill) == (&suite.name, &skill.name)
 }
 
-/// One skill, and who may be asked about it.
+/// One skill, and the judge to ask about it.
 struct SkillTextQuestion<'q> {
     suite: &'q Suite,
     skill: &'q SkillRef,
     services: &'q SuiteServices,
-    /// Why nobody is, though somebody could be.
+    /// The reason not to ask although there is a judge.
     skip_reason: Option<NotScoredReason>,
     run: &'q str,
     cancel: &'q CancelToken,

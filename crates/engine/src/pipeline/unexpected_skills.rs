@@ -1,4 +1,4 @@
-//! Skills that an agent lists and that nobody put into its room.
+//! Finds skills that an agent lists although they were not staged in its workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,16 +7,17 @@ use crate::stage::Workspace;
 use practicum_agents::agents::AgentCli;
 use practicum_skills::skill::SKILL_FILE;
 
+/// The listed skills that were not staged, by whether they come from the user's own folders.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct UnexpectedSkills {
-    /// Those of the user, whose configuration is no part of an exam.
+    /// Skills from the user's own configuration, which must not be part of a run.
     pub leaked: Vec<String>,
-    /// Those that nobody can account for: a new version of the agent may bring them.
+    /// Skills of unknown origin. A new version of the agent may bring them.
     pub unknown: Vec<String>,
 }
 
 impl UnexpectedSkills {
-    /// Looks at files only where a name needs an explanation.
+    /// Finds the unexpected skills. Files are read only if a name needs an explanation.
     pub fn find(
         listed: &[String],
         agent: &AgentCli,
@@ -48,12 +49,12 @@ impl UnexpectedSkills {
     }
 }
 
-/// A name without its plugin.
+/// Gives a name without its plugin.
 fn without_plugin(name: &str) -> &str {
     name.rsplit(':').next().unwrap_or(name)
 }
 
-/// The names of all that is a skill or a command in a workspace, wherever a project keeps them.
+/// Gives the names of all skills and commands in a workspace, wherever a project keeps them.
 fn skills_in_workspace(folder: &Path) -> BTreeSet<String> {
     let walk = ignore::WalkBuilder::new(folder).standard_filters(false).follow_links(true).build();
     let name = |path: PathBuf| match path.file_name()?.to_str()? {
@@ -64,7 +65,8 @@ fn skills_in_workspace(folder: &Path) -> BTreeSet<String> {
     walk.flatten().filter_map(|entry| name(entry.into_path())).collect()
 }
 
-/// Where an agent finds skills of the user: in its own folder, in the home, and above its room.
+/// Gives the folders in which an agent finds the user's skills: its own folder, the home folder, and the folders
+/// above its workspace.
 fn users_folders(
     agent: &AgentCli,
     workspace: &Workspace,

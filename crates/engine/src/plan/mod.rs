@@ -1,7 +1,6 @@
-//! What will be run.
+//! Plans a run: which trials it has, and in which order they start.
 //!
-//! In: suites with their settings. Out: `Plan`, trials in the order they start. Never: touches
-//! the disk.
+//! In: suites with their settings. Out: `Plan`. Never: touches the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,30 +13,31 @@ use practicum_core::model::{
 
 mod probes;
 
-/// A suite and how it is run.
+/// A suite, and how it is run.
 #[derive(Debug, Clone)]
 pub struct PlannedSuite {
     pub suite: Suite,
     pub settings: Settings,
-    /// The agents by name, `auto` resolved.
+    /// The agents by name, with `auto` resolved.
     pub agents: Vec<String>,
-    /// The project its files belong to.
+    /// The project that its files belong to.
     pub project: std::path::PathBuf,
-    /// The script that stands in for the model, if one does.
+    /// The script that answers in place of the model, if there is one.
     pub script: Option<std::path::PathBuf>,
-    /// What its mode adds to the agent's system prompt.
+    /// The text that its mode adds to the agent's system prompt.
     pub mode_text: Option<String>,
-    /// Stands in for a skill command where an agent has none and the suite says nothing itself.
+    /// The text that replaces a skill command if the agent has no such commands and the suite has no text of its
+    /// own.
     pub derived_system: Option<String>,
     pub missing: MissingRequirements,
 }
 
-/// What a suite names and this machine does not have.
+/// The things that a suite names and this machine does not have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MissingRequirements {
-    /// Skills under test, a sentence each. Without them no case of the suite can run.
+    /// Missing skills under test, one sentence each. Without them no case of the suite can run.
     pub skills: Vec<String>,
-    /// Files and folders of single cases, by the ids of the cases.
+    /// Missing files and folders of single cases, by case id.
     pub files: BTreeMap<String, Vec<String>>,
 }
 
@@ -47,38 +47,39 @@ impl MissingRequirements {
     }
 }
 
-/// Why a case without checks is not run.
+/// The reason why a case without checks is not run.
 const NO_CHECK: &str = "it has no check, so no run of it could be scored";
 
 impl PlannedSuite {
-    /// Why a case cannot run on this machine, or why running it would tell nothing; `None` if it can.
+    /// Explains why a case cannot run on this machine, or why running it is useless; `None` if it can run.
     pub fn why_not_started(&self, case: &Case) -> Option<String> {
         let files = self.missing.files.get(&case.id).map(Vec::as_slice).unwrap_or_default();
         let mut reasons = [self.missing.skills.as_slice(), files].concat();
-        // The agent would be paid for a trial that can never be scored.
+        // The agent would cost money for a trial that can never be scored.
         if case.checks.is_empty() {
             reasons.push(NO_CHECK.to_owned());
         }
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 
-    /// How long an agent may work on a case. A case knows best how much there is to do in it.
+    /// Gives the time limit of an agent for a case. The case's own limit wins over the setting.
     pub fn time_limit(&self, case: &Case) -> Duration {
         case.timeout.unwrap_or(self.settings.timeout.value)
     }
 }
 
+/// The trials of a run in the order in which they start.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
     pub suites: Vec<PlannedSuite>,
     pub trials: Vec<Trial>,
-    /// The part of the cases that is run, where a part was asked for and is not all of them.
+    /// The part of the cases that is run, if it is not all of them.
     pub sample: Option<CaseSample>,
-    /// Files that were found and not read as evals.
+    /// Files that were found but not read as evals.
     pub skipped: Vec<std::path::PathBuf>,
 }
 
-/// Which of the planned cases are wanted.
+/// A filter that selects cases of the suites.
 #[derive(Debug, Clone, Default)]
 pub struct CaseFilter {
     /// Globs over case ids; empty means all.
@@ -91,34 +92,34 @@ pub struct CaseFilter {
 }
 
 impl CaseFilter {
-    /// Whether it asks for a part of something.
+    /// Says whether this is a shard of suites with at least one selected case.
     pub fn is_part_of(&self, suites: &[PlannedSuite]) -> bool {
         self.shard.is_some() && suites.iter().any(|planned| self.wants_some_of(&planned.suite))
     }
 
-    /// Whether it selects some cases by their ids or their kind.
+    /// Says whether the filter selects cases by id or kind.
     pub fn is_selective(&self) -> bool {
         !self.cases.is_empty() || self.only.is_some()
     }
 
-    /// The cases of a suite that it wants, whichever part of the whole they fall into.
+    /// Gives the selected cases of a suite in all shards.
     pub fn wanted_cases<'s>(&self, suite: &'s Suite) -> Vec<&'s Case> {
         let whole = CaseFilter { shard: None, ..self.clone() };
         suite.cases.iter().filter(|case| whole.wants(suite, case)).collect()
     }
 
-    /// Whether it wants any case of a suite, whichever part of the whole that case falls into.
+    /// Says whether any case of a suite is selected, in whatever shard.
     pub fn wants_some_of(&self, suite: &Suite) -> bool {
         !self.wanted_cases(suite).is_empty()
     }
 
-    /// Whether a case of this id may be wanted.
+    /// Says whether a case with this id may be selected.
     pub fn wants_id(&self, id: &str) -> bool {
         self.cases.is_empty() || self.cases.iter().any(|glob| glob.matches(id))
     }
 
-    /// The same with at most so many cases. Which ones is drawn by their names, so that the same cases are
-    /// drawn again by the same command and when a run is resumed.
+    /// Limits the filter to at most `most` cases. They are drawn by a digest of their names, so that the same
+    /// command, or a resumed run, draws the same cases again.
     #[must_use]
     pub fn with_at_most(self, most: usize, suites: &[PlannedSuite]) -> Self {
         let cases = suites
@@ -133,7 +134,7 @@ impl CaseFilter {
         Self { sample: Some(drawn.into_iter().take(most).map(|(_, name)| name).collect()), ..self }
     }
 
-    /// The part of the wanted cases that a sample or a shard leaves; `None` where that is all of them.
+    /// Describes the sample or shard of the selected cases; `None` if it is all of them.
     fn sample_of(&self, suites: &[PlannedSuite]) -> Option<CaseSample> {
         let count = |filter: &CaseFilter| -> u64 {
             let suites = suites.iter().map(|planned| &planned.suite);
@@ -166,24 +167,25 @@ impl CaseFilter {
     }
 }
 
-/// By name and not by position, so that a new case moves no other to another shard.
+/// Gives the shard of a case. It depends on names and not on positions, so that a new case does not move others to
+/// another shard.
 fn shard_of(suite: &Suite, case: &Case, parts: u32) -> u32 {
     let digest = Digest::of_parts([suite.name.as_bytes(), case.id.as_bytes()]);
     let number = digest.as_str().get(..8).and_then(|hex| u32::from_str_radix(hex, 16).ok()).unwrap_or(0);
     number % parts.max(1) + 1
 }
 
-/// Whether a case asks only whether skills are activated.
+/// Says whether a case checks only the activation of skills.
 pub fn is_activation(case: &Case) -> bool {
     !case.checks.is_empty() && case.checks.iter().all(|check| matches!(check.kind, CheckKind::Activation(_)))
 }
 
 mod glob {
-    /// A shell-like pattern with `*` and `?`, over a whole id.
+    /// A shell-like pattern with `*` and `?` for a whole id.
     #[derive(Debug, Clone)]
     pub struct CaseGlob {
         regex: regex::Regex,
-        /// Whether it fits only the one id that it spells out.
+        /// Whether the pattern has no wildcard and so matches only one id.
         pub is_literal: bool,
     }
 
@@ -208,15 +210,15 @@ impl Plan {
         (planned, &planned.suite.cases[trial.case])
     }
 
-    /// Why a trial cannot run on this machine; `None` if it can.
+    /// Explains why a trial cannot run on this machine; `None` if it can.
     pub fn why_not_started(&self, trial: &Trial) -> Option<String> {
         let (planned, case) = self.suite_and_case(trial);
         planned.why_not_started(case)
     }
 }
 
-/// Lays out the trials. Attempts are outermost, so that the arms of a case run close together in
-/// time and a broken run still has something of every case.
+/// Builds the list of trials. All first attempts come before all second ones, so that the arms of a case run close
+/// together in time and an interrupted run has results for every case.
 pub fn build_plan(mut suites: Vec<PlannedSuite>, filter: &CaseFilter) -> Plan {
     let most_attempts = suites
         .iter()
@@ -242,9 +244,9 @@ pub fn build_plan(mut suites: Vec<PlannedSuite>, filter: &CaseFilter) -> Plan {
     Plan { suites, trials, sample, skipped: Vec::new() }
 }
 
-/// Leaves out the gates of the eval files that the planned trials do not ask for. A suite that runs only without its
-/// skill is measured to be compared with, so that no gate of its file applies. A gate about cases that the user left
-/// out neither holds nor fails; where that leaves none, every case must pass. The user can still set one.
+/// Removes the gates of the eval files that the planned trials cannot measure. A suite that runs only without its
+/// skill serves as a comparison, so no gate of its file applies. A gate about deselected cases neither holds nor
+/// fails; if no other is left, every case must pass. The user can still set a gate.
 pub fn leave_out_unmeasured_gates(suites: &mut [PlannedSuite], trials: &[Trial]) {
     for (index, PlannedSuite { suite, .. }) in suites.iter_mut().enumerate() {
         let of_suite = || trials.iter().filter(|trial| trial.suite == index);
@@ -264,8 +266,8 @@ pub fn leave_out_unmeasured_gates(suites: &mut [PlannedSuite], trials: &[Trial])
     }
 }
 
-/// Sets gates by the user's word: where a suite has one of that name, else where it can be measured.
-/// Where none can, all have it, so that the run says that it was not measured.
+/// Sets the gates that the user asks for: in suites that have a gate of that name or checks that measure it. If
+/// there is no such suite, all suites get the gate, so that the run reports that it was not measured.
 pub fn set_gates(suites: &mut [PlannedSuite], asked: &[Gate]) {
     for gate in asked {
         let fits = |suite: &Suite| {
@@ -281,7 +283,8 @@ pub fn set_gates(suites: &mut [PlannedSuite], asked: &[Gate]) {
     }
 }
 
-/// What a flag says beats what the case says; a case beats everything less particular.
+/// Gives the number of attempts. A flag or an environment variable wins over the case; the case wins over
+/// everything else.
 fn attempts(planned: &PlannedSuite, case: &Case) -> u32 {
     match (&planned.settings.repeat.source, case.repeat) {
         (crate::settings::SettingSource::Flag | crate::settings::SettingSource::Environment(_), _)
@@ -301,7 +304,7 @@ fn conditions(planned: &PlannedSuite, case: &Case) -> Vec<Condition> {
                 arm,
                 mode: settings.mode.value.clone(),
             };
-            // Said twice is not done twice: a trial is known by its condition.
+            // A duplicate is dropped: trials are identified by their condition.
             if !conditions.contains(&condition) {
                 conditions.push(condition);
             }
@@ -310,15 +313,15 @@ fn conditions(planned: &PlannedSuite, case: &Case) -> Vec<Condition> {
     conditions
 }
 
-/// A skill that is not there cannot be activated, so a case about nothing else has no without arm; and
-/// a skill's own command that is given nothing says nothing without the skill.
+/// Gives the arms of a case. There is no arm without the skill if the case checks only activation, or if its
+/// prompt is only the skill's command: neither means anything without the skill.
 fn arms(planned: &PlannedSuite, case: &Case) -> Vec<Arm> {
     let needs_skill = is_activation(case) || is_bare_command(&planned.suite, case);
     let wanted = planned.settings.arms.value.iter().copied();
     wanted.filter(|arm| !(needs_skill && *arm == Arm::WithoutSkill)).collect()
 }
 
-/// Whether a case invokes the skill by its command and says nothing beside.
+/// Says whether a case's prompt is only the skill's command, without further text.
 pub fn is_bare_command(suite: &Suite, case: &Case) -> bool {
     match &case.prompt {
         CasePrompt::SkillCommand { args } => suite.prompt_without_skill(args).is_none(),
@@ -326,8 +329,7 @@ pub fn is_bare_command(suite: &Suite, case: &Case) -> bool {
     }
 }
 
-/// The checks of a case that apply under a condition: without the skill, nothing can be asked
-/// about its activation.
+/// Gives the checks of a case that apply under a condition. Without the skill, activation is not checked.
 pub fn applicable_checks<'c>(case: &'c Case, condition: &Condition) -> Vec<&'c Check> {
     let without = condition.arm == Arm::WithoutSkill;
     case.checks.iter().filter(|check| !(without && matches!(check.kind, CheckKind::Activation(_)))).collect()

@@ -1,4 +1,4 @@
-//! What is tried before anything is measured.
+//! Plans the probes that run before the trials.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,8 +11,8 @@ use practicum_core::model::{
 };
 
 impl Plan {
-    /// One probe for each agent, model and skill of which a trial measures the activation, where the trial
-    /// needs one: a plan of the same suites.
+    /// Plans one probe for each agent, model and skill whose activation a trial measures, if that trial needs a
+    /// probe. The result is a plan with the same suites.
     pub fn probe_plan(&self, mut needs_probe: impl FnMut(usize, &SkillRef) -> bool) -> Plan {
         let silent = |planned: &PlannedSuite| {
             let mut planned = planned.clone();
@@ -21,7 +21,7 @@ impl Plan {
             planned
         };
         let mut probes = Plan { suites: self.suites.iter().map(silent).collect(), ..Plan::default() };
-        // Who answers is a part of it: what a script says tells nothing of a model.
+        // The script is part of the key: its answers show nothing about a real model.
         let mut known: BTreeSet<(&str, Option<&str>, &Path, Option<&Path>)> = BTreeSet::new();
         for (index, trial) in self.trials.iter().enumerate() {
             let (planned, case) = self.suite_and_case(trial);
@@ -37,7 +37,7 @@ impl Plan {
         probes
     }
 
-    /// The skill that a probe of this plan is about.
+    /// Gives the skill that a probe of this plan is about.
     pub fn probed_skill(&self, probe: &Trial) -> Option<&SkillRef> {
         let (planned, case) = self.suite_and_case(probe);
         measured_skills(planned, case, probe.condition.arm).next()
@@ -45,7 +45,7 @@ impl Plan {
 
     fn add_probe(&mut self, like: &Trial, case: Case) {
         let suite = &mut self.suites[like.suite].suite;
-        // No trial of a case is number zero, so that the id is no other's.
+        // Attempts of cases start at 1, so this id is unique.
         let id = TrialId::new(&suite.name, &case.id, &like.condition, 0);
         let (case_index, condition) = (suite.cases.len(), like.condition.clone());
         suite.cases.push(case);
@@ -53,13 +53,13 @@ impl Plan {
     }
 }
 
-/// The skills of which a trial measures whether they fire.
+/// Gives the skills whose activation a trial measures.
 fn measured_skills<'p>(
     planned: &'p PlannedSuite,
     case: &'p Case,
     arm: Arm,
 ) -> impl Iterator<Item = &'p SkillRef> {
-    // Without the skill nothing can fire, and a command leaves nothing to be measured.
+    // Without the skill there is no activation, and a command leaves nothing to measure.
     let measures = arm.has_skill() && matches!(case.prompt, CasePrompt::Turns(_));
     let asked = |skill: &&SkillRef| {
         case.checks.iter().any(|check| match &check.kind {
@@ -69,7 +69,8 @@ fn measured_skills<'p>(
             CheckKind::Rule(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
         })
     };
-    // What may or may not be activated needs no probe where an agent may not offer it to its model at all.
+    // A command file needs no probe if its activation is optional, because some agents do not offer commands to
+    // their model.
     let must_be_seen = |skill: &&SkillRef| {
         let is_open = case.checks.iter().all(|check| match &check.kind {
             CheckKind::Activation(of) => of.expect == ActivationExpectation::Either,
@@ -80,7 +81,7 @@ fn measured_skills<'p>(
     planned.suite.skills.iter().filter(move |_| measures).filter(asked).filter(must_be_seen)
 }
 
-/// Whether a skill is a command file and no folder with a SKILL.md.
+/// Says whether a skill is a command file rather than a folder with a SKILL.md.
 fn is_command(skill: &SkillRef) -> bool {
     let path = skill.path.as_deref();
     path.is_some_and(|path| {
@@ -88,7 +89,7 @@ fn is_command(skill: &SkillRef) -> bool {
     })
 }
 
-/// The same room, but for what belongs to the case's own question.
+/// Makes the case of a probe: the workspace of the given case, without its own files and scripts.
 fn probe_case(case: &Case, skill: &SkillRef) -> Case {
     let room = WorkspaceSpec { files: Vec::new(), setup: None, teardown: None, ..case.workspace.clone() };
     let activation = ActivationCheck {

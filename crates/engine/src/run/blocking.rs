@@ -1,9 +1,9 @@
-//! Work that blocks its thread, on any tokio runtime.
+//! Runs work that blocks its thread, on any tokio runtime.
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// Runs work that blocks. On a runtime with several threads, other tasks go on meanwhile; on one with a single thread
-/// they wait, because there is no other thread that could take them.
+/// Runs work that blocks. On a runtime with several threads, other tasks go on meanwhile. On a runtime with a
+/// single thread they wait, because no other thread could run them.
 pub fn run_blocking<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),

@@ -1,3 +1,5 @@
+//! Runs an agent through all turns of a trial.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,40 +14,40 @@ use crate::sandbox::TrialSandbox;
 use crate::stage::Workspace;
 use practicum_agents::agents::{AgentCli, AgentTurn, Launch, StreamEnd, StreamTranscript};
 
-/// A transcript of fewer bytes is read sooner than another thread could take over what waits.
+/// The size below which a transcript is decoded on the current thread: moving it would take longer.
 const DECODE_INLINE_BYTES: u64 = 256 * 1024;
 
-/// One trial's talk with an agent: its user messages, in one session, under one time limit.
+/// The inputs of one trial's conversation with an agent: all user messages, in one session, under one time limit.
 pub struct Conversation<'c> {
     pub agent: &'c AgentCli,
     pub turns: &'c [String],
     pub model: Option<&'c str>,
     pub append_system: Option<&'c str>,
-    /// The only tools that the agent may use, with commas between them.
+    /// The only tools that the agent may use, separated by commas.
     pub tools: Option<&'c str>,
     pub gateway: Option<&'c str>,
     pub user_env: &'c BTreeMap<String, String>,
-    /// Added to what the agent's descriptor sets.
+    /// Variables in addition to those that the agent's descriptor sets.
     pub extra_env: &'c [(String, String)],
     pub time_limit: Duration,
     pub sandbox: &'c TrialSandbox,
-    /// Names the trial's processes.
+    /// A marker on the trial's processes, so that they can be found.
     pub marker: &'c str,
-    /// Where transcript and standard error are kept.
+    /// The folder for transcript and standard error.
     pub record_folder: &'c Path,
     pub memory: &'c TranscriptMemory,
 }
 
-/// What came of it.
+/// The output of a conversation.
 pub struct ConversationResult {
     pub raw: RawRun,
     pub notes: Vec<String>,
-    /// To be dropped with what was made of `raw`.
+    /// The memory share of `raw`. Drop it together with everything that was made of `raw`.
     pub memory_permit: MemoryPermit,
 }
 
 impl ConversationResult {
-    /// What comes of a conversation that nobody needs: the user's words, and an end.
+    /// Makes the result of a conversation that is not needed: the user's prompts and a normal end.
     pub fn not_needed(turns: &[String]) -> Self {
         let turn = |prompt: &String| RawTurn {
             prompt: prompt.clone(),
@@ -62,13 +64,13 @@ impl ConversationResult {
     }
 }
 
-/// Holds the conversation. It ends early when a turn does not come to a proper end.
+/// Runs the conversation. It ends early if a turn does not end properly.
 pub async fn run_conversation(
     talk: &Conversation<'_>,
     workspace: &Workspace,
     cancel: &CancelToken,
 ) -> ConversationResult {
-    // The agents' own time: what we take to read what they said is not theirs.
+    // This counts only the time of the agents, without the time for reading their output.
     let mut spent = Duration::ZERO;
     let mut raw = RawRun::default();
     let mut notes = Vec::new();
@@ -119,7 +121,8 @@ pub async fn run_conversation(
         }
         spent += started.elapsed();
         notes.extend(supervised.notes);
-        // What was held for the turns before is part of this, and nobody may wait while holding some.
+        // The new share includes that of the earlier turns. It is freed first, because nobody may wait for memory
+        // while holding some.
         drop(std::mem::replace(&mut held, MemoryPermit::empty()));
         let said = length(&output.stdout);
         held = talk.memory.reserve(said).await;
@@ -145,7 +148,7 @@ fn length(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-/// Everything before the process itself: what to start, and the files it must find.
+/// Decides what to start, and writes the files that the process needs.
 fn prepare_launch(talk: &Conversation<'_>, turn: &AgentTurn<'_>) -> Result<Launch, String> {
     let launch = talk.agent.launch(turn, talk.user_env).map_err(|error| error.to_string())?;
     write_launch_files(&launch)?;

@@ -1,4 +1,4 @@
-//! From a kept stream to what it says.
+//! Decodes the stored output stream of an agent.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -9,16 +9,15 @@ use std::path::Path;
 use practicum_agents::agents::{Decoder, DecoderKind, StreamTranscript};
 use practicum_core::model::count_with_noun;
 
-/// The longest line that is decoded; a longer one is kept on disk and not understood.
+/// The longest line that is decoded. A longer line is stored on disk but not decoded.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
-/// A buffer larger than this is given back once its line is read.
+/// The largest buffer that is kept after its line was read.
 const LONGEST_KEPT_BUFFER: usize = 64 * 1024;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Decodes a part of what a file holds. A file that is not there says nothing, as a process does that
-/// ends at once.
+/// Decodes a part of a file. A missing file gives an empty transcript, like a process that ends at once.
 pub fn decode(path: &Path, part: Range<u64>, kind: &DecoderKind) -> StreamTranscript {
     let mut decoder = (kind.new_decoder)();
     let mut unread = 0;
@@ -36,7 +35,7 @@ pub fn decode(path: &Path, part: Range<u64>, kind: &DecoderKind) -> StreamTransc
     StreamTranscript { unread_reason: unread.or(transcript.unread_reason), ..transcript }
 }
 
-/// Gives how many lines could not be read.
+/// Feeds a stream to the decoder. Returns the number of lines that could not be read.
 fn feed(stream: &mut impl Read, length: u64, decoder: &mut dyn Decoder) -> usize {
     let mut lines = LineSplitter::default();
     let mut unread = 0;
@@ -52,12 +51,12 @@ fn feed(stream: &mut impl Read, length: u64, decoder: &mut dyn Decoder) -> usize
     unread + lines.unread
 }
 
-/// Cuts a stream of bytes into lines, whatever the chunks.
+/// Splits a stream of bytes into lines, whatever the chunks.
 #[derive(Default)]
 struct LineSplitter {
     partial: Vec<u8>,
     too_long: bool,
-    /// How many were too long, or are not UTF-8 text: nobody knows what those say.
+    /// The number of lines that were too long or are not UTF-8, so that their content is unknown.
     unread: usize,
 }
 
@@ -91,7 +90,7 @@ impl LineSplitter {
             each(&line);
         }
         self.partial.clear();
-        // One long line is no reason to hold its space until the end.
+        // After a long line, its memory is freed instead of being held until the end.
         self.partial.shrink_to(LONGEST_KEPT_BUFFER);
         self.too_long = false;
     }

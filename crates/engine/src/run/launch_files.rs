@@ -1,8 +1,10 @@
+//! Writes the files that a process expects to find when it starts.
+
 use std::path::Path;
 
 use practicum_agents::agents::Launch;
 
-/// Puts everything where a process expects to find it.
+/// Writes the files and the link of a launch.
 pub fn write_launch_files(launch: &Launch) -> Result<(), String> {
     for (path, content) in &launch.files {
         make_with_parent(path, |path| std::fs::write(path, content))?;
@@ -13,7 +15,7 @@ pub fn write_launch_files(launch: &Launch) -> Result<(), String> {
     Ok(())
 }
 
-/// Makes something in a folder that may have to be made first.
+/// Makes a file or link, after the folder around it.
 fn make_with_parent(path: &Path, make: impl Fn(&Path) -> std::io::Result<()>) -> Result<(), String> {
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| make(path));
     made.map_err(|error| format!("{}: {error}", path.display()))

@@ -1,13 +1,15 @@
+//! Limits the memory that decoded transcripts use at the same time.
+
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The memory that long transcripts share from when they are decoded until they are marked and
-/// kept, so that many at a time do not take many times as much. Short ones are not counted.
+/// The memory that long transcripts share, from decoding until they are graded and stored. It keeps many
+/// transcripts at once from using up the memory of the machine. Short transcripts are not counted.
 #[derive(Clone)]
 pub struct TranscriptMemory(Arc<Semaphore>);
 
-/// A part of the shared memory, given back when dropped.
+/// A share of the memory, returned when dropped.
 pub struct MemoryPermit(
     #[expect(dead_code, reason = "what counts is that it lives")] Option<OwnedSemaphorePermit>,
 );
@@ -20,10 +22,10 @@ impl MemoryPermit {
 
 const UNIT_BYTES: u64 = 64 * 1024;
 
-/// All there is, in units: 20 MB of transcripts are about twice that once decoded.
+/// The total, in units: 20 MB of transcripts take about twice that once decoded.
 const TOTAL_UNITS: u32 = 320;
 
-/// A transcript of fewer units is not worth waiting for.
+/// The number of units below which a transcript does not have to wait.
 const FREE_UNITS: u64 = 8;
 
 impl Default for TranscriptMemory {
@@ -33,8 +35,8 @@ impl Default for TranscriptMemory {
 }
 
 impl TranscriptMemory {
-    /// Waits until there is room for a transcript of so many bytes. One that is larger than all
-    /// there is has it for itself. Nobody may wait while holding some.
+    /// Waits until there is memory for a transcript of this many bytes. One that is larger than the total takes
+    /// all of it. The caller must not hold another permit, or it could wait forever.
     pub async fn reserve(&self, bytes: u64) -> MemoryPermit {
         let units = bytes / UNIT_BYTES;
         if units < FREE_UNITS {

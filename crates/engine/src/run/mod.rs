@@ -1,7 +1,6 @@
-//! Keeps an eye on a process: starts it, listens, and ends it with everything it started.
+//! Supervises a process: starts it, reads its output, and ends it together with everything it started.
 //!
-//! In: a `Launch` and limits. Out: how the process ended, and its stream, decoded.
-//! Never: decides pass or fail.
+//! In: a `Launch` and limits. Out: how the process ended, and its stream, decoded. Never: decides pass or fail.
 
 mod blocking;
 mod conversation;

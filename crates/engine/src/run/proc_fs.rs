@@ -1,4 +1,4 @@
-//! What /proc says of processes.
+//! Reads information about processes from /proc.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ pub struct ProcessStat {
 }
 
 impl ProcessStat {
-    /// A zombie is dead; it only waits to be asked about.
+    /// Says whether the process is alive. A zombie is dead and only waits to be reaped.
     pub fn is_alive(&self) -> bool {
         !matches!(self.state, b'Z' | b'X')
     }
@@ -34,7 +34,7 @@ pub fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
-/// Every process but us.
+/// Lists every process except this one.
 pub fn list_processes() -> HashMap<i32, ProcessInfo> {
     let read = |pid| {
         let stat = stat(pid)?;
@@ -50,19 +50,19 @@ fn pids() -> impl Iterator<Item = i32> {
     })
 }
 
-/// The children that we did not start ourselves, dead ones too.
+/// Lists the child processes that this program adopted and did not start, including dead ones.
 pub fn list_orphans() -> Vec<i32> {
     let ourselves = own_pid();
-    // Not asked with getsid: in a container whose session began outside of it the answer is 0,
-    // which is no process number there and a good answer here.
+    // The session comes from /proc and not from getsid. In a container whose session began outside it, the session
+    // is 0: not a valid process number for getsid, but good enough for the comparison below.
     let Some(own) = stat(ourselves) else { return Vec::new() };
-    // What we start leads a group of our session, and so cannot leave either.
+    // A process that we start leads a group in our session. Such a leader cannot leave its group or session.
     let adopted = |pid: &i32| {
         stat(*pid).is_some_and(|stat| {
             stat.parent == ourselves && (stat.session != own.session || stat.group != *pid)
         })
     };
-    // The first thread is the one that adopts. Where the kernel does not list children, all are asked.
+    // The first thread is the one that adopts. If the kernel does not list children, all processes are examined.
     match std::fs::read_to_string(format!("/proc/self/task/{ourselves}/children")) {
         Ok(children) => {
             children.split_whitespace().filter_map(|pid| pid.parse().ok()).filter(adopted).collect()
@@ -84,7 +84,7 @@ pub fn marker_in(environment: &[u8]) -> Option<String> {
 
 pub fn stat(pid: i32) -> Option<ProcessStat> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The command's name stands in parentheses and may hold anything, so read from the last one.
+    // The command's name is in parentheses and may contain anything, so the search is for the last parenthesis.
     let after_name = stat.iter().rposition(|&byte| byte == b')')? + 2;
     let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
     let mut fields = rest.split(' ');

@@ -1,3 +1,5 @@
+//! Runs one process under a time limit and captures its output.
+
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use super::stream_capture::capture_stream;
 use crate::observe::ProcessEnd;
 use practicum_agents::agents::Launch;
 
-/// Tells every running trial to stop now.
+/// A token that cancels all running trials.
 #[derive(Clone)]
 pub struct CancelToken(Arc<watch::Sender<bool>>);
 
@@ -32,29 +34,30 @@ impl CancelToken {
 
     pub async fn wait_until_cancelled(&self) {
         let mut receiver = self.0.subscribe();
-        // The sender lives as long as we do, so this only ends when the value is true.
+        // The sender lives as long as `self`, so this returns only when the value is true.
         let _ = receiver.wait_for(|cancelled| *cancelled).await;
     }
 }
 
-/// Where a process's output goes.
+/// The files for a process's output.
 pub struct OutputFiles {
     pub stdout: PathBuf,
     pub stderr: PathBuf,
 }
 
-/// After the process itself is gone, how long its pipes may stay open in other hands.
+/// How long the pipes of an ended process may stay open in other processes.
 const PIPE_LINGER: Duration = Duration::from_millis(500);
 
+/// The result of running a process.
 pub struct ProcessResult {
     pub end: ProcessEnd,
-    /// Why not all of its output was kept, if so.
+    /// The reason why some output was not stored, if so.
     pub cut_reason: Option<String>,
-    /// Things worth telling: output cut, processes that outlived their parent.
+    /// Notes for the user: output that was cut, processes that outlived their parent.
     pub notes: Vec<String>,
 }
 
-/// Runs one process to its end, or to ours.
+/// Runs one process until it ends, reaches its time limit or is cancelled.
 pub async fn supervise(
     launch: &Launch,
     folder: &Path,
@@ -111,13 +114,13 @@ pub async fn supervise(
             notes.push("the agent left processes running; they were ended".to_owned());
         }
     }
-    // Reaps the child if we killed it.
+    // This reaps the child if it was killed.
     let _ = child.wait().await;
     reap_dead(None);
     ProcessResult { end, cut_reason: cut, notes }
 }
 
-/// Starts the process. A machine that is out of something for a moment is asked again.
+/// Starts the process. Tries again a few times if the machine lacks a resource for a moment.
 async fn start_process(launch: &Launch, folder: &Path, marker: &str) -> std::io::Result<Child> {
     let mut waits = [20, 100, 500].into_iter();
     loop {
@@ -146,7 +149,7 @@ async fn start_process(launch: &Launch, folder: &Path, marker: &str) -> std::io:
     }
 }
 
-/// A file without a name, so that nobody else finds it and nothing is left of it.
+/// Makes a file without a name, so that no other process finds it and nothing is left of it.
 fn unnamed_file(text: &str) -> std::io::Result<std::fs::File> {
     use std::io::{Seek, Write};
     let mut file = tempfile::tempfile()?;
@@ -155,7 +158,8 @@ fn unnamed_file(text: &str) -> std::io::Result<std::fs::File> {
     Ok(file)
 }
 
-/// No process, no memory, no file to be had; or a program that is just being written.
+/// Says whether an error is likely to go away: too few processes, memory or file descriptors, or a program that is
+/// just being written.
 fn is_temporary_error(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
     let passing = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::TXTBSY];

@@ -1,7 +1,7 @@
-//! Every process of a trial, wherever it fled to.
+//! Finds and ends all processes of a trial.
 //!
-//! A process group is not enough: a child may leave it. So each trial's processes carry a marker
-//! in their environment, we adopt orphans, and a sweep through /proc finds what is left.
+//! A process group is not enough, because a child may leave it. So each trial's processes carry a marker in their
+//! environment, this program adopts orphans, and a search through /proc finds the rest.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -16,28 +16,28 @@ use super::proc_fs::{ProcessInfo, environment_of, list_orphans, list_processes, 
 /// The environment variable that marks a trial's processes.
 pub const MARKER_VARIABLE: &str = "PRACTICUM_TRIAL";
 
-/// Orphans of the trials become our children, so that none is out of reach.
+/// Makes this process adopt the orphans of trials, so that all can be found.
 pub fn adopt_orphans() {
-    // Not fatal where the kernel lacks it: the sweep by marker still finds most.
+    // Errors are ignored: without this kernel feature, the search by marker still finds most processes.
     let _ = set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// How long a sweep may go on before what is left is given up on.
+/// How long killing may take before the remaining processes are given up.
 const KILL_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// The processes of one trial.
 pub struct TrialProcesses {
-    /// The one we started, which leads a group.
+    /// The process that this program started. It leads a process group.
     pub root: Option<u32>,
-    /// What all of them carry that have not shed their environment.
+    /// The marker in the environment of all these processes, unless one has cleared its environment.
     pub marker: String,
-    /// Where they work: what sits there is of the family, whatever it carries.
+    /// The folder in which they work. A process in it belongs to the trial even without the marker.
     pub folder: PathBuf,
 }
 
 impl TrialProcesses {
-    /// Whether anything is left once the root is gone: looked for only cheaply, because almost
-    /// always there is nothing. Whoever left the group and lost its parent is now our child.
+    /// Says whether any process is left after the root has ended. The search is a cheap one, because almost always
+    /// nothing is left. A process that left the group and lost its parent is now a child of this program.
     pub fn may_be_alive(&self) -> bool {
         let group = self.root.and_then(|root| Pid::from_raw(root as i32));
         group.is_some_and(|group| rustix::process::test_kill_process_group(group).is_ok())
@@ -54,8 +54,8 @@ impl TrialProcesses {
         std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(&self.folder))
     }
 
-    /// Kills the process group, every descendant, and every process that carries the marker, until
-    /// none is left. Returns how many could not be killed.
+    /// Kills the process group, every descendant and every process with the marker, until none is left. Returns
+    /// how many could not be killed.
     pub fn kill_all(&self) -> usize {
         let strays = list_orphans().into_iter().filter(|pid| self.has(*pid));
         let known = self.root.map(|root| root as i32).into_iter().chain(strays);
@@ -63,13 +63,13 @@ impl TrialProcesses {
     }
 }
 
-/// Kills every orphan we adopted and did not see the end of. For when nothing of ours runs any more.
+/// Kills every adopted orphan that is still alive. Use it only when no trial is running.
 pub fn kill_orphans() -> usize {
     let known: HashSet<i32> = list_orphans().into_iter().collect();
     if known.is_empty() { 0 } else { kill_processes(None, known, None) }
 }
 
-/// Kills everything that a run's trials left behind, wherever it is. For runs that were killed.
+/// Kills all processes that the trials of a run left behind, for runs that were killed.
 pub fn kill_run_processes(run: &str) -> usize {
     let ending = format!("@{run}");
     let markers: HashSet<String> = list_processes()
@@ -128,12 +128,12 @@ fn add_related_processes(
     }
 }
 
-/// The first process of a sandbox outlives bubblewrap by a moment and then is ours. Waits until it
-/// is gone, and with it everything in its namespace, so that nothing still writes when the room is
-/// looked at.
+/// Waits until the first process of a sandbox has ended, and with it every process in its namespace, so that
+/// nothing writes any more when the workspace is examined. That process outlives bubblewrap for a moment and is
+/// then adopted.
 pub async fn wait_for_init_exit(marker: &str) {
     let marker = marker.to_owned();
-    // If it cannot be done, what is left is a zombie, and no harm to this trial.
+    // If this fails, a zombie is left, which does not harm the trial.
     let _ = tokio::task::spawn_blocking(move || block_until_init_exit(&marker)).await;
 }
 
@@ -144,8 +144,8 @@ fn block_until_init_exit(marker: &str) {
     }
 }
 
-/// Forgets the dead among those we adopted, since a zombie a trial would use up the machine's
-/// process numbers. Whether some of this trial are still dying.
+/// Reaps the dead among the adopted processes, because zombies would use up the machine's process numbers. Says
+/// whether some processes of this trial are still ending.
 pub fn reap_dead(marker: Option<&str>) -> bool {
     let mut dying = false;
     for pid in list_orphans() {
@@ -153,7 +153,7 @@ pub fn reap_dead(marker: Option<&str>) -> bool {
         if !stat.is_alive() {
             let _ = waitpid(Pid::from_raw(pid), WaitOptions::NOHANG);
         } else if let Some(marker) = marker {
-            // Whoever waits for the last of a namespace has already lost its own environment.
+            // A process that waits for the last one of its namespace has already lost its environment.
             let environment = environment_of(pid);
             dying |= environment.is_empty() || marker_in(&environment).as_deref() == Some(marker);
         }

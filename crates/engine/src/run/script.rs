@@ -1,3 +1,5 @@
+//! Runs the setup and teardown scripts of a case.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,7 +10,7 @@ use crate::observe::ProcessEnd;
 use crate::sandbox::TrialSandbox;
 use practicum_agents::agents::Launch;
 
-/// How long a setup or teardown script may take.
+/// The time limit of a setup or teardown script.
 const SCRIPT_TIME_LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +19,7 @@ pub enum ScriptEnd {
     Failed(String),
 }
 
-/// Where a script runs: the trial's own home and workspace.
+/// The environment of a script: the trial's own home and workspace.
 pub struct ScriptContext<'s> {
     pub folder: &'s Path,
     pub home: &'s Path,
@@ -25,7 +27,7 @@ pub struct ScriptContext<'s> {
     pub user_env: &'s BTreeMap<String, String>,
     pub sandbox: &'s TrialSandbox,
     pub marker: &'s str,
-    /// Where its output is kept.
+    /// The folder for its output.
     pub record_folder: &'s Path,
 }
 
@@ -62,7 +64,7 @@ pub async fn run_script(script: &str, scene: &ScriptContext<'_>, cancel: &Cancel
         ProcessEnd::Cancelled => "the run was stopped".to_owned(),
         ProcessEnd::NotLaunched(why) => why,
     };
-    // Many scripts print what went wrong to standard output, and nothing to standard error.
+    // Many scripts print errors to standard output and nothing to standard error.
     let [stderr, stdout] = written_before;
     let printed = last_lines(&output.stderr, stderr).or_else(|| last_lines(&output.stdout, stdout));
     ScriptEnd::Failed(match printed {
@@ -75,11 +77,11 @@ fn length(path: &Path) -> u64 {
     path.metadata().map_or(0, |file| file.len())
 }
 
-/// How much of the end of a script's output is shown where it failed.
+/// The longest end of a script's output that is shown if it failed.
 const MOST_LINES: usize = 5;
 const MOST_BYTES: u64 = 2000;
 
-/// The last lines that a script wrote to a file after this many bytes; `None` if it wrote nothing.
+/// Reads the last lines that a script wrote to a file after this many bytes; `None` if it wrote nothing.
 fn last_lines(path: &Path, written_before: u64) -> Option<String> {
     use std::io::{Read, Seek, SeekFrom};
     let mut file = std::fs::File::open(path).ok()?;

@@ -1,4 +1,4 @@
-//! One stream of a process, kept on disk within bounds.
+//! Stores one output stream of a process on disk, up to a limit.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -7,16 +7,16 @@ use std::path::Path;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The most that is kept of the beginning. What comes after is read and dropped, so that a flood
-/// neither fills the disk nor blocks the agent.
+/// The most bytes that are stored of the beginning. The rest is read and dropped, so that endless output neither
+/// fills the disk nor blocks the agent.
 const MAX_HEAD_BYTES: u64 = 256 * 1024 * 1024;
 
-/// The most that is kept of the end of a longer one: there the stream says how it ended.
+/// The most bytes that are stored of the end of a longer stream, where the stream says how it ended.
 const MAX_TAIL_BYTES: usize = 1024 * 1024;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Reads a stream to its end. Tells if not all of it was kept.
+/// Reads a stream to its end. Returns a note if not all of it was stored.
 pub async fn capture_stream(stream: Option<impl AsyncRead + Unpin>, path: &Path) -> Option<String> {
     let mut stream = stream?;
     let mut kept = StreamCapture::default();
@@ -30,18 +30,18 @@ pub async fn capture_stream(stream: Option<impl AsyncRead + Unpin>, path: &Path)
 #[derive(Default)]
 struct StreamCapture {
     file: Option<File>,
-    /// Why some of it is lost, such as a disk that is full.
+    /// The error that lost some of the output, such as a full disk.
     write_error: Option<std::io::Error>,
     bytes_seen: u64,
     tail: VecDeque<u8>,
 }
 
 impl StreamCapture {
-    /// Written at once and without another thread: it goes to the page cache, which is quicker than
-    /// handing it over.
+    /// Writes a chunk at once on this thread: it goes to the page cache, which is quicker than passing it to
+    /// another thread.
     fn push(&mut self, bytes: &[u8], path: &Path) {
         if self.file.is_none() {
-            // Most processes say nothing on one of the streams, and then there is no file.
+            // The file is made only when needed, because most processes write nothing to one of the streams.
             let opened = File::options().create(true).append(true).open(path);
             self.file = opened.map_err(|error| self.write_error = Some(error)).ok();
         }
@@ -67,7 +67,7 @@ impl StreamCapture {
         let last = self.tail.make_contiguous();
         let dropped = self.bytes_seen - MAX_HEAD_BYTES - last.len() as u64;
         if let Some(file) = &mut self.file {
-            // A line of its own, so that neither half is taken for a whole line.
+            // The line break separates beginning and end, so that two half lines are not read as one.
             let _ = file.write_all(b"\n");
             let _ = file.write_all(last);
         }

@@ -1,9 +1,9 @@
-//! Whether the arms that are wanted can be measured with what a suite has.
+//! Checks whether the wanted arms can be measured with what a suite has.
 
 use crate::plan::{is_activation, is_bare_command};
 use practicum_core::model::{Arm, CheckKind, Suite, count_with_noun};
 
-/// Why the arms of a suite would measure nothing. Told before anything is spent.
+/// Explains why the arms of a suite would measure nothing. The user is told before anything is spent.
 pub fn problems(suite: &Suite, arms: &[Arm]) -> Vec<String> {
     let with = arms.iter().any(|arm| arm.has_skill());
     let without = arms.contains(&Arm::WithoutSkill);
@@ -39,7 +39,8 @@ pub fn problems(suite: &Suite, arms: &[Arm]) -> Vec<String> {
     problems
 }
 
-/// What is said where the arm without the skill is wanted and cases ask nothing but activation: they have no such arm.
+/// Gives a notice if the arm without the skill is wanted and some cases check only activation: they have no such
+/// arm.
 pub fn left_out_cases_notice(suite: &Suite, arms: &[Arm]) -> Option<String> {
     let cases = suite.cases.iter().filter(|case| is_activation(case)).count();
     if cases == 0 || !arms.contains(&Arm::WithoutSkill) {

@@ -1,4 +1,4 @@
-//! Judging only some of the criteria.
+//! Restricts judging to some of the criteria.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use practicum_core::model::{
     NotScoredReason, Rule, count_with_noun,
 };
 
-/// Which criteria are judged, where some were named.
+/// The selected criteria, if some were named.
 pub struct CriteriaSelection {
-    /// Says what is judged, and how much is not.
+    /// A note that says what is judged, and how much is not.
     pub note: String,
     pub left_out: usize,
 }
 
-/// A judged check that nobody is asked about.
+/// A judged check about which no judge is asked.
 #[derive(Debug)]
 struct UnaskedCriterion(JudgedStatement);
 
@@ -37,9 +37,8 @@ impl Rule for UnaskedCriterion {
     }
 }
 
-/// Leaves out every judged check whose id, name or statement has none of the wanted words, whatever
-/// their case. Other checks stay. An error where nothing is left to judge, because then nothing that was
-/// asked for would be done.
+/// Removes every judged check whose id, name or statement contains none of the wanted words, in any case. Other
+/// checks stay. It is an error if nothing is left to judge, because then the command would do nothing.
 pub fn remove_other_criteria(
     suites: &mut [PlannedSuite],
     wanted: &[String],
@@ -47,8 +46,8 @@ pub fn remove_other_criteria(
     select_criteria(suites, wanted, |case, is_wanted| case.checks.retain(is_wanted))
 }
 
-/// Keeps the same checks, and leaves the others without an answer, so that a case with one of them cannot
-/// pass.
+/// Keeps the matching judged checks and leaves the others without an answer, so that a case with one of these
+/// cannot pass.
 pub fn leave_other_criteria_open(
     suites: &mut [PlannedSuite],
     wanted: &[String],
@@ -58,7 +57,7 @@ pub fn leave_other_criteria_open(
             if !is_wanted(check)
                 && let CheckKind::Judged(judged) = &check.kind
             {
-                // Only what is required keeps a case from passing.
+                // Only a required check keeps a case from passing.
                 check.need = CheckNeed::Required;
                 check.kind = CheckKind::Rule(Arc::new(UnaskedCriterion(judged.clone())));
             }
@@ -66,7 +65,7 @@ pub fn leave_other_criteria_open(
     })
 }
 
-/// Leaves checks out of a case; the second argument says of each check whether it is wanted.
+/// A function that removes checks from a case. Its second argument says whether a check is wanted.
 type ChecksRemover = fn(&mut Case, &mut dyn FnMut(&Check) -> bool);
 
 fn select_criteria(

@@ -1,4 +1,4 @@
-//! What an agent that knows no skill commands is told in place of one.
+//! The system prompt that replaces a skill command for agents without skill commands.
 
 use std::path::Path;
 
@@ -8,9 +8,8 @@ use practicum_skills::skill::Skill;
 
 const AGENTS_FILE: &str = "AGENTS.md";
 
-/// The text that stands in for a skill command where the suite has none of its own: AGENTS.md beside
-/// the skill, or at the root of the project, or else the skill's own text. `None` where it is not
-/// needed.
+/// Gives the text that replaces a skill command if the suite has none of its own: AGENTS.md beside the skill or at
+/// the root of the project, or else the skill's own text. `None` if it is not needed.
 pub fn derive_system_prompt<'a>(
     suite: &Suite,
     project: &Path,
@@ -30,7 +29,7 @@ pub fn derive_system_prompt<'a>(
     Ok(Some(agents_file.unwrap_or(read.body)))
 }
 
-/// What a folder's AGENTS.md says. One that leads out of its folder is none.
+/// Reads a folder's AGENTS.md. A link that leads out of the folder is ignored.
 fn agents_file(folder: &Path) -> Option<String> {
     let file = folder.join(AGENTS_FILE).canonicalize().ok()?;
     let inside = file.starts_with(folder.canonicalize().ok()?);

@@ -1,4 +1,4 @@
-//! Eval files, found and read.
+//! Finds and reads eval files.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -16,40 +16,40 @@ use practicum_evals::dialects::{self, Dialect, EvalFileLocation, LoadedFile, Loc
 use practicum_evals::discover::{self, DiscoveryMethod, DiscoveryResult, EvalFile, EvalSearch, SkippedFile};
 use practicum_skills::skill::Skill;
 
-/// The files that were found, read.
+/// The eval files that were found and read.
 pub struct EvalFiles {
     pub files: Vec<LoadedFile>,
-    /// For each file, the project it belongs to.
+    /// The project of each file.
     projects: Vec<PathBuf>,
     /// The skill under test, if the user names one.
     skill: Option<SkillRef>,
-    /// What the user should know of how the files were found.
+    /// Notices about how the files were found.
     pub notices: Vec<String>,
-    /// Files that were found and not read: they hold no evals, git ignores them, or they are dependencies.
+    /// Files that were found but not read: they contain no evals, git ignores them, or they are dependencies.
     pub skipped: Vec<PathBuf>,
 }
 
-/// The codes of what is said of a skill that is not on this machine.
+/// The codes of diagnostics about a skill that is not on this machine.
 const MISSING_SKILL_CODES: [&str; 3] = ["skill-not-found", "several-skills", "unreadable-skill"];
 
 impl EvalFiles {
-    /// Makes errors of the warnings about skills that a run would miss. Whoever only checks a file may do so
-    /// where its skill is not.
+    /// Turns the warnings about missing skills into errors, for a run. Someone who only checks a file may not have
+    /// its skill.
     pub fn refuse_missing_skills(&mut self) {
         for LoadedFile { lowered, .. } in &mut self.files {
             let Some(mut suite) = lowered.suite.clone() else { continue };
             if let Some(skill) = &self.skill {
                 suite.set_tested_skill(skill.clone());
             }
-            // What has no warning yet is told when the suite is put together.
+            // A problem without a warning so far is reported when the suite is put together.
             if !find_missing_requirements(&suite).skills.is_empty() {
                 lowered.diagnostics.raise_to_errors(&MISSING_SKILL_CODES);
             }
         }
     }
 
-    /// Makes errors of the warnings about files that a run would miss. The eval files themselves can be used:
-    /// only the cases that need what is missing cannot run.
+    /// Turns the warnings about missing files into errors, for a run. The eval files themselves are usable: only
+    /// the cases that need the missing files cannot run.
     pub fn refuse_missing_files(&mut self) {
         for LoadedFile { lowered, .. } in &mut self.files {
             let Some(mut suite) = lowered.suite.clone() else { continue };
@@ -69,9 +69,8 @@ impl EvalFiles {
         }
     }
 
-    /// Leaves out what the user did not select and what would keep the selected cases from running: broken cases
-    /// of the same file, and skills that are not on this machine and that no selected case is about. What is left
-    /// out stays a warning.
+    /// Leaves out what would keep the selected cases from running: broken cases of the same file, and missing
+    /// skills that no selected case is about. What is left out stays a warning.
     pub fn leave_out_unselected(&mut self, filter: &CaseFilter) {
         if !filter.is_selective() {
             return;
@@ -93,12 +92,11 @@ impl EvalFiles {
         }
     }
 
-    /// Whether a file that may hold a wanted case cannot be understood; and, in words, the other files that
-    /// cannot be understood.
+    /// Says whether an invalid file may contain a selected case, and describes the other invalid files.
     pub fn invalid_files(&self, filter: &CaseFilter) -> (bool, Vec<String>) {
         let cases = self.files.iter().filter_map(|file| file.lowered.suite.as_ref()).flat_map(|of| &of.cases);
         let ids: HashSet<&str> = cases.map(|case| case.id.as_str()).collect();
-        // An id that is spelt out and was found is not looked for in other files.
+        // If an id without wildcards was found, other files need not be searched for it.
         let is_found = |glob: &CaseGlob| glob.is_literal && ids.iter().any(|id| glob.matches(id));
         let all_found = !filter.cases.is_empty() && filter.cases.iter().all(is_found);
         let mut told = Vec::new();
@@ -121,15 +119,15 @@ impl EvalFiles {
         (any, told)
     }
 
-    /// Whether no case that was read has an id that fits this pattern.
+    /// Says whether no case that was read has an id that matches this pattern.
     pub fn has_no_case(&self, glob: &str) -> bool {
         let mut cases =
             self.files.iter().filter_map(|file| file.lowered.suite.as_ref()).flat_map(|of| &of.cases);
         CaseGlob::new(glob).is_none_or(|glob| !cases.any(|case| glob.matches(&case.id)))
     }
 
-    /// Has each of these skills examined as it is elsewhere. `moved` gives where, or `None` to leave a skill
-    /// as it is. Gives how many were moved.
+    /// Replaces the folders of skills. `moved` gives the new folder of a skill, or `None` to leave it. Returns how
+    /// many were replaced.
     pub fn redirect_skills<E>(
         &mut self,
         mut moved: impl FnMut(&Path) -> Result<Option<PathBuf>, E>,
@@ -150,12 +148,12 @@ impl EvalFiles {
         self.files.iter().any(|file| file.lowered.diagnostics.has_errors())
     }
 
-    /// Whether the user names the skill under test, whatever the files say.
+    /// Says whether the user names the skill under test, whatever the files say.
     pub fn names_skill(&self) -> bool {
         self.skill.is_some()
     }
 
-    /// The suites that could be understood.
+    /// Gives the suites that could be read.
     pub fn into_suites(self) -> Result<Vec<LocatedSuite>, RunSetupError> {
         let placed = self.files.into_iter().zip(self.projects).filter_map(|(file, project)| {
             Some(LocatedSuite { suite: file.lowered.suite?, root: file.root, project })
@@ -215,7 +213,7 @@ pub fn read_eval_files(ask: &RunInputs, env: &BTreeMap<String, String>) -> Resul
         is_exam.then_some((file, project))
     });
     let (mut files, projects): (Vec<LoadedFile>, Vec<PathBuf>) = kept.unzip();
-    // A skill that cannot be read is told of where it is staged.
+    // A skill that cannot be read is reported when it is staged.
     let beside = ask.with_skills.iter().filter_map(|path| skill_ref_at(path).ok());
     let named: Vec<SkillRef> = skill.iter().cloned().chain(beside).collect();
     slash_commands::warn_unstaged_commands(&mut files, &projects, &named);
@@ -228,7 +226,8 @@ pub fn read_eval_files(ask: &RunInputs, env: &BTreeMap<String, String>) -> Resul
     Ok(EvalFiles { files, projects, skill, notices, skipped })
 }
 
-/// Takes the skills out of a suite about several that are not on this machine, if no wanted case is about them.
+/// Removes from a suite the skills that are not on this machine, if no selected case is about them and others are
+/// here.
 fn leave_out_unneeded_skills(suite: &mut Suite, filter: &CaseFilter) {
     let is_here = |skill: &SkillRef| skill.path.as_deref().is_some_and(|path| Skill::read(path).is_ok());
     if suite.skills.iter().all(is_here) || !suite.skills.iter().any(is_here) {
@@ -243,7 +242,7 @@ fn leave_out_unneeded_skills(suite: &mut Suite, filter: &CaseFilter) {
     suite.skills.retain(|skill| is_here(skill) || needed.contains(&skill.name));
 }
 
-/// Whether a text may name a case of this id. Ids are often made from prompts, so that only letters and digits
+/// Says whether a text may name a case with this id. Ids are often made from prompts, so only letters and digits
 /// of the last part are compared.
 fn may_name(text: &str, id: &str) -> bool {
     let plain = |text: &str| -> String {
@@ -253,7 +252,7 @@ fn may_name(text: &str, id: &str) -> bool {
     last.is_empty() || plain(text).contains(&last)
 }
 
-/// `skipped 3 files: …`; `None` where none was skipped.
+/// Writes a notice such as `skipped 3 files: …`; `None` if none was skipped.
 fn describe_skipped_files<'p>(skipped: impl Iterator<Item = &'p SkippedFile>) -> Option<String> {
     const MOST_NAMED_FILES: usize = 5;
     let all: Vec<&SkippedFile> = skipped.collect();
@@ -267,7 +266,7 @@ fn describe_skipped_files<'p>(skipped: impl Iterator<Item = &'p SkippedFile>) ->
     })
 }
 
-/// Where Skillet keeps evals, if not in the home of the user.
+/// The variable with the folder in which Skillet keeps evals, if it is not in the user's home.
 const SKILLET_DIR: &str = "SKILLET_DIR";
 
 fn skillet_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
@@ -275,12 +274,12 @@ fn skillet_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     own.or_else(|| env.get("HOME").map(|home| Path::new(home).join(".skillet")))
 }
 
-/// Evals that name no skill are about the one that the user names and they were found for.
+/// Assigns a skill to evals that name none: the skill that the user names and for which they were found.
 fn assign_named_skill(file: &mut LoadedFile, place: &EvalFileLocation, given: &[PathBuf]) {
     let Some(suite) = file.lowered.suite.as_mut().filter(|suite| suite.skills.is_empty()) else { return };
     let around = given.iter().filter(|skill| file.path.starts_with(skill));
     let skill = place.skill.as_ref().or_else(|| around.max_by_key(|skill| skill.components().count()));
-    // A skill that cannot be read is told of by those who name it.
+    // A skill that cannot be read is reported where it is named.
     if let Some(skill) = skill.and_then(|path| skill_ref_at(path).ok()) {
         suite.set_tested_skill(skill);
     }
@@ -291,8 +290,8 @@ pub(super) fn skill_ref_at(path: &Path) -> Result<SkillRef, RunSetupError> {
     Ok(SkillRef { name: Skill::read(&path)?.name, path: Some(path), plugin: None })
 }
 
-/// A suite that no file holds: one prompt, and whether the skill must fire. The skill is named by its path;
-/// or, where nothing is there, by its name, and then those that lie with it are staged too.
+/// Makes a suite without a file: one prompt, and whether the skill must be activated. The skill is given by its
+/// path. If the path does not exist, it is taken as a name, and the skills beside it are staged too.
 pub fn single_prompt_evals(
     prompt: &str,
     skill: &Path,
@@ -340,7 +339,7 @@ pub fn single_prompt_evals(
     })
 }
 
-/// A suite that calls a skill by its own command with these arguments, once, and only wants an answer.
+/// Makes a suite that calls a skill once by its own command with these arguments and only wants an answer.
 pub fn single_command_evals(args: &str, skill: &Path) -> Result<EvalFiles, RunSetupError> {
     let path = std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned());
     let skill = Skill::read(&path)?;

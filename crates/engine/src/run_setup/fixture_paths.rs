@@ -1,4 +1,4 @@
-//! What evals put into their rooms: it may look like evals itself, and is no exam here.
+//! The files that evals put into workspaces. They may look like eval files, but are not run as evals.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -23,8 +23,8 @@ impl FixturePaths {
         Self(given)
     }
 
-    /// Whether a file is or lies in something that is given. Whoever gives away the folder that it lies
-    /// in itself does not mean the exams in there.
+    /// Says whether a file is a fixture or is inside one. An eval file that gives away the folder it is in does
+    /// not count, because the evals in that folder are real ones.
     pub fn has(&self, file: &Path) -> bool {
         file.ancestors().any(|above| {
             self.0.get(above).is_some_and(|givers| givers.iter().any(|giver| !giver.starts_with(above)))

@@ -1,4 +1,4 @@
-//! Who judges a suite, and how that judge is reached.
+//! Chooses the judge of a suite, and connects to it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,20 +14,20 @@ use practicum_agents::gateway::{Gateway, SecretScrubber};
 use practicum_agents::llm::{Credential, Endpoint, ModelApi, ModelClient, Secret};
 use practicum_core::model::{Case, Check, CheckKind, JudgeTransportChoice, Provider, Suite};
 
-/// The models that judge unless told otherwise.
+/// The default models of judges.
 const ANTHROPIC_JUDGE: &str = "claude-sonnet-4-6";
 const OPENAI_JUDGE: &str = "gpt-5.4";
 
-/// What all judges of a run share.
+/// The limits, cache and scrubber that all judges of a run share.
 pub struct JudgePool {
     pub limits: JudgeLimits,
-    /// Answers that need not be paid for again, unless the user wants that.
+    /// The cache of answers, unless the user wants to ask again.
     pub cache: Option<AnswerCache>,
     pub scrub: SecretScrubber,
 }
 
 impl JudgePool {
-    /// For a project, as it is set there. `fresh` asks again what was answered before.
+    /// Makes the pool of a project from its settings. With `fresh`, stored answers are not used.
     pub fn for_project(
         project: &Path,
         layers: &SettingLayers,
@@ -71,7 +71,8 @@ impl JudgePool {
         let judge = Judge::new(way, model.unwrap_or(default_model).to_owned());
         let judge = judge.with_votes(settings.judge_votes.value).with_scrub(Arc::clone(&self.scrub));
         let judge = judge.with_unsupported(settings.judge_unsupported.value);
-        // What a script or a cassette says is no answer of the model's, and must be asked to be played.
+        // The answers of a script or a cassette are not those of the model, so they are not cached. A cached
+        // answer would also keep the question from reaching the script or cassette.
         let real = match stand {
             None | Some(GatewayRole::Meter) => true,
             Some(GatewayRole::Script | GatewayRole::Replay | GatewayRole::Record) => false,
@@ -83,8 +84,8 @@ impl JudgePool {
     }
 }
 
-/// Whether a CLI is asked. Unless told, only `claude` is, where it is installed; and nothing that a
-/// gateway plays may depend on what is installed.
+/// Says whether a CLI is the judge. By default only `claude` is used, if it is installed. A script or cassette
+/// must not depend on what is installed.
 fn uses_cli(
     said: JudgeTransportChoice,
     provider: Provider,
@@ -105,16 +106,16 @@ fn judge_endpoint(
 ) -> Result<Endpoint, String> {
     let api = match (provider, gateway) {
         (Provider::Anthropic | Provider::Auto, _) => ModelApi::AnthropicMessages,
-        // Servers that are only compatible with OpenAI's have its older API.
+        // Servers that are compatible with OpenAI have only its older API.
         (Provider::Openai, None) if is_custom_openai_url(env.get("OPENAI_BASE_URL")) => ModelApi::OpenAiChat,
         (Provider::Openai, _) => ModelApi::OpenAiResponses,
     };
     match gateway {
-        // Each trial's judge gets an address of its own there, later. Until then it bears that of the
-        // one who answers in the end, by which answers are known again.
+        // Each trial's judge gets its own gateway address later. Until then it has the address of the service that
+        // answers in the end, by which cached answers are identified.
         Some((gateway, stand)) => {
             let own = Endpoint::from_env(api, env).map(|endpoint| endpoint.base_url);
-            // One that passes requests on needs what they are paid with.
+            // A gateway that passes requests on needs a credential.
             match (stand, &own) {
                 (GatewayRole::Record | GatewayRole::Meter, Err(error)) => return Err(error.to_string()),
                 (GatewayRole::Record | GatewayRole::Meter | GatewayRole::Script | GatewayRole::Replay, _) => {
@@ -131,8 +132,8 @@ fn is_custom_openai_url(base_url: Option<&String>) -> bool {
     base_url.is_some_and(|url| !url.trim().is_empty() && !url.contains("://api.openai.com"))
 }
 
-/// Refuses to begin where a model is to be asked about one of these cases and none can be: agents would be paid
-/// for what nobody grades. Each case comes with the place of its suite.
+/// Refuses to start if a case needs a judge and there is none: the agents would cost money without being graded.
+/// Each case comes with the index of its suite.
 pub fn require_judges<'c>(
     cases: impl IntoIterator<Item = (usize, &'c Case)>,
     suites: &[PlannedSuite],
@@ -152,8 +153,8 @@ pub fn require_judges<'c>(
     if problems.is_empty() { Ok(()) } else { Err(RunSetupError::NoJudge(problems)) }
 }
 
-/// Why nobody can be asked what a suite wants judged, where its settings alone tell. Known before anything is
-/// spent.
+/// Explains why no judge can be asked, if the settings of a suite alone show it. The user is told before anything
+/// is spent.
 pub fn unknown_provider_reason(settings: &Settings, suite: &Suite) -> Option<String> {
     let asks = |check: &Check| matches!(check.kind, CheckKind::Judged(_) | CheckKind::Sections(_));
     let judged = suite.cases.iter().any(|case| case.checks.iter().any(asks));
@@ -162,7 +163,7 @@ pub fn unknown_provider_reason(settings: &Settings, suite: &Suite) -> Option<Str
     Some(format!("suite {}: {why}", suite.name))
 }
 
-/// Whose model this is, by its name where nobody says.
+/// Gives the provider of a model, from its name if the settings do not say.
 fn resolve_provider(said: Provider, model: Option<&str>) -> Result<Provider, String> {
     match (said, model) {
         (Provider::Anthropic | Provider::Openai, _) => Ok(said),

@@ -7,8 +7,8 @@ use practicum_agents::agents::AgentCli;
 use practicum_core::model::{SkillRef, Suite, count_with_noun};
 use practicum_skills::skill::{Plugin, PluginError, Skill};
 
-/// Adds the plugins that the user names to those of the suite, and the skills of all of them to its rivals.
-/// Gives the plugins as they were read.
+/// Adds the plugins that the user names to those of the suite, and the skills of all plugins to its rivals. Gives
+/// the plugins that were read.
 pub fn add_plugins(suite: &mut Suite, named: &[PathBuf]) -> Result<Vec<Plugin>, PluginError> {
     for path in named {
         let path = Plugin::read(path)?.root;
@@ -34,7 +34,7 @@ pub fn add_plugins(suite: &mut Suite, named: &[PathBuf]) -> Result<Vec<Plugin>, 
     Ok(plugins)
 }
 
-/// What each agent gets of the plugins of a suite, in words.
+/// Describes what each agent gets of the plugins of a suite.
 pub fn plugin_notices<'a>(
     plugins: &[Plugin],
     suite: &Suite,
@@ -51,8 +51,8 @@ pub fn plugin_notices<'a>(
     told
 }
 
-/// The number of a plugin's skills that are staged, and of those that are not: another skill has their
-/// name, or they cannot be read.
+/// Describes how many skills of a plugin are staged and how many are not, because another skill has the same name
+/// or they cannot be read.
 fn describe_staged_skills(plugin: &Plugin, suite: &Suite) -> String {
     let paths = suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.as_deref());
     let staged: HashSet<&Path> =

@@ -1,4 +1,4 @@
-//! Who answers in the model's place or listens to it, and who judges.
+//! Opens the gateways that replace or record the model, and connects the judges.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,15 +17,15 @@ use practicum_agents::gateway::{
 };
 use practicum_core::model::Diagnostics;
 
-/// What the gateways of a run share.
+/// The ledger, scrubber and judges that the gateways of a run share.
 pub struct SharedServices {
     pub ledger: Arc<SpendingLedger>,
-    /// Takes secrets out of what is recorded.
+    /// Removes secrets from recordings.
     pub scrub: SecretScrubber,
     pub judges: JudgePool,
 }
 
-/// Gateways and judges for the planned suites, in their order.
+/// Opens gateways and judges for the planned suites, in their order.
 pub async fn connect_services(
     planned: &[PlannedSuite],
     ask: &RunInputs,
@@ -35,7 +35,7 @@ pub async fn connect_services(
     let mut gateways: BTreeMap<Option<&Path>, (Arc<Gateway>, GatewayRole)> = BTreeMap::new();
     let mut all = Vec::new();
     for suite in planned {
-        // Suites without a script of their own have one gateway together, if they have any.
+        // Suites without a script of their own share one gateway, if they have any.
         let script = suite.script.as_deref();
         let gateway = match gateways.get(&script) {
             Some((gateway, stand)) => Some((Arc::clone(gateway), *stand)),
@@ -53,7 +53,8 @@ pub async fn connect_services(
     Ok(all)
 }
 
-/// Who is asked where no suite is run: with these settings, and a script if one is to answer.
+/// Connects a model for questions outside of any suite, with these settings, and with a script if one is to
+/// answer.
 pub async fn connect_adviser(
     settings: &Settings,
     script: Option<&Path>,
@@ -94,7 +95,7 @@ fn connect_suite_judge(
 
 type ModelStandIn = (Arc<dyn Responder>, GatewayRole);
 
-/// Who answers in the model's place or listens to it, if anyone does.
+/// Chooses what replaces or records the model, if anything does.
 fn choose_stand_in(
     script: Option<&Path>,
     ask: &RunInputs,
@@ -118,7 +119,7 @@ fn choose_stand_in(
     Ok(None)
 }
 
-/// Reads a script that must be usable.
+/// Reads a script. Any error in it is returned.
 pub fn read_script(path: &Path) -> Result<ModelScript, RunSetupError> {
     let mut diagnostics = Diagnostics::default();
     let (text, script) = ModelScript::read(path, &mut diagnostics);

@@ -1,17 +1,17 @@
-//! What is wrong with the texts of a suite's skills, and what is done about it.
+//! Problems with the texts of a suite's skills, and how a run deals with them.
 
 use practicum_core::model::{ActivationExpectation, Case, Check, CheckKind, Suite};
 use practicum_core::tree::NodeData;
 use practicum_skills::skill::{Plugin, Skill, SkillError, SkillForm, name_from_path};
 
-/// What is not valid in the frontmatter of a suite's skills and their rivals although agents read it: each
-/// with file, line and what to do.
+/// Gives warnings about invalid frontmatter of a suite's skills and rivals that agents still accept: each with
+/// file, line and what to do.
 pub fn skill_warnings(suite: &Suite) -> Vec<String> {
     let paths = suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.as_deref());
     paths.filter_map(|path| Skill::read(path).ok()).flat_map(|skill| skill.warnings).collect()
 }
 
-/// The skills under test whose frontmatter gives them another name than their folder, in words.
+/// Describes the skills under test whose frontmatter gives them another name than their folder.
 pub fn mismatched_name_notices(suite: &Suite) -> Vec<String> {
     let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
     let skills =
@@ -28,7 +28,7 @@ pub fn mismatched_name_notices(suite: &Suite) -> Vec<String> {
     skills.filter_map(differs).collect()
 }
 
-/// The skills under test that only a user can call, where cases ask whether a model activates them, in words.
+/// Describes the skills under test that only a user can call although cases check whether a model activates them.
 pub fn uncallable_skill_notices(suite: &Suite) -> Vec<String> {
     let mut checks = suite.cases.iter().flat_map(|case| &case.checks);
     if !checks.any(|check| matches!(check.kind, CheckKind::Activation(_))) {
@@ -43,7 +43,7 @@ pub fn uncallable_skill_notices(suite: &Suite) -> Vec<String> {
     skills_disabled_for_models(suite).map(told).collect()
 }
 
-/// The skills under test that say that no model may activate them, each with its name in the suite and a sentence.
+/// Gives the skills under test that forbid activation by a model, each with its name in the suite and a sentence.
 fn skills_disabled_for_models(suite: &Suite) -> impl Iterator<Item = (&str, String)> {
     let is_hidden = |skill: &Skill| {
         let said = skill.frontmatter.as_ref().and_then(|front| front.get("disable-model-invocation"));
@@ -64,13 +64,13 @@ fn skills_disabled_for_models(suite: &Suite) -> impl Iterator<Item = (&str, Stri
     })
 }
 
-/// The skills under test that agents do not list as what they are, in words: their SKILL.md has no description.
+/// Describes the skills under test without a description in their SKILL.md, which agents do not list properly.
 pub fn missing_description_notices(suite: &Suite) -> Vec<String> {
     skills_without_description(suite).map(|(_, told)| told).collect()
 }
 
-/// The cases of a suite that ask only whether skills are not activated, where no model could activate one of these
-/// skills, with the reason.
+/// Gives the cases that only check that a skill is not activated although no model could activate it, with the
+/// reason.
 pub fn meaningless_negative_cases(suite: &Suite) -> Vec<(String, String)> {
     let unlisted: Vec<(&str, String)> =
         skills_without_description(suite).chain(skills_disabled_for_models(suite)).collect();
@@ -88,7 +88,7 @@ pub fn meaningless_negative_cases(suite: &Suite) -> Vec<(String, String)> {
     cases.map(told).collect()
 }
 
-/// The skills under test without a description, each with its name in the suite and a sentence.
+/// Gives the skills under test without a description, each with its name in the suite and a sentence.
 fn skills_without_description(suite: &Suite) -> impl Iterator<Item = (&str, String)> {
     suite.skills.iter().filter_map(|known| {
         let skill = Skill::read(known.path.as_deref()?).ok()?;
@@ -96,7 +96,7 @@ fn skills_without_description(suite: &Suite) -> impl Iterator<Item = (&str, Stri
     })
 }
 
-/// Why agents do not list a skill: it has no description. `None` if it has one.
+/// Explains why agents do not list a skill: it has no description. `None` if it has one.
 fn why_not_listed(skill: &Skill, name: &str) -> Option<String> {
     let has_description = skill.description.as_deref().is_some_and(|text| !text.trim().is_empty());
     if skill.form == SkillForm::Command || has_description {
@@ -110,9 +110,9 @@ fn why_not_listed(skill: &Skill, name: &str) -> Option<String> {
     Some(format!("{} {lacks}, so agents do not list the skill {name}", skill.file.display()))
 }
 
-/// Takes the rivals out of a suite that cannot be staged or that no agent lists, and says which and why. A rival is somebody
-/// else's skill: that it is broken is no reason to measure nothing. A workspace has room for one skill of a name:
-/// the skill under test wins, then the rival that is listed first.
+/// Removes from a suite the rivals that cannot be staged or that no agent lists, and describes which and why. A
+/// rival is another author's skill, so a broken one does not stop the run. A workspace can hold one skill of a
+/// name: the skill under test wins, then the rival that is listed first.
 pub fn leave_out_unfit_rivals(suite: &mut Suite) -> Vec<String> {
     let mut told = Vec::new();
     let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
@@ -140,7 +140,7 @@ pub fn leave_out_unfit_rivals(suite: &mut Suite) -> Vec<String> {
     told
 }
 
-/// Says which of two skills of one name is staged; `None` where they are the same.
+/// Says which of two skills of one name is staged; `None` if they are the same.
 pub fn same_name_notice(staged: &Skill, left_out: &Skill) -> Option<String> {
     (!staged.is_copy_of(left_out)).then(|| {
         format!(
@@ -152,7 +152,7 @@ pub fn same_name_notice(staged: &Skill, left_out: &Skill) -> Option<String> {
     })
 }
 
-/// Why skills under test and plugins cannot be staged, for skills that are there: each is told once, whole.
+/// Explains why existing skills under test and plugins cannot be staged. Each problem is reported once.
 pub fn unreadable_skills(suite: &Suite) -> Vec<String> {
     let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
     let problems = paths.filter_map(|path| Skill::read(path).err());

@@ -1,4 +1,4 @@
-//! Prompts that begin with a slash command which will not be there.
+//! Warns about prompts that begin with a slash command which is not staged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use practicum_core::tree::closest_word;
 use practicum_evals::dialects::LoadedFile;
 use practicum_skills::skill::{Plugin, SKILL_FILE, Skill, SkillForm, name_from_path};
 
-/// Warns of each slash command that nobody stages, once, where it is first used: the agent gets it as plain
+/// Warns about each slash command that is not staged, once, where it is first used: the agent gets it as plain
 /// text. `more` are skills that the user adds to those of the files.
 pub fn warn_unstaged_commands(files: &mut [LoadedFile], projects: &[PathBuf], more: &[SkillRef]) {
     let mut staged_in = StagedNames::default();
@@ -45,13 +45,13 @@ pub fn warn_unstaged_commands(files: &mut [LoadedFile], projects: &[PathBuf], mo
     }
 }
 
-/// Warns of each skill that a case expects or forbids and that nobody stages: it cannot be activated, so that the
-/// check tells nothing.
+/// Warns about each skill that a case expects or forbids and that is not staged: it cannot be activated, so the
+/// check shows nothing.
 pub fn warn_unstaged_skills(files: &mut [LoadedFile], projects: &[PathBuf], more: &[SkillRef]) {
     let mut staged_in = StagedNames::default();
     for (file, project) in files.iter_mut().zip(projects) {
         let Some(suite) = &file.lowered.suite else { continue };
-        // Some formats tell it of all their cases at once.
+        // Some formats report this for all their cases at once.
         if file.lowered.diagnostics.iter().any(|known| known.code == "skill-not-staged") {
             continue;
         }
@@ -97,14 +97,14 @@ pub fn warn_unstaged_skills(files: &mut [LoadedFile], projects: &[PathBuf], more
     }
 }
 
-/// The skills of a plugin; none where it cannot be read, which is told elsewhere.
+/// Gives the skills of a plugin; none if it cannot be read, which is reported elsewhere.
 pub fn skills_of_plugin(root: &Path) -> Vec<SkillRef> {
     let Ok(plugin) = Plugin::read(root) else { return Vec::new() };
     let named = |name: String, path: PathBuf| SkillRef { name, path: Some(path), plugin: None };
     plugin.skills.into_iter().map(|skill| named(skill.listed_name, skill.folder)).collect()
 }
 
-/// The slash commands of a case, each with the turn that begins with it.
+/// Gives the slash commands of a case, each with the turn that begins with it.
 fn commands_of(case: &Case) -> impl Iterator<Item = (&str, &str)> {
     let turns = match &case.prompt {
         CasePrompt::Turns(turns) => turns.as_slice(),
@@ -113,7 +113,7 @@ fn commands_of(case: &Case) -> impl Iterator<Item = (&str, &str)> {
     turns.iter().filter_map(|turn| Some((command_in(turn)?, turn.as_str())))
 }
 
-/// The command that a prompt begins with. A path has more slashes, or leads somewhere.
+/// Finds the command that a prompt begins with. A word with more slashes is a path.
 fn command_in(prompt: &str) -> Option<&str> {
     let word = prompt.split_whitespace().next()?.strip_prefix('/')?;
     let name = word.trim_end_matches(['.', ',', '!', '?', ';', ':']);
@@ -122,7 +122,7 @@ fn command_in(prompt: &str) -> Option<&str> {
     (begins && name.chars().all(is_plain)).then_some(name)
 }
 
-/// The names under which skills and commands can be called, kept for each folder that was looked through.
+/// The names by which skills and commands can be called, cached for each folder that was searched.
 #[derive(Default)]
 struct StagedNames {
     folders: BTreeMap<PathBuf, BTreeSet<String>>,
@@ -155,7 +155,7 @@ impl StagedNames {
             || fixtures.into_iter().any(|known| known == name)
     }
 
-    /// Whether a skill can be called so: by its own name, or behind its plugin's.
+    /// Says whether a skill can be called by this name: its own, or one with its plugin's prefix.
     fn is_called(&mut self, skill: &SkillRef, name: &str) -> bool {
         let of_plugin =
             |plugin: &String| name.strip_prefix(plugin.as_str()).is_some_and(|rest| rest.starts_with(':'));
@@ -175,7 +175,7 @@ impl StagedNames {
 const MAX_FOLDER_DEPTH: usize = 8;
 const MAX_ENTRIES: usize = 2000;
 
-/// The commands and skills that an agent finds in a project.
+/// Gives the commands and skills that an agent finds in a project.
 fn names_in_project(project: &Path) -> BTreeSet<String> {
     let places = [".claude/commands", ".claude/skills", ".agents/skills"].map(|place| project.join(place));
     let walks = places.into_iter().flat_map(|place| {
@@ -189,7 +189,7 @@ fn names_in_project(project: &Path) -> BTreeSet<String> {
     walks.take(MAX_ENTRIES).filter_map(|entry| command_or_skill_name(entry.path())).collect()
 }
 
-/// What a file in an agent's folder can be called by, if it is a command or a skill.
+/// Gives the name by which a file in an agent's folder can be called, if it is a command or a skill.
 fn command_or_skill_name(file: &Path) -> Option<String> {
     let folders = || file.components().map(|part| part.as_os_str());
     if file.file_name()? == SKILL_FILE {

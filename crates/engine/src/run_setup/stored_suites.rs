@@ -1,4 +1,4 @@
-//! The evals of a run that was made, as they are today.
+//! Loads the suites of a stored run from their current files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,13 +15,13 @@ use practicum_skills::skill::Skill;
 
 /// One suite of a stored run.
 pub struct StoredSuite {
-    /// As it was when it ran; `None` if the record of it cannot be read.
+    /// The suite as it ran; `None` if its record cannot be read.
     pub original: Option<Suite>,
-    /// As its file says it today, or as it was where that is gone.
+    /// The suite as its file has it today, or as it ran if the file is gone.
     pub current: LocatedSuite,
 }
 
-/// The suites of a run, in its order, with what the user should know of them.
+/// Gives the suites of a run in its order, with notices for the user.
 pub fn stored_suites(
     info: &RunInfo,
     env: &BTreeMap<String, String>,
@@ -52,7 +52,7 @@ pub fn stored_suites(
     Ok((suites, notices))
 }
 
-/// The suite as the run's record has it.
+/// Reads the suite from the run's record.
 fn recorded_suite(kept: &RunSuite) -> Option<Suite> {
     let folder = kept.origin.path.parent().unwrap_or(&kept.origin.path);
     let place = EvalFileLocation {
@@ -66,8 +66,8 @@ fn recorded_suite(kept: &RunSuite) -> Option<Suite> {
     Some(Suite { origin: kept.origin.clone(), ..suite })
 }
 
-/// The suite as its file says it now, about the skill that was under test then. `None` where the file
-/// or the suite in it is gone.
+/// Reads the suite from its current file, for the skill that was under test then. `None` if the file or the suite
+/// in it is gone.
 fn current_suite(
     kept: &RunSuite,
     then: Option<&Suite>,
@@ -88,20 +88,20 @@ fn current_suite(
         (own, _) => own?,
     };
     let Some(mut placed) = found else { return Ok(None) };
-    // The run may have been about a skill of the user's choice.
+    // The user may have chosen another skill for the run.
     if let Some([skill]) = then.map(|then| then.skills.as_slice())
         && placed.suite.skills.iter().all(|own| own.name != skill.name)
     {
         placed.suite.set_tested_skill(skill.clone());
     }
-    // Or its activation predicted, whatever the file says.
+    // The user may also have asked for predicted activation, whatever the file says.
     if then.is_some_and(Suite::predicts_activation) && !placed.suite.predicts_activation() {
         placed.suite.switch_to_predicted_activation();
     }
     Ok(Some(placed))
 }
 
-/// The suite of this name, which in the run may have stood beside others of the same.
+/// Finds the suite of this name. In the run it may have had a longer name because others had the same.
 fn suite_by_name(
     ask: &RunInputs,
     name: Option<&str>,

@@ -1,15 +1,15 @@
-//! Suites are known by their names, in a run and from run to run, so no two of a run may share one.
+//! Makes the names of suites unique. Suites are identified by their names within a run and between runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use practicum_evals::dialects::LocatedSuite;
 
-/// Longer and longer names for a suite. They are seen from its project, so that they do not depend on where
-/// a command was given, and the last one is nobody else's.
+/// Functions that make longer and longer names for a suite. The names are relative to its project, so that they do
+/// not depend on the working directory, and the last one is unique.
 const NAME_BUILDERS: [fn(&LocatedSuite) -> String; 3] = [with_folder, with_file, with_path];
 
-/// Gives longer names to the suites that share one, and tells of it.
+/// Gives longer names to suites that share one. Returns notices about it.
 pub fn make_names_unique(suites: &mut [LocatedSuite]) -> Vec<String> {
     let first = shared_names(suites);
     for name in NAME_BUILDERS {
@@ -24,7 +24,7 @@ pub fn make_names_unique(suites: &mut [LocatedSuite]) -> Vec<String> {
     told.collect()
 }
 
-/// The names that several suites have, and how many.
+/// Counts the suites for each name that several have.
 fn shared_names(suites: &[LocatedSuite]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     suites.iter().for_each(|placed| *counts.entry(placed.suite.name.clone()).or_default() += 1);
@@ -32,7 +32,7 @@ fn shared_names(suites: &[LocatedSuite]) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Whether a suite may have gone by this name where it was not alone.
+/// Says whether a suite may have had this name in a run with other suites of its name.
 pub fn may_have_had_name(placed: &LocatedSuite, name: &str) -> bool {
     placed.suite.name == name || NAME_BUILDERS.iter().any(|longer| longer(placed) == name)
 }
@@ -40,7 +40,7 @@ pub fn may_have_had_name(placed: &LocatedSuite, name: &str) -> bool {
 fn with_folder(placed: &LocatedSuite) -> String {
     let file = &placed.suite.origin.path;
     let folder = if file.is_dir() { Some(file.as_path()) } else { file.parent() };
-    // What evals are about is said by the folder around theirs.
+    // A folder called `evals` says nothing, so the folder around it is used.
     let folder = folder
         .map(|folder| if folder.ends_with("evals") { folder.parent().unwrap_or(folder) } else { folder });
     match folder
@@ -90,9 +90,9 @@ mod tests {
             ),
             (vec![("s.yaml", "s"), ("b/s.yaml", "s")], vec!["s", "b/s"]),
             (vec![("a/1.yaml", "s"), ("a/2.yaml", "s")], vec!["a/1.yaml", "a/2.yaml"]),
-            // Two projects may look the same from inside.
+            // Two projects may have files at the same relative path.
             (vec![("s.yaml", "s"), ("/q/s.yaml", "s")], vec!["/p/s.yaml", "/q/s.yaml"]),
-            // What a folder makes of a name may be a name already.
+            // A name with its folder may equal the plain name of another suite.
             (
                 vec![("a/s.yaml", "s"), ("b/s.yaml", "s"), ("t.yaml", "a/s")],
                 vec!["a/s.yaml", "b/s", "t.yaml"],

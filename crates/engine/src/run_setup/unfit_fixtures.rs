@@ -1,5 +1,5 @@
-//! Files of cases that no agent may be given: they would replace the skill under test, or show it or the expected
-//! answers to an agent that must not have them.
+//! Finds fixtures that no agent may be given: they would replace the skill under test, or show the skill or the
+//! expected answers to an agent that must not have them.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -9,7 +9,7 @@ use practicum_core::tree::read_bounded;
 use practicum_skills::own_files::{EvalTexts, Unpacked};
 use practicum_skills::skill::{SKILL_FILE, Skill, SkillForm, command_path, is_eval_file};
 
-/// Why fixtures of a suite cannot be staged, in words, by the ids of the cases.
+/// Explains why fixtures of a suite cannot be staged, by case id.
 pub fn unfit_fixtures(suite: &Suite) -> BTreeMap<String, Vec<String>> {
     let mut told: BTreeMap<String, Vec<String>> = BTreeMap::new();
     if suite.cases.iter().all(|case| case.workspace.files.is_empty() && case.workspace.overlays.is_empty()) {
@@ -34,15 +34,15 @@ pub fn unfit_fixtures(suite: &Suite) -> BTreeMap<String, Vec<String>> {
     told
 }
 
-/// A folder with more entries is not looked through to its end.
+/// The most entries of a folder that are examined.
 const MOST_ENTRIES: usize = 20_000;
 
-/// A larger file is not compared with eval files byte for byte.
+/// The largest file that is compared with eval files byte for byte.
 const LARGEST_COPY: u64 = 1024 * 1024;
 
-/// What copies of a suite's evals are known by.
+/// The contents by which copies of a suite's evals are recognised.
 struct EvalCopies {
-    /// The eval files that lie beside each other, byte for byte.
+    /// The contents of the eval files in the suite's folder.
     files: Vec<Vec<u8>>,
     texts: EvalTexts,
 }
@@ -58,7 +58,7 @@ impl EvalCopies {
         }
     }
 
-    /// Which file of a folder is a copy of the evals, in words.
+    /// Names a file in a folder that is a copy of the evals.
     fn why_unfit(&self, folder: &Path) -> Option<String> {
         let walk = ignore::WalkBuilder::new(folder).standard_filters(false).follow_links(false).build();
         let files = walk.take(MOST_ENTRIES).flatten();
@@ -74,15 +74,15 @@ impl EvalCopies {
     }
 }
 
-/// What fixtures are compared with.
+/// The files of the skills under test and the evals, with which fixtures are compared.
 struct ProtectedSkillFiles {
-    /// The names of the skills under test, and those of their folders.
+    /// The names of the skills under test and of their folders.
     names: Vec<String>,
-    /// The SKILL.md and command files of the skills under test, without links.
+    /// The SKILL.md and command files of the skills under test, with links resolved.
     files: Vec<PathBuf>,
-    /// Where a workspace has the command files under test.
+    /// The paths of the command files under test in a workspace.
     commands: Vec<PathBuf>,
-    /// The eval file, without links.
+    /// The eval file, with links resolved.
     evals: PathBuf,
 }
 
@@ -138,7 +138,7 @@ impl ProtectedSkillFiles {
         None
     }
 
-    /// Whether a file is the skill under test or a copy of it.
+    /// Says whether a file is the skill under test or a copy of it.
     fn is_skill_file(&self, path: &Path) -> bool {
         if self.files.iter().any(|file| file == path) {
             return true;
@@ -150,7 +150,7 @@ impl ProtectedSkillFiles {
         path.file_name().is_some_and(|name| name == SKILL_FILE) && path.parent().is_some_and(is_copy)
     }
 
-    /// Whether a path in a workspace lies where an agent looks for the skill under test: in its folder below
+    /// Says whether a path in a workspace is where an agent looks for the skill under test: in its folder below
     /// `.claude/skills` or the like.
     fn is_skill_location(&self, to: &Path) -> bool {
         let parts: Vec<&str> = to
@@ -166,12 +166,12 @@ impl ProtectedSkillFiles {
     }
 }
 
-/// Where a workspace has the command of this name.
+/// Gives the path of a command in a workspace.
 fn command_path_in_workspace(command: &str) -> Option<PathBuf> {
     Some(Path::new(".claude/commands").join(command_path(command)?.as_str()))
 }
 
-/// A path without links; itself where it cannot be followed.
+/// Resolves the links of a path. A path that cannot be resolved stays as it is.
 fn resolve_links(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -1,4 +1,5 @@
-//! What a skill's folder or a project seems to hold, and no room does; and what a room holds from elsewhere.
+//! Notices about files that are not staged although they seem to be in a skill's folder or a project, and about
+//! staged files from elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,15 +9,15 @@ use practicum_core::model::{Suite, WorkspaceBase};
 use practicum_skills::project_files::{ProjectFiles, is_credential};
 use practicum_skills::skill::{Skill, SkillForm, link_leads_out, links_leading_out};
 
-/// What is said of projects, each of which is looked through once.
+/// The notices about projects. Each project is examined once.
 #[derive(Debug, Default)]
 pub struct ProjectNotices(BTreeMap<PathBuf, Option<String>>);
 
 impl ProjectNotices {
-    /// What is not copied of the project, if cases of the suite get a copy of it.
+    /// Gives a notice about files of the project that are not copied, if cases of the suite get a copy of it.
     pub fn uncopied_files_notice(&mut self, suite: &Suite, project: &Path) -> Option<String> {
         let gets_it = suite.cases.iter().any(|case| case.workspace.base == WorkspaceBase::Project);
-        // What skills are staged without is told of the skills.
+        // Files of skills that are not staged are reported with the skills.
         let skills = suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.as_deref());
         let skills = skills.filter_map(|path| Skill::read(path).ok());
         let folders: Vec<PathBuf> = skills
@@ -37,7 +38,7 @@ impl ProjectNotices {
     }
 }
 
-/// The overlays of a suite's cases that do not lie in the folder of its file, in words.
+/// Describes the overlays of a suite's cases that are not in the folder of its file.
 pub fn outside_overlay_notices(suite: &Suite, project: &Path) -> Vec<String> {
     let folder = suite.origin.path.parent().unwrap_or(Path::new(""));
     let mut told: Vec<String> = Vec::new();
@@ -51,7 +52,7 @@ pub fn outside_overlay_notices(suite: &Suite, project: &Path) -> Vec<String> {
     told
 }
 
-/// The links in overlays of a suite's cases that lead out of them, in words.
+/// Describes the links in overlays of a suite's cases that lead out of them.
 pub fn overlay_link_notices(suite: &Suite) -> Vec<String> {
     let overlays: BTreeSet<&PathBuf> = suite.cases.iter().flat_map(|case| &case.workspace.overlays).collect();
     let mut told = Vec::new();
@@ -76,10 +77,10 @@ pub fn overlay_link_notices(suite: &Suite) -> Vec<String> {
     told
 }
 
-/// Of more links than this of one skill only the number is told.
+/// The most links of one skill that are named. The rest is only counted.
 const MOST_NAMED_LINKS: usize = 5;
 
-/// The links of a suite's skills that lead out of them, in words. Skills that cannot be read are told of
+/// Describes the links of a suite's skills that lead out of them. Skills that cannot be read are reported
 /// elsewhere.
 pub fn skill_link_notices(suite: &Suite) -> Vec<String> {
     let paths = suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.as_deref());

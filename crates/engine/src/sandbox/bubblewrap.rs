@@ -1,4 +1,4 @@
-//! Walls of namespaces: the agent lives in a file system that holds only what it may see.
+//! A sandbox of namespaces, made by bubblewrap: the agent sees a file system with only the permitted files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,10 +8,11 @@ use super::view::{PathAccess, SandboxView};
 use super::{SandboxBackend, path_text, to_strings};
 use practicum_agents::agents::{Launch, find_program};
 
-/// Where the sockets to the model are, inside.
+/// The folder of the sockets to the model, inside the sandbox.
 pub const SOCKETS_FOLDER: &str = "/run/practicum";
 
-/// Namespaces of its own for everything but the network. Killing bubblewrap, or us, ends all.
+/// The arguments for separate namespaces of everything except the network. All processes end when bubblewrap or
+/// this program is killed.
 const BASE_ARGUMENTS: [&str; 9] = [
     "--unshare-user",
     "--unshare-ipc",
@@ -19,9 +20,9 @@ const BASE_ARGUMENTS: [&str; 9] = [
     "--unshare-uts",
     "--unshare-cgroup-try",
     "--die-with-parent",
-    // Else the agent could type into the user's terminal.
+    // Without this, the agent could type into the user's terminal.
     "--new-session",
-    // Root would keep its powers otherwise.
+    // Without this, root would keep its capabilities.
     "--cap-drop",
     "ALL",
 ];
@@ -31,7 +32,7 @@ fn namespaces(network: bool) -> impl Iterator<Item = String> {
     BASE_ARGUMENTS.into_iter().chain(network).map(str::to_owned)
 }
 
-/// Whether it is there and allowed to work. Where not, why.
+/// Tests whether bubblewrap is installed and allowed to work. The error says why not.
 pub fn probe(env: &BTreeMap<String, String>, strict: bool) -> Result<SandboxBackend, String> {
     let program = find_program("bwrap", env).ok_or("bubblewrap is not installed")?;
     let tried = Command::new(&program)
@@ -52,7 +53,8 @@ pub fn probe(env: &BTreeMap<String, String>, strict: bool) -> Result<SandboxBack
     }
 }
 
-/// The same launch inside. With wires there is no network but what they lead to.
+/// Wraps a launch so that it runs inside the sandbox. With `wires`, the only network is the sockets in that
+/// folder.
 pub fn wrap(
     launch: Launch,
     program: &Path,
@@ -86,7 +88,7 @@ pub fn wrap(
     if let Some(wires) = wires {
         args.extend(["--ro-bind".to_owned(), path_text(wires), SOCKETS_FOLDER.to_owned()]);
     }
-    // What is empty because it is hidden must not look as if it could be written to.
+    // A hidden folder appears empty, and must not look as if it could be written to.
     for (at, shown) in view.in_order() {
         if shown == &PathAccess::HiddenFolder {
             args.extend(["--remount-ro".to_owned(), path_text(at)]);

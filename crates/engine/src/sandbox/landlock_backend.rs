@@ -1,6 +1,6 @@
-//! Walls of rules: the kernel refuses what no rule allows. There where namespaces are not, and
-//! weaker: names can be guessed at, modes and times of the user's files can be changed, the
-//! network is open.
+//! A sandbox of Landlock rules: the kernel refuses every file access that no rule allows. It is used if namespaces
+//! are not available, and is weaker: names of files can be guessed, modes and times of the user's files can be
+//! changed, and the network is open.
 
 use std::path::{Path, PathBuf};
 
@@ -14,16 +14,16 @@ use super::view::SandboxView;
 use super::{SUBCOMMAND, SandboxBackend, path_text};
 use practicum_agents::agents::Launch;
 
-/// Below this, files outside could still be cut short.
+/// The oldest usable version. With an older one, files outside the sandbox could still be truncated.
 const MIN_ABI: ABI = ABI::V3;
 
-/// The newest that we know. What the kernel lacks of it is left out.
+/// The newest known version. Features that the kernel lacks are left out.
 const BEST_ABI: ABI = ABI::V6;
 
-/// What a process needs of the devices. No terminals: one of them is the user's.
+/// The devices that a process needs. Terminals are not among them, because one of them is the user's.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Whether the kernel has it. Where not, why.
+/// Tests whether the kernel supports Landlock. The error says why not.
 pub fn probe() -> Result<SandboxBackend, String> {
     let supported = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -37,7 +37,7 @@ pub fn probe() -> Result<SandboxBackend, String> {
     }
 }
 
-/// The same launch through ourselves.
+/// Wraps a launch so that this program restricts itself and then becomes the agent.
 pub fn wrap(launch: Launch, ourselves: &Path, view: &SandboxView) -> Launch {
     let mut args = vec![SUBCOMMAND.to_owned()];
     let readable = view.readable().into_iter().map(|path| ("--ro", path));
@@ -50,8 +50,7 @@ pub fn wrap(launch: Launch, ourselves: &Path, view: &SandboxView) -> Launch {
     Launch { program: ourselves.to_owned(), args, ..launch }
 }
 
-/// From here on this process and all it starts see only these paths. An error means that nothing
-/// may be started.
+/// Restricts this process, and all that it starts, to these paths. After an error nothing may be started.
 pub fn confine_this_process(read_only: &[PathBuf], writable: &[PathBuf]) -> Result<(), String> {
     let restrict = || -> Result<RulesetStatus, RulesetError> {
         let status = Ruleset::default()
@@ -75,8 +74,8 @@ pub fn confine_this_process(read_only: &[PathBuf], writable: &[PathBuf]) -> Resu
     }
 }
 
-/// Root could still read the environment of every process, and with it the user's keys. The rules
-/// have seen to it that nothing started from here gets its powers back.
+/// Drops all capabilities: root could otherwise read the environment of every process, with the user's keys. The
+/// rules already ensure that no process started from here gets the capabilities back.
 fn drop_capabilities() -> Result<(), String> {
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };

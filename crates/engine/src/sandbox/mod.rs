@@ -1,8 +1,8 @@
-//! The walls of the exam room: what an agent cannot see, it can neither read nor break.
+//! The sandbox around agents: it hides files and closes the network.
 //!
-//! In: what is wanted, what the machine has, what must stay hidden. Out: `Sandbox`, and for each
-//! trial a `TrialSandbox` that turns a `Launch` into one behind walls. Never: starts an agent, or
-//! holds less than was wanted without saying so.
+//! In: the wanted mode, what the machine supports, and what must stay hidden. Out: `Sandbox`, and for each trial a
+//! `TrialSandbox` that wraps a `Launch`. Never: starts an agent; isolates less than was asked for without saying
+//! so.
 
 mod bubblewrap;
 mod landlock_backend;
@@ -22,17 +22,17 @@ use practicum_agents::agents::{AgentCli, Launch};
 use practicum_core::model::SandboxMode;
 use view::SandboxView;
 
-/// The hidden subcommand under which this program is the inner side of a sandbox.
+/// The hidden subcommand with which this program is the inner side of a sandbox.
 pub const SUBCOMMAND: &str = "confined";
 
-/// Forces one of the means, so that each can be tested on a machine that has both.
+/// A variable that forces one backend, so that each can be tested on a machine that has both.
 const BACKEND_VARIABLE: &str = "PRACTICUM_SANDBOX_MEANS";
 
-/// What holds the walls of one run.
+/// The sandbox of one run.
 pub struct Sandbox {
     backend: SandboxBackend,
     strict: bool,
-    /// What no agent may see, wherever it lies: the user's home, projects, evals, records, rooms.
+    /// The paths that no agent may see: the user's home, projects, evals, records, other workspaces.
     hidden: Vec<PathBuf>,
     notice: Option<String>,
 }
@@ -41,7 +41,7 @@ pub struct Sandbox {
 enum SandboxBackend {
     Off,
     Bubblewrap(PathBuf),
-    /// This program, which confines itself before it becomes the agent.
+    /// This program, which restricts itself before it becomes the agent.
     Landlock(PathBuf),
 }
 
@@ -61,8 +61,8 @@ pub enum SandboxError {
 }
 
 impl Sandbox {
-    /// Finds out what this machine can do. Tried, not guessed: a program that is there may still
-    /// not be allowed to make a namespace.
+    /// Finds out what this machine supports. Each backend is tried, because an installed program may still not be
+    /// allowed to make a namespace.
     pub fn build(
         wanted: SandboxMode,
         env: &BTreeMap<String, String>,
@@ -108,18 +108,18 @@ impl Sandbox {
         Ok(Self { backend: means, strict, hidden, notice: Some(format!("sandbox: {notice}")) })
     }
 
-    /// Whether there are walls at all.
+    /// Says whether agents are isolated at all.
     pub fn is_active(&self) -> bool {
         self.backend != SandboxBackend::Off
     }
 
-    /// What a person should know about the walls of this run.
+    /// Gives a notice for the user about the sandbox of this run.
     pub fn notice(&self) -> Option<&str> {
         self.notice.as_deref()
     }
 
-    /// The walls of one trial, for its agent and its scripts. `gateway` stands in for the agent's
-    /// own model endpoint. Its servers need a runtime around the caller.
+    /// Makes the sandbox of one trial, for its agent and its scripts. `gateway` replaces the agent's own model
+    /// endpoint. The caller must be inside a tokio runtime, which runs the servers of the sandbox.
     pub fn for_trial(
         &self,
         room: &Path,
@@ -151,7 +151,7 @@ impl Sandbox {
     }
 }
 
-/// The best that works here, and how to say so.
+/// Finds the best backend that works here, and describes it.
 fn best_backend(env: &BTreeMap<String, String>) -> (SandboxBackend, String) {
     let no_bubblewrap = match bubblewrap::probe(env, false) {
         Ok(means) => return (means, "bubblewrap".to_owned()),
@@ -163,7 +163,7 @@ fn best_backend(env: &BTreeMap<String, String>) -> (SandboxBackend, String) {
     }
 }
 
-/// One trial's walls. Dropping them closes its way to the model.
+/// The sandbox of one trial. Dropping it closes the connection to the model.
 pub struct TrialSandbox(Option<ActiveSandbox>);
 
 struct ActiveSandbox {
@@ -177,17 +177,17 @@ impl TrialSandbox {
         Self(None)
     }
 
-    /// Whether there are any walls at all.
+    /// Says whether the trial is isolated at all.
     pub fn is_active(&self) -> bool {
         self.0.as_ref().is_some_and(|walls| !matches!(walls.backend, SandboxBackend::Off))
     }
 
-    /// Whether processes live in a namespace of their own, whose first process ends last.
+    /// Says whether processes have a namespace of their own, whose first process ends last.
     pub fn has_init_process(&self) -> bool {
         self.0.as_ref().is_some_and(|walls| matches!(walls.backend, SandboxBackend::Bubblewrap(_)))
     }
 
-    /// The same process behind the walls, started in `folder`. Without walls nothing changes.
+    /// Wraps a process so that it runs inside the sandbox, started in `folder`. Without a sandbox nothing changes.
     pub fn wrap(&self, launch: Launch, folder: &Path) -> Launch {
         let Some(ActiveSandbox { backend: means, view, sockets: wires }) = &self.0 else { return launch };
         match means {
@@ -204,7 +204,7 @@ impl TrialSandbox {
     }
 }
 
-/// Paths become arguments. One that is no text is not found, and then nothing starts.
+/// Converts a path to an argument. If the path is not UTF-8, the result does not exist, and then nothing starts.
 fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

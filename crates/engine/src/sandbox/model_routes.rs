@@ -1,4 +1,4 @@
-//! Where an agent's model is, and by which way it is reached from a room without network.
+//! Finds out how an agent reaches its model from a sandbox without network.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use reqwest::Url;
 
 use practicum_agents::agents::AgentCli;
 
-/// One way out of a room.
+/// One connection out of a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelRoute {
-    /// A port of this machine, found inside at the same address.
+    /// A port of this machine, at the same address inside the sandbox.
     Port(u16),
-    /// Servers elsewhere, asked for by name through a proxy.
+    /// Servers elsewhere, reached by name through a proxy.
     Proxy(Vec<ServerAddress>),
 }
 
@@ -21,7 +21,7 @@ pub struct ServerAddress {
     pub port: u16,
 }
 
-/// The ways to the gateway, or else to the endpoints of the agent.
+/// Gives the routes to the gateway, or else to the endpoints of the agent.
 pub fn model_routes(
     agent: &AgentCli,
     gateway: Option<&str>,

@@ -1,4 +1,4 @@
-//! The outer end of the ways to a model: sockets beside the room, each with one place to lead to.
+//! The outer end of the routes to a model: sockets beside the workspace, each with one destination.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,27 +12,27 @@ use super::model_routes::{ModelRoute, ServerAddress};
 use super::{SUBCOMMAND, path_text};
 use practicum_agents::agents::Launch;
 
-/// Where the proxy listens inside, where every port is free.
+/// The port of the proxy inside the sandbox, where every port is free.
 const PROXY_PORT: u16 = 3128;
 
-/// Open connections of one trial. More than any agent has use for.
+/// The most open connections of one trial. No agent needs more.
 const MOST_CONNECTIONS: usize = 128;
 
-/// The longest head of a request to the proxy, and how long it may take.
+/// The longest head of a request to the proxy, and the longest time for sending it.
 const LONGEST_REQUEST_HEAD: usize = 16 * 1024;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One trial's ways to its model. Dropping them closes them.
+/// The routes of one trial to its model. Dropping them closes them.
 pub struct ModelSockets {
     folder: PathBuf,
-    /// Ports inside, in the order of their sockets.
+    /// The ports inside the sandbox, in the order of their sockets.
     ports: Vec<u16>,
     has_proxy: bool,
     own_program: PathBuf,
     servers: Vec<JoinHandle<()>>,
 }
 
-/// Listens for each of the ways, in a new folder.
+/// Opens a socket for each route, in a new folder.
 pub fn open(ways: Vec<ModelRoute>, folder: &Path, ourselves: PathBuf) -> std::io::Result<ModelSockets> {
     std::fs::create_dir(folder)?;
     let mut wires = ModelSockets {
@@ -58,7 +58,7 @@ impl ModelSockets {
         &self.folder
     }
 
-    /// The launch with the inner ends beside it.
+    /// Wraps a launch so that this program runs the inner ends of the routes beside it.
     pub fn wrap(&self, launch: Launch) -> Launch {
         if self.ports.is_empty() {
             return launch;
@@ -99,7 +99,7 @@ async fn serve(listener: UnixListener, way: ModelRoute) {
                     let way = way.clone();
                     connections.spawn(async move { forward_connection(stream, &way).await });
                 }
-                // Out of descriptors, most likely: some will be free soon.
+                // Most likely no file descriptor is free; some will be soon.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
             _ = connections.join_next(), if !connections.is_empty() => {}
@@ -107,7 +107,7 @@ async fn serve(listener: UnixListener, way: ModelRoute) {
     }
 }
 
-/// One connection from its first byte to its last. That it broke is for its two ends to see.
+/// Forwards one connection until it ends. The caller may ignore an error, because both ends notice it themselves.
 async fn forward_connection(mut inner: UnixStream, way: &ModelRoute) -> std::io::Result<()> {
     let mut outer = match way {
         ModelRoute::Port(port) => connect_loopback(*port).await?,
@@ -120,7 +120,7 @@ async fn forward_connection(mut inner: UnixStream, way: &ModelRoute) -> std::io:
     copy_bidirectional(&mut inner, &mut outer).await.map(|_| ())
 }
 
-/// A server of this machine may listen on either loopback.
+/// Connects to a server of this machine, which may listen on either loopback address.
 async fn connect_loopback(port: u16) -> std::io::Result<TcpStream> {
     match TcpStream::connect(("127.0.0.1", port)).await {
         Ok(stream) => Ok(stream),
@@ -128,7 +128,7 @@ async fn connect_loopback(port: u16) -> std::io::Result<TcpStream> {
     }
 }
 
-/// Reads what is asked of the proxy and connects, if the server is one of those allowed.
+/// Reads a request to the proxy and connects, if the server is an allowed one.
 async fn connect_allowed_host(
     inner: &mut UnixStream,
     hosts: &[ServerAddress],
@@ -160,7 +160,7 @@ async fn connect_allowed_host(
     Ok(Some(outer))
 }
 
-/// Up to the empty line and not a byte further: what follows is not for us.
+/// Reads up to the empty line and no byte further, because the rest belongs to the server.
 async fn read_head(stream: &mut UnixStream) -> std::io::Result<Vec<u8>> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -172,8 +172,8 @@ async fn read_head(stream: &mut UnixStream) -> std::io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// The head of a request as servers expect it, since not all understand what proxies are told. One
-/// request a connection, because only the first is rewritten.
+/// Rewrites the head of a proxy request to the form that servers expect, because not all servers understand proxy
+/// requests. Only the first request of a connection is rewritten, so each connection has only one.
 fn rewrite_request_head(head: &[u8]) -> String {
     let head = String::from_utf8_lossy(head);
     let mut lines = head.trim_end().split("\r\n");
@@ -221,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    /// What a client gets to see that says this to the proxy.
+    /// Sends a text to the proxy and gives the answer.
     async fn say(socket: &Path, text: &str) -> String {
         let mut stream = UnixStream::connect(socket).await.expect("a proxy");
         stream.write_all(text.as_bytes()).await.expect("heard");

@@ -1,4 +1,4 @@
-//! The inner end of the ways to a model: ports of a room without network.
+//! The inner end of the routes to a model: ports inside a sandbox without network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::process::ExitStatusExt;
@@ -8,7 +8,7 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, UnixStream};
 use tokio::process::Command;
 
-/// A port inside and the socket that it leads to.
+/// A port inside the sandbox, and the socket that it leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortForward {
     pub port: u16,
@@ -24,11 +24,11 @@ impl std::str::FromStr for PortForward {
     }
 }
 
-/// Runs a command and, as long as it runs, the forwards. Gives its exit code as a shell would.
+/// Runs a command, and forwards the ports as long as it runs. Gives its exit code as a shell would.
 pub async fn forward_while(command: &[String], forwards: &[PortForward]) -> std::io::Result<u8> {
     for PortForward { port, socket } in forwards {
         tokio::spawn(serve(TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).await?, socket.clone()));
-        // A machine without IPv6 has no use for it.
+        // A machine without IPv6 does not need this listener.
         if let Ok(listener) = TcpListener::bind((IpAddr::V6(Ipv6Addr::LOCALHOST), *port)).await {
             tokio::spawn(serve(listener, socket.clone()));
         }

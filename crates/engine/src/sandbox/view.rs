@@ -1,4 +1,4 @@
-//! What an agent sees: the system, its own program with what belongs to it, its room.
+//! Decides what an agent sees: the system, its own program with its package, and its workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use practicum_agents::agents::{AgentCli, AgentLogin, find_program};
 
-/// Folders of the system. Readable by everyone on any machine, and of nobody in particular.
+/// Folders of the system, which everyone may read on any machine and which contain no personal files.
 const SYSTEM_FOLDERS: [&str; 15] = [
     "/bin",
     "/etc",
@@ -25,12 +25,12 @@ const SYSTEM_FOLDERS: [&str; 15] = [
     "/usr",
 ];
 
-/// Interpreters of interpreters are as far as it goes.
+/// The most links or interpreters that are followed one after the other.
 const MOST_HOPS: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathAccess {
-    /// What lies at the given path, which is where links lead.
+    /// The content of the given path, after following links.
     ReadOnly(PathBuf),
     Writable,
     Link(PathBuf),
@@ -38,14 +38,15 @@ pub enum PathAccess {
     HiddenFile,
 }
 
-/// Paths as the agent finds them, and what is there.
+/// The paths that the agent finds, and the access to each.
 #[derive(Debug, Clone)]
 pub struct SandboxView {
     paths: BTreeMap<PathBuf, PathAccess>,
     hidden: Vec<PathBuf>,
 }
 
-/// Hidden paths as they really are. The root of all cannot be hidden; nothing shows it anyway.
+/// Resolves links in hidden paths. The root of the file system is left out: it cannot be hidden, and is never
+/// shown as a whole.
 pub fn resolve_hidden_paths(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let real: BTreeSet<PathBuf> = paths
         .into_iter()
@@ -67,11 +68,12 @@ impl SandboxView {
             };
             view.add(path, shown);
         }
-        // Names are looked up through it, and it is often a link out of /etc.
+        // The resolver needs this file, which is often a link to a place outside /etc.
         if let Ok(path) = Path::new("/etc/resolv.conf").canonicalize() {
             view.show(&path);
         }
-        // In their order, so that what lies in a hidden folder is hidden with it, name and all.
+        // The order is from outer to inner, so that something in a hidden folder is hidden with it, including its
+        // name.
         for path in hidden {
             if view.is_visible(path) {
                 let shown = if path.is_dir() { PathAccess::HiddenFolder } else { PathAccess::HiddenFile };
@@ -82,8 +84,8 @@ impl SandboxView {
         view
     }
 
-    /// The agent's program, links followed, with its package and what interprets it. So are files
-    /// that its command names: a script is as much the agent as the shell that runs it.
+    /// Shows the agent's program (links followed), its package and its interpreter. Files that its command names
+    /// are shown too: a script is part of the agent just as the shell that runs it.
     pub fn show_agent(&mut self, agent: &AgentCli, user_env: &BTreeMap<String, String>) {
         if let Ok(program) = agent.installed_path(user_env) {
             self.show_program(&program, user_env, 0);
@@ -104,7 +106,7 @@ impl SandboxView {
         }
     }
 
-    /// The login that the agent's home links to. It can be written to, because an agent renews it.
+    /// Shows the login file that the agent's home links to. It is writable, because an agent renews it.
     pub fn show_login(&mut self, agent: &AgentCli, user_env: &BTreeMap<String, String>) {
         if let Some(AgentLogin::File(path)) = agent.credentials.find_login(user_env) {
             self.show_file(&path);
@@ -114,7 +116,7 @@ impl SandboxView {
         }
     }
 
-    /// A path and, where it is a link, what it leads to.
+    /// Shows a path and, if it is a link, its targets.
     pub fn show_file(&mut self, path: &Path) {
         for hop in link_chain(path) {
             self.show(&hop);
@@ -135,7 +137,7 @@ impl SandboxView {
         }
     }
 
-    /// A folder is too much if something hidden lies in it.
+    /// Says whether a folder can be shown as a whole: nothing hidden may be in it.
     fn may_show(&self, folder: &Path) -> bool {
         let Ok(real) = folder.canonicalize() else { return false };
         real.parent().is_some() && !self.hidden.iter().any(|hidden| hidden.starts_with(&real))
@@ -158,7 +160,7 @@ impl SandboxView {
         self.paths.insert(path.to_owned(), shown);
     }
 
-    /// Whether the nearest thing that is said about a path is that it can be seen.
+    /// Says whether the closest rule about a path makes it visible.
     fn is_visible(&self, path: &Path) -> bool {
         let nearest = path.ancestors().find_map(|above| self.paths.get(above));
         match nearest {
@@ -167,7 +169,7 @@ impl SandboxView {
         }
     }
 
-    /// Outer paths before inner ones, so that what is said last about a path holds.
+    /// Gives outer paths before inner ones, so that the last rule about a path counts.
     pub fn in_order(&self) -> Vec<(&Path, &PathAccess)> {
         let mut all: Vec<(&Path, &PathAccess)> =
             self.paths.iter().map(|(at, shown)| (at.as_path(), shown)).collect();
@@ -180,8 +182,8 @@ impl SandboxView {
         writable.map(|(at, _)| at.as_path())
     }
 
-    /// What can be read, for those who can allow but not forbid: a folder that holds something
-    /// hidden is its other entries.
+    /// Gives the readable paths for a backend that can allow but not forbid: a folder that contains something
+    /// hidden is replaced by its other entries.
     pub fn readable(&self) -> Vec<PathBuf> {
         let mut all = BTreeSet::new();
         for (at, shown) in &self.paths {
@@ -191,7 +193,7 @@ impl SandboxView {
                 PathAccess::Writable | PathAccess::HiddenFolder | PathAccess::HiddenFile => {}
             }
         }
-        // A link may lead into a folder that was carved up, or be inside one that was not.
+        // A link may lead into a folder that was split, or lie in one that was not.
         let whole: Vec<PathBuf> = all.iter().cloned().collect();
         all.retain(|path| !whole.iter().any(|other| other != path && path.starts_with(other)));
         let holds_hidden =
@@ -212,7 +214,7 @@ impl SandboxView {
     }
 }
 
-/// A path, then what it is a link to, and so on to the real file.
+/// Gives a path, then the targets of its links, down to the real file.
 fn link_chain(path: &Path) -> Vec<PathBuf> {
     let mut hops = vec![path.to_owned()];
     let mut at = path.to_owned();
@@ -230,7 +232,7 @@ fn link_chain(path: &Path) -> Vec<PathBuf> {
     hops
 }
 
-/// Without `..`, which would not find its way through folders that are not there.
+/// Removes `..` from a path, because it does not work across folders that do not exist in the sandbox.
 fn without_parent_steps(path: &Path) -> PathBuf {
     let mut flat = PathBuf::new();
     for component in path.components() {
@@ -245,8 +247,8 @@ fn without_parent_steps(path: &Path) -> PathBuf {
     flat
 }
 
-/// The folder of what a program needs to work: the outermost node_modules it lies in, its Python
-/// environment, or the prefix it was installed under.
+/// Finds the folder that a program needs to work: the outermost node_modules around it, its Python environment, or
+/// the prefix under which it was installed.
 fn package(program: &Path) -> Option<PathBuf> {
     let folders = || program.ancestors().skip(1);
     let node =
@@ -256,14 +258,14 @@ fn package(program: &Path) -> Option<PathBuf> {
         let folder =
             program.parent().filter(|folder| folder.file_name().is_some_and(|name| name == "bin"))?;
         let prefix = folder.parent()?;
-        // ~/.local is a prefix too, and half of the user's files.
+        // ~/.local is a prefix too, but it contains many of the user's files.
         let own = prefix.file_name().is_some_and(|name| name != ".local") && prefix.join("lib").is_dir();
         own.then_some(prefix)
     };
     node.or_else(python).or_else(prefix).map(Path::to_owned)
 }
 
-/// The program that a script's first line names.
+/// Gives the program that the first line of a script names.
 fn interpreter(script: &Path, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
     let mut head = Vec::new();
     std::fs::File::open(script).ok()?.take(256).read_to_end(&mut head).ok()?;
@@ -278,7 +280,7 @@ fn interpreter(script: &Path, user_env: &BTreeMap<String, String>) -> Option<Pat
     find_on_path(name, user_env)
 }
 
-/// As it is found, before links are followed: that is where it will be looked for.
+/// Finds a program on the PATH without following links, because the agent will look for it at that place.
 fn find_on_path(name: &str, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
     let real = find_program(name, user_env)?;
     let found = std::env::split_paths(user_env.get("PATH")?).map(|folder| folder.join(name));
@@ -289,7 +291,7 @@ fn find_on_path(name: &str, user_env: &BTreeMap<String, String>) -> Option<PathB
 mod tests {
     use super::*;
 
-    /// A home with these files; one that holds `-> path` is a link.
+    /// Makes a home with these files. Content of the form `-> path` makes a link.
     fn home(files: &[(&str, &str)]) -> tempfile::TempDir {
         let home = tempfile::tempdir().expect("a folder");
         for (path, content) in files {

@@ -1,4 +1,4 @@
-//! How the evals and skills of a run that is resumed differ from those that it began with.
+//! Finds out how the evals and skills of a resumed run differ from those that it began with.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use crate::plan::Plan;
 use crate::store::{RunDir, RunInfo};
 use practicum_core::model::{Arm, count_with_noun};
 
-/// How many changes are named.
+/// The most changes that are named.
 const MOST_NAMED: usize = 5;
 
-/// Refuses to resume a run whose evals or skill have changed: its record would mix the results of two sets of evals,
-/// a case that was removed would vanish from it, and results of one version of the skill would count as those of
-/// another. What a fixture holds may change; such trials run again.
+/// Refuses to resume a run whose evals or skill have changed: its record would mix the results of two sets of
+/// evals, a removed case would vanish from it, and results of one version of the skill would count as those of
+/// another. The content of a fixture may change; such trials run again.
 pub fn refuse_changed_evals(run: &RunDir, plan: &Plan) -> Result<(), SessionError> {
     let then = run.info().map_err(SessionError::Refused)?;
     let skills = changed_skills(&then, plan);
@@ -42,8 +42,8 @@ pub fn refuse_changed_evals(run: &RunDir, plan: &Plan) -> Result<(), SessionErro
     )))
 }
 
-/// The skills under test that differ from those that the run began with, by their paths. A run of which every trial
-/// is without the skill does not depend on it.
+/// Gives the paths of skills under test that differ from those that the run began with. A suite whose trials are
+/// all without the skill does not depend on it.
 fn changed_skills(then: &RunInfo, now: &Plan) -> BTreeSet<String> {
     let mut digests = Digests::default();
     let uses_skill = |index: usize| {

@@ -1,4 +1,4 @@
-//! The files that no agent may see: evals, what tells of their answers, credentials.
+//! The files that no agent may see: evals, files that reveal their answers, credentials.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use practicum_evals::dialects;
 use practicum_skills::own_files::{ContentKind, EvalTexts, OwnFiles};
 use practicum_skills::skill::{Skill, SkillForm};
 
-/// Of more files than this only the number is told.
+/// The most files that are named. The rest is only counted.
 const MOST_NAMED: usize = 5;
 
-/// The evals of a plan and all that tells of their answers, reports of earlier runs too.
+/// Gives the evals of a plan and all files that reveal their answers, including reports of earlier runs.
 pub fn hidden_files(plan: &Plan, options: &RunOptions, project: &Path) -> HiddenFiles {
     let suites = plan.suites.iter().flat_map(|planned| {
         let scripts = [&planned.suite.run_policy.script, &planned.script].into_iter().flatten();
@@ -35,8 +35,8 @@ pub fn hidden_files(plan: &Plan, options: &RunOptions, project: &Path) -> Hidden
     HiddenFiles::new(suites.chain(folders).chain(given)).with_own_files(own)
 }
 
-/// Sentences that name what is not staged because of its content, what is staged though it holds evals, and the folders
-/// of evals.
+/// Describes the files that are not staged because of their content, those that are staged although they contain
+/// evals, and the folders of evals.
 pub fn describe_hidden_files(
     hidden: &HiddenFiles,
     plan: &Plan,
@@ -106,8 +106,8 @@ fn eval_folders(plan: &Plan, given: Option<&Path>) -> Vec<PathBuf> {
     folders.into_iter().filter(is_own).collect()
 }
 
-/// Sentences that name the folders of evals which are left out of the copies of the project. Folders that are called
-/// `evals`, and what lies in them, are named with what else is not copied.
+/// Describes the folders of evals that are left out of the copies of the project. Folders called `evals` are
+/// described with the other files that are not copied.
 fn describe_eval_folders(plan: &Plan, options: &RunOptions) -> Vec<String> {
     let gets_project = |planned: &&PlannedSuite| {
         planned.suite.cases.iter().any(|case| case.workspace.base == WorkspaceBase::Project)

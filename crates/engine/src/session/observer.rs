@@ -1,4 +1,4 @@
-//! What the caller of a run is told while it is prepared and carried out, and what it is asked.
+//! The interface between a run and its caller: notices, the plan, approval of scripts, and events.
 
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use crate::plan::{CaseFilter, Plan};
 use crate::run_setup::EvalFiles;
 use practicum_core::event::EventSink;
 
-/// Whoever started a run. Every method has a default: a silent caller that approves no script.
+/// The caller of a run. Every method has a default: a silent caller that approves no script.
 pub trait RunObserver {
-    /// Tells something that the user should know before the run: what was chosen for them, what was left out.
+    /// Tells the user something before the run: what was chosen for them, what was left out.
     fn on_notice(&mut self, _text: &str) {}
 
     /// Tells that cases cannot run on this machine, and why.
@@ -19,7 +19,7 @@ pub trait RunObserver {
     /// Shows the problems of the eval files that may hold a selected case.
     fn on_eval_files(&mut self, _reading: &EvalFiles, _filter: &CaseFilter) {}
 
-    /// Shows the plan, before anything is spent.
+    /// Shows the plan before anything is spent.
     fn on_plan(&mut self, _planned: &PlannedRun<'_>) {}
 
     /// Asks whether the scripts of the evals may run on this machine.
@@ -34,12 +34,12 @@ pub trait RunObserver {
         )))
     }
 
-    /// Gives what follows the events of the run, such as a progress display.
+    /// Gives the sinks that receive the events of the run, such as a progress display.
     fn event_sinks(&mut self, _plan: &Plan) -> Vec<Box<dyn EventSink>> {
         Vec::new()
     }
 
-    /// Tells that the first agent is about to start, and gives the handle that stops the run.
+    /// Tells that the first agent is about to start, and gives the signal that stops the run.
     fn on_start(&mut self, _stop: &StopSignal) {}
 }
 
@@ -48,15 +48,15 @@ pub struct SilentObserver;
 
 impl RunObserver for SilentObserver {}
 
-/// A plan with what is known before it is carried out.
+/// A plan with what is known before it is executed.
 pub struct PlannedRun<'r> {
     pub plan: &'r Plan,
     /// The trials that only show whether each agent can use each skill at all.
     pub probes: &'r Plan,
-    /// The results of earlier runs that are used again.
+    /// The results of earlier runs that are reused.
     pub reused: &'r ReusableResults,
     pub project: &'r Path,
-    /// How many agents work at once.
+    /// The number of agents that run at once.
     pub jobs: usize,
 }
 
@@ -64,15 +64,15 @@ pub struct PlannedRun<'r> {
 pub struct ScriptToApprove {
     pub suite: String,
     pub case: String,
-    /// When it runs: setup, teardown, or a check.
+    /// The time when it runs: setup, teardown, or a check.
     pub purpose: String,
     pub text: String,
 }
 
-/// What the user says about the scripts of the evals.
+/// The user's decision about the scripts of the evals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptApproval {
-    /// They may run.
+    /// The scripts may run.
     Run,
     /// Only cases without scripts are run; the others stay unscored.
     SkipCases,

@@ -1,4 +1,4 @@
-//! From the options of a run to its plan: reads the eval files and decides how each suite is run.
+//! Makes the plan of a run from its options: reads the eval files and decides how each suite is run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::run_setup;
 use crate::settings::SettingLayers;
 use practicum_agents::agents::AgentCli;
 
-/// The suites of a session, read, with the settings of each: what `--explain` shows, and what is planned next.
+/// The suites of a session that were read, with the settings of each. `--explain` shows them.
 pub struct SuitesToRun {
     pub suites: Vec<PlannedSuite>,
     pub layers: SettingLayers,
@@ -92,8 +92,8 @@ impl Session<'_> {
 }
 
 impl SuitesToRun {
-    /// Plans the trials, and looks up what of them need not run. `None` if no case falls into the asked part of the
-    /// cases.
+    /// Plans the trials, and looks up which of them need not run. `None` if no case falls into the requested
+    /// shard.
     pub fn prepare(self, observer: &mut dyn RunObserver) -> Result<Option<PreparedRun>, SessionError> {
         let Some((plan, run)) = self.plan(observer)? else { return Ok(None) };
         PreparedRun::prepare(plan, run, observer).map(Some)
@@ -111,7 +111,7 @@ impl SuitesToRun {
                     .on_notice(&format!("{drawn} of {cases} cases are run, a sample (--max-evals {most})"));
             }
         }
-        // Whoever splits a few cases into many parts has empty ones; together they are still the whole.
+        // If a few cases are split into many shards, some are empty. Together they still cover all cases.
         let is_part = filter.is_part_of(&suites);
         let plan = Plan { skipped: std::mem::take(&mut self.skipped), ..build_plan(suites, &filter) };
         if plan.trials.is_empty() && !is_part {
@@ -132,7 +132,8 @@ impl SuitesToRun {
     }
 }
 
-/// The cases that cannot run on this machine, and why; a suite without its skill once for all its cases.
+/// Describes the cases that cannot run on this machine, and why. A suite without its skill is described once for
+/// all its cases.
 fn not_started(plan: &Plan) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for trial in &plan.trials {
@@ -151,7 +152,7 @@ fn not_started(plan: &Plan) -> Vec<String> {
     reasons.into_iter().map(|(why, all)| format!("{}: {why}", all.join(", "))).collect()
 }
 
-/// The filter over cases, without the sample, which needs the suites.
+/// Makes the filter of cases, without the sample, which needs the suites.
 fn case_filter(selection: &CaseSelection) -> CaseFilter {
     CaseFilter {
         cases: selection.cases.iter().filter_map(|glob| CaseGlob::new(glob)).collect(),
@@ -161,7 +162,7 @@ fn case_filter(selection: &CaseSelection) -> CaseFilter {
     }
 }
 
-/// The options that narrow the cases, as they are written on a command line.
+/// Writes the options that select cases as on a command line.
 fn describe_selection(selection: &CaseSelection) -> String {
     let globs = selection.cases.iter().map(|glob| format!(" --case {glob}"));
     globs.chain(selection.only.map(|only| format!(" --only {}", only.name()))).collect()

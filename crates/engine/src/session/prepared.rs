@@ -1,4 +1,4 @@
-//! A planned run, ready to start, and how it is carried out.
+//! A planned run that is ready to start, and its execution.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ use practicum_core::model::{Digest, Noise, SandboxMode, Summary};
 use practicum_evals::url_check::HttpUrlChecker;
 use practicum_skills::own_files;
 
-/// A run that is planned and has not started: nothing is spent, nothing is on disk.
+/// A run that is planned and has not started: nothing is spent, and nothing is on disk.
 pub struct PreparedRun {
     plan: Plan,
     probes: Plan,
@@ -40,7 +40,7 @@ pub struct PreparedRun {
     agents: BTreeMap<String, AgentCli>,
     project: PathBuf,
     environment: BTreeMap<String, String>,
-    /// What the user was told on the way here; the record keeps it.
+    /// Notices that the user was shown so far. They are stored in the record.
     notices: Vec<String>,
     limits: RunLimits,
     run_id: Option<String>,
@@ -56,7 +56,7 @@ pub struct PreparedRun {
     retry: RetryPolicy,
 }
 
-/// A run that ended, with its results and where its record is.
+/// A run that ended, with its results and the folder of its record.
 pub struct FinishedRun {
     pub summary: Summary,
     pub run_dir: RunDir,
@@ -83,7 +83,8 @@ impl PreparedRun {
         let sandbox_mode = setting(&layers, &SANDBOX)?;
         let hidden = hidden_files(&plan, &options, &project);
         let keys = trial_keys(&plan, &agents, &environment, sandbox_mode, &options, &hidden);
-        // A cassette is written, and played, by what is asked now.
+        // With a cassette nothing is taken from the cache, because every request must really be made to be
+        // recorded or replayed.
         let has_cassette = options.inputs.record.is_some() || options.inputs.replay.is_some();
         let cache = (!has_cassette).then(|| TrialCache::for_project(&project));
         let mut reusable = ReusableResults::look_up(
@@ -93,7 +94,7 @@ impl PreparedRun {
             cache,
             !options.no_reuse,
         );
-        // Which files are hidden is known once the keys have listed what is staged.
+        // The hidden files are known only after the keys have listed the staged files.
         let left_out = describe_hidden_files(&hidden, &plan, &options, &project);
         left_out.iter().for_each(|note| observer.on_notice(note));
         notices.extend(left_out);
@@ -140,18 +141,18 @@ impl PreparedRun {
         })
     }
 
-    /// The plan of the run.
+    /// Gives the plan of the run.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Carries the plan out, and waits for the last trial. Works on any tokio runtime with time and I/O.
+    /// Executes the plan, and waits for the last trial. Works on any tokio runtime with time and I/O.
     pub async fn run(mut self, observer: &mut dyn RunObserver) -> Result<FinishedRun, SessionError> {
         let trusted = self.scripts_may_run(observer)?;
         let noise = self.known_noise()?;
         let id = self.run_id();
         let rooms = WorkspaceRoot::path_for_run(&id);
-        // Before there is a record: a run that may not begin leaves none.
+        // This comes before the record is made: a run that may not start leaves none.
         let sandbox = self.sandbox(&rooms)?;
         self.notices.extend(sandbox.notice().map(str::to_owned));
         let inputs = &self.options.inputs;
@@ -213,8 +214,8 @@ impl PreparedRun {
         Ok(FinishedRun { summary, run_dir, workspaces })
     }
 
-    /// Whether the scripts of the planned cases may run. `false` only where the user wants to run the other cases
-    /// without them.
+    /// Says whether the scripts of the planned cases may run. `false` if the user wants to run only the other
+    /// cases.
     fn scripts_may_run(&self, observer: &mut dyn RunObserver) -> Result<bool, SessionError> {
         let selected: BTreeSet<(usize, usize)> =
             self.plan.trials.iter().map(|trial| (trial.suite, trial.case)).collect();
@@ -238,7 +239,7 @@ impl PreparedRun {
         Ok(observer.approve_scripts(&scripts, cases_without)? == ScriptApproval::Run)
     }
 
-    /// What is known of flaky cases, unless they are to count.
+    /// Reads what is known about flaky cases, unless they are to count.
     fn known_noise(&self) -> Result<Option<Noise>, SessionError> {
         match self.options.count_flaky {
             true => Ok(None),
@@ -246,7 +247,7 @@ impl PreparedRun {
         }
     }
 
-    /// The id of the resumed run, one that was decided before, or a new one.
+    /// Gives the id of the resumed run, an id that was chosen before, or a new one.
     fn run_id(&self) -> String {
         let resumed = self.resumed.as_ref().map(|resumed| resumed.run_dir.id());
         match resumed.or(self.run_id.as_deref()) {
@@ -260,7 +261,7 @@ impl PreparedRun {
         Ok(run_setup::build_sandbox(self.sandbox_mode, &self.environment, &self.plan, out_of_sight)?)
     }
 
-    /// A new record, or that of the resumed run, cleared of what it left behind.
+    /// Makes a new record, or opens that of the resumed run and removes what it left behind.
     fn open_record(&self, id: String) -> Result<RunDir, SessionError> {
         let options = &self.options;
         if let Some(ResumedRun { run_dir: run, trusted_at_start }) = &self.resumed {
@@ -296,7 +297,7 @@ impl PreparedRun {
     }
 }
 
-/// Ends the processes that a killed run left, and removes its workspaces. Gives whether there was anything.
+/// Ends the processes that a killed run left, and removes its workspaces. Says whether there was anything.
 pub fn remove_leftovers(run: &RunDir) -> bool {
     let Some(live) = RunLock::read(run.path()) else { return false };
     kill_run_processes(run.id());
@@ -305,12 +306,12 @@ pub fn remove_leftovers(run: &RunDir) -> bool {
     true
 }
 
-/// The value of a setting of the whole run.
+/// Gives the value of a setting of the whole run.
 fn setting<T>(layers: &SettingLayers, knob: &SettingDefinition<T>) -> Result<T, SessionError> {
     Ok(layers.resolve_global(knob)?.value)
 }
 
-/// Knows the secrets of the environment and of the logins that agents are given.
+/// Makes a scrubber that knows the secrets of the environment and of the agents' logins.
 fn scrubber(agents: &BTreeMap<String, AgentCli>, environment: &BTreeMap<String, String>) -> Scrubber {
     let logins = agents.values().filter_map(|agent| agent.credentials.find_login(environment));
     logins.fold(Scrubber::new(environment), |scrubber, login| match login {
@@ -319,7 +320,7 @@ fn scrubber(agents: &BTreeMap<String, AgentCli>, environment: &BTreeMap<String, 
     })
 }
 
-/// For each planned trial, the digest of everything that decides its result.
+/// Computes, for each planned trial, the digest of everything that its result depends on.
 fn trial_keys(
     plan: &Plan,
     agents: &BTreeMap<String, AgentCli>,
@@ -334,7 +335,7 @@ fn trial_keys(
     plan.trials.iter().map(|trial| keys.key_of(trial)).collect()
 }
 
-/// Lets no trial start after a moment, if there is one.
+/// Stops the start of new trials after a deadline, if there is one.
 fn stop_at(stop: &StopSignal, deadline: Option<Instant>) {
     if let Some(deadline) = deadline {
         let stop = stop.clone();

@@ -1,4 +1,4 @@
-//! What a run's record says of it before its first trial.
+//! Makes the record of a run before its first trial.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use practicum_core::model::{Case, Check, CheckKind, Digest, ScoreScale, SkillRef
 use practicum_evals::dialects;
 use practicum_skills::versions::SkillContents;
 
-/// The record of a run before its first trial. The command that starts it is not known here.
+/// Makes the record of a run before its first trial. The command that starts it is added elsewhere.
 pub fn run_info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
     let mut digests = Digests::default();
     let suites = plan.suites.iter().map(|planned| {
@@ -60,20 +60,20 @@ pub fn run_info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<Stri
     }
 }
 
-/// A suite in the native format, as a run's record keeps it.
+/// Converts a suite to the native format, in which a run's record stores it.
 pub fn native_suite(suite: &Suite) -> Value {
     let folder = suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
     dialects::to_native(suite, &folder)
 }
 
-/// The skill under test as it is now. `None` where there is none, or several, or it is no folder.
+/// Describes the skill under test as it is now. `None` if there is none, or several, or it is not a folder.
 pub fn skill_under_test(suite: &Suite) -> Option<RunSkill> {
     Digests::default().under_test(suite)
 }
 
-/// Keeps the skills whose trials may get scores from 1 to 5 in the record of a run: their versions have files in a
-/// history of gradings, also when the skill has changed before a report is written. A copy that cannot be made
-/// does not stop the run; the sentences that are returned say so.
+/// Copies skills whose trials may get scores from 1 to 5 into the record of a run. A history of gradings needs the
+/// files of each version, even if the skill changes before a report is written. A copy that fails does not stop
+/// the run; the returned notices say so.
 pub(super) fn keep_graded_skills(plan: &Plan, info: &RunInfo, run: &RunDir) -> Vec<String> {
     let mut notices = Vec::new();
     for (planned, of) in plan.suites.iter().zip(&info.suites) {
@@ -102,7 +102,7 @@ pub struct Digests {
 }
 
 impl Digests {
-    /// `None` where there is no skill, or not one, or it is no folder.
+    /// Describes the skill under test of a suite. `None` if there is no skill, or several, or it is not a folder.
     pub fn under_test(&mut self, suite: &Suite) -> Option<RunSkill> {
         let [SkillRef { path: Some(path), .. }] = suite.skills.as_slice() else { return None };
         let held = || SkillContents::scan(path).and_then(|contents| contents.digest()).ok();

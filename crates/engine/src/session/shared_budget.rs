@@ -1,4 +1,4 @@
-//! The money that the runs of one command share.
+//! The budget that the runs of one command share.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -10,13 +10,13 @@ use crate::settings::{MAX_COST, MAX_TOKENS, SettingLayers};
 use crate::store::Scrubber;
 use practicum_agents::gateway::{PriceTable, PricesError, SpendingBudget, SpendingLedger};
 
-/// The budget of one command. Clones spend from the same money.
+/// The budget of one command. Clones share the same money.
 #[derive(Clone, Default)]
 pub struct SharedBudget(Arc<OnceLock<Arc<SpendingLedger>>>);
 
 impl SharedBudget {
-    /// The account of the budget. The first caller opens it, as the settings say; `tell` gets what the user should
-    /// know about it.
+    /// Gives the ledger of the budget. The first caller opens it with the limits of the settings; `tell` gets
+    /// notices about it.
     pub fn open(
         &self,
         layers: &SettingLayers,
@@ -47,7 +47,7 @@ impl From<PricesError> for SessionError {
     }
 }
 
-/// What all gateways and judges of one run share.
+/// Makes the services that all gateways and judges of one run share.
 pub fn shared_services(
     options: &RunOptions,
     limits: &RunLimits,

@@ -1,4 +1,4 @@
-//! What the files hold that trusted scripts and plugins run, so that a changed file is not run on old trust.
+//! Digests of the files that trusted scripts and plugins run, so that a changed file does not run on old trust.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -12,18 +12,18 @@ use practicum_core::model::{Case, Digest, WorkspaceBase};
 use practicum_skills::project_files::ProjectFiles;
 use practicum_skills::skill::{Plugin, normalise_path};
 
-/// More files than this are not followed.
+/// The most files that are followed.
 const MOST_FILES: usize = 20_000;
 
-/// A larger file is not read for the names of further files.
+/// The largest file that is searched for the names of further files.
 const LARGEST_SCRIPT: u64 = 1024 * 1024;
 
-/// How many changed files are named.
+/// The most changed files that are named.
 const MOST_NAMED: usize = 5;
 
-/// The digest of each file that the scripts of the planned cases name, that those files name, of all code in the
-/// workspaces of these cases, and of the code of staged plugins. The scripts in the eval files themselves are part of
-/// the run's record already.
+/// Computes a digest of each file that the scripts of the planned cases name, of the files that those name, of all
+/// code in the workspaces of these cases, and of the code of staged plugins. The scripts in the eval files
+/// themselves are already part of the run's record.
 pub fn trusted_code(plan: &Plan) -> BTreeMap<PathBuf, Digest> {
     let mut known = BTreeMap::new();
     let mut listed = BTreeSet::new();
@@ -67,15 +67,15 @@ fn add_file(known: &mut BTreeMap<PathBuf, Digest>, file: PathBuf) {
     }
 }
 
-/// The folders and files that the workspace of a case is made of, besides its skills: what those run, the agent may
-/// run without anybody's trust.
+/// Gives the folders and files that make up the workspace of a case, without its skills: an agent may run their
+/// code without the user's trust.
 fn given_to<'c>(case: &'c Case, project: &'c Path) -> impl Iterator<Item = &'c Path> {
     let project = (case.workspace.base == WorkspaceBase::Project).then_some(project);
     let files = case.workspace.files.iter().map(|file| file.source.as_path());
     project.into_iter().chain(case.workspace.overlays.iter().map(PathBuf::as_path)).chain(files)
 }
 
-/// The code in a folder, or the file itself.
+/// Gives the code in a folder, or the file itself.
 fn code_below(root: &Path) -> Vec<PathBuf> {
     let files = match root.is_dir() {
         true => {
@@ -86,7 +86,7 @@ fn code_below(root: &Path) -> Vec<PathBuf> {
     files.into_iter().filter(|file| file.is_file() && is_code(file)).collect()
 }
 
-/// Refuses to resume a run on the trust of its beginning if code has changed since.
+/// Refuses to resume a run with the trust given at its start if code has changed since.
 pub fn refuse_changed_code(run: &RunDir, plan: &Plan) -> Result<(), SessionError> {
     let now = trusted_code(plan);
     let info = run.info().map_err(SessionError::Refused)?;
@@ -111,11 +111,11 @@ pub fn refuse_changed_code(run: &RunDir, plan: &Plan) -> Result<(), SessionError
     }
 }
 
-/// The names of files that were changed or added; of many, the first. `None` where there are none.
+/// Names the files that were changed or added, up to a limit. `None` if there are none.
 pub fn changed_files(then: &BTreeMap<PathBuf, Digest>, now: &BTreeMap<PathBuf, Digest>) -> Option<String> {
     let changed = now.iter().filter(|(file, digest)| match then.get(*file) {
         Some(known) => known != *digest,
-        // A data file or a tool that a script waits for may be added; a script was not there to be trusted.
+        // A new data file or tool that a script waits for is accepted. A new script was not there to be trusted.
         None => is_code(file),
     });
     let names: Vec<String> = changed.map(|(file, _)| file.display().to_string()).collect();
@@ -125,11 +125,11 @@ pub fn changed_files(then: &BTreeMap<PathBuf, Digest>, now: &BTreeMap<PathBuf, D
     (!names.is_empty()).then(|| format!("{named}{more}"))
 }
 
-/// The regular files that a script names: by their whole path, below what its workspace is made of, below a folder
-/// that it names, or beside the file that names them, where a module is named without its ending.
+/// Finds the regular files that a script names: by absolute path, below the folders of its workspace, below a
+/// folder that it names, or beside the file that names them as a module without extension.
 fn files_named(text: &str, case: &Case, project: &Path, folder: Option<&Path>) -> Vec<PathBuf> {
     let is_part = |c: char| c.is_alphanumeric() || "/._-+@~%,".contains(c);
-    // Names with spaces stand in quotes.
+    // Names with spaces are in quotes.
     let words = text.split(|c: char| !is_part(c)).chain(text.split(['"', '\'']));
     let words: BTreeSet<&str> = words.filter(|word| !word.trim_matches(['.', '/']).is_empty()).collect();
     let whole = |word: &str| word.starts_with('/').then(|| normalise_path(Path::new(word)));
@@ -141,7 +141,7 @@ fn files_named(text: &str, case: &Case, project: &Path, folder: Option<&Path>) -
         .collect();
     let mut found = Vec::new();
     for word in words {
-        // `$folder/tool.sh` leaves `/tool.sh`, which may be one of a root.
+        // `$folder/tool.sh` leaves `/tool.sh`, which may be a file below one of the roots.
         let below = word.trim_start_matches('/');
         let module = below.trim_start_matches("./").replace('.', "/");
         let of_roots = roots.iter().map(|root| normalise_path(&root.join(below)));
@@ -159,15 +159,15 @@ fn files_named(text: &str, case: &Case, project: &Path, folder: Option<&Path>) -
     found
 }
 
-/// Whether a file belongs to the system, whose programs nobody is asked about.
+/// Says whether a file belongs to the system. The user is not asked about programs of the system.
 fn is_of_system(path: &Path) -> bool {
     ["/bin", "/sbin", "/usr", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev"]
         .iter()
         .any(|folder| path.starts_with(folder))
 }
 
-/// Whether a file looks like code: it may be executed, begins with `#!`, or has the name of a script or of what a
-/// build tool runs.
+/// Says whether a file looks like code: it is executable, begins with `#!`, or has the name of a script or of a
+/// file that a build tool runs.
 fn is_code(file: &Path) -> bool {
     let may_run = file.metadata().is_ok_and(|file| file.permissions().mode() & 0o111 != 0);
     let endings = ["sh", "bash", "zsh", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "php", "lua"];
@@ -188,7 +188,7 @@ fn begins_with_interpreter(file: &Path) -> bool {
     read.is_ok() && begin == *b"#!"
 }
 
-/// What a file holds; of a very large one only its length and time, in bytes.
+/// Reads a file. For a very large one, gives only its length and time.
 fn read(file: &Path) -> Option<Vec<u8>> {
     let metadata = file.metadata().ok().filter(|metadata| metadata.is_file())?;
     if metadata.len() > LARGEST_SCRIPT {

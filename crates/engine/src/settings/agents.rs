@@ -1,3 +1,5 @@
+//! The agents that users describe in their settings files.
+
 use serde_json::{Value, json};
 
 use super::SettingLayers;
@@ -9,7 +11,8 @@ use practicum_agents::agents::{
 use practicum_core::model::RelPath;
 use practicum_core::tree::json_schema;
 
-/// The agents that project and user files describe. A project's wins over a user's of one name.
+/// Gives the agents that project and user files describe. A project's agent wins over a user's agent of the same
+/// name.
 pub fn own_agents(layers: &SettingLayers) -> Result<Vec<AgentCli>, SettingsError> {
     let mut agents: Vec<AgentCli> = Vec::new();
     for (name, value, path) in layers.table("agents") {
@@ -23,7 +26,7 @@ pub fn own_agents(layers: &SettingLayers) -> Result<Vec<AgentCli>, SettingsError
     Ok(agents)
 }
 
-/// What an agent of one's own may say.
+/// The keys with which a settings file describes an agent.
 pub static AGENT_KEYS: &[SettingDescription] = &[
     SettingDescription {
         name: "command",
@@ -110,7 +113,7 @@ fn own_agent(name: &str, value: &toml::Value) -> Result<AgentCli, String> {
         pass_env: texts(table.get("pass_env"))?,
         credentials: AgentCredentials::from_variables(texts(table.get("credentials"))?),
         route: None,
-        // The only addresses that it can reach in a strict sandbox.
+        // These are the only addresses that the agent can reach in a strict sandbox.
         models: texts(table.get("models"))?
             .into_iter()
             .map(|default| ModelAddress { variable: None, default })
@@ -122,7 +125,7 @@ fn own_agent(name: &str, value: &toml::Value) -> Result<AgentCli, String> {
     })
 }
 
-/// A list of arguments; an inner list is a group that is left out when a placeholder is empty.
+/// Reads a list of arguments. An inner list is a group that is left out if a placeholder in it is empty.
 fn argument_groups(value: &toml::Value) -> Result<Vec<Vec<String>>, String> {
     let items = value.as_array().ok_or("a command is a list")?;
     items

@@ -1,3 +1,5 @@
+//! The definitions of all settings: names, variables, defaults and how their values are read.
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -8,16 +10,16 @@ use practicum_core::model::{
 };
 use practicum_core::tree::json_schema;
 
-/// One thing that can be set: its name in a project file, the variables that set it, how its
-/// text is read, and what an eval file and its format say about it.
+/// The definition of one setting: its name in a project file, the variables that set it, how its text is read, and
+/// the values from an eval file and its format.
 pub struct SettingDefinition<T: 'static> {
-    /// Also its key in a project file; a dot separates a table from a key.
+    /// The name, which is also the key in a project file; a dot separates a table from a key.
     pub name: &'static str,
-    /// Our own variable first, then those of the tools whose files we read.
+    /// The environment variables: our own first, then those of the tools whose files we read.
     pub env: &'static [&'static str],
     /// One sentence for people.
     pub doc: &'static str,
-    /// What a project file may say, as JSON Schema.
+    /// The allowed values in a project file, as JSON Schema.
     pub schema: fn() -> Value,
     pub parse: fn(&str) -> Result<T, String>,
     pub from_suite: fn(&Suite) -> Option<T>,
@@ -25,7 +27,7 @@ pub struct SettingDefinition<T: 'static> {
     pub default: fn() -> T,
 }
 
-/// A key of a project file: what every knob has, whatever the type of its value.
+/// A key of a project file: the part of a setting's definition that does not depend on the type of its value.
 pub struct SettingDescription {
     pub name: &'static str,
     pub doc: &'static str,
@@ -38,7 +40,7 @@ impl<T> SettingDefinition<T> {
     }
 }
 
-/// All knobs, to tell an unknown key in a project file.
+/// All settings, to recognise an unknown key in a project file.
 pub static SETTING_DESCRIPTIONS: &[SettingDescription] = &[
     AGENT.description(),
     MODEL.description(),
@@ -190,7 +192,7 @@ pub static TOOLS: SettingDefinition<Option<Vec<String>>> = SettingDefinition {
     default: || None,
 };
 
-/// What the eval file says is a part of each case; this is for formats that say nothing.
+/// The base of workspaces for formats that do not say it. Other eval files say it for each case.
 pub static WORKSPACE: SettingDefinition<Option<WorkspaceBase>> = SettingDefinition {
     name: "workspace",
     env: &["PRACTICUM_WORKSPACE"],
@@ -258,7 +260,8 @@ pub static JUDGE_VOTES: SettingDefinition<u32> = SettingDefinition {
     default: || 1,
 };
 
-/// No suite has a say: an eval file must not lower what its own passes need.
+/// The policy for passes without support. No suite can set it, because an eval file must not make its own passes
+/// easier.
 pub static JUDGE_UNSUPPORTED: SettingDefinition<UnsupportedPassPolicy> = SettingDefinition {
     name: "judge.unsupported",
     env: &["PRACTICUM_JUDGE_UNSUPPORTED"],
@@ -270,7 +273,7 @@ pub static JUDGE_UNSUPPORTED: SettingDefinition<UnsupportedPassPolicy> = Setting
     default: || UnsupportedPassPolicy::NotScored,
 };
 
-/// Of the whole run: all its suites' judges draw on the same account.
+/// The number of judges at once, for the whole run: the judges of all suites use the same account.
 pub static JUDGE_JOBS: SettingDefinition<usize> = SettingDefinition {
     name: "judge.jobs",
     env: &["PRACTICUM_JUDGE_JOBS"],
@@ -290,11 +293,11 @@ pub static JOBS: SettingDefinition<usize> = SettingDefinition {
     parse: |text| parse_whole_number(text, 1, 256).map(|jobs| jobs as usize),
     from_suite: |_| None,
     format_default: |_| None,
-    // An agent waits for its model most of the time, so more run than there are cores.
+    // An agent mostly waits for its model, so more agents run than there are cores.
     default: || std::thread::available_parallelism().map_or(4, |cores| (2 * cores.get()).clamp(2, 8)),
 };
 
-/// No suite has a say: an eval file must not tear down the walls around its own agent.
+/// The sandbox of agents. No suite can set it, because an eval file must not weaken the sandbox of its own agent.
 pub static SANDBOX: SettingDefinition<SandboxMode> = SettingDefinition {
     name: "sandbox",
     env: &["PRACTICUM_SANDBOX"],
@@ -306,7 +309,7 @@ pub static SANDBOX: SettingDefinition<SandboxMode> = SettingDefinition {
     default: || SandboxMode::Auto,
 };
 
-/// Of the whole run: it decides whether anything is measured at all.
+/// Whether probes are run, for the whole run: they decide whether anything is measured at all.
 pub static PROBE: SettingDefinition<bool> = SettingDefinition {
     name: "probe",
     env: &["PRACTICUM_PROBE"],
@@ -373,7 +376,7 @@ fn list(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|item| !item.is_empty())
 }
 
-/// Other tools call the same agent otherwise.
+/// Translates the name that other tools use for an agent.
 fn agent_name(name: &str) -> String {
     match name {
         "claude-code" => "claude".to_owned(),

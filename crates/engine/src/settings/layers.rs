@@ -1,3 +1,5 @@
+//! The sources of settings (flags, environment, project file, user file), and which of them wins.
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -6,7 +8,7 @@ use super::{Setting, SettingSource};
 use practicum_core::model::Suite;
 use practicum_core::tree::closest_word;
 
-/// What each place says, as text by the knob's name. Read once, at the start.
+/// The values from each source, as text by the setting's name. They are read once, at the start.
 #[derive(Debug, Clone, Default)]
 pub struct SettingLayers {
     flags: BTreeMap<String, String>,
@@ -19,7 +21,7 @@ pub struct SettingLayers {
 struct FileLayer {
     path: PathBuf,
     values: BTreeMap<String, String>,
-    /// Tables that are no knobs: agents, modes.
+    /// Tables that are not settings: agents, modes.
     tables: toml::Table,
 }
 
@@ -31,11 +33,11 @@ pub enum SettingsError {
     BadFile { path: PathBuf, why: String },
 }
 
-/// A value as whoever gave it knows it.
+/// Describes a value in the form in which the user gave it.
 fn describe_value(name: &str, text: &str, from: &SettingSource) -> String {
     match from {
         SettingSource::Flag => {
-            // Where clauditor has a flag, ours is called the same.
+            // If clauditor has such a flag, ours has the same name.
             let flag = match name {
                 "judge.provider" => "grading-provider".to_owned(),
                 "judge.transport" => "transport".to_owned(),
@@ -54,7 +56,7 @@ fn describe_value(name: &str, text: &str, from: &SettingSource) -> String {
     }
 }
 
-/// The names of a project's and a user's settings file.
+/// The name of the settings file of a project.
 const PROJECT_FILE: &str = "practicum.toml";
 
 impl SettingLayers {
@@ -77,7 +79,7 @@ impl SettingLayers {
         })
     }
 
-    /// The settings of the environment and the files, without a command line.
+    /// Reads the settings of the environment and the files, without a command line.
     pub fn without_flags(
         environment: BTreeMap<String, String>,
         project: &Path,
@@ -85,7 +87,7 @@ impl SettingLayers {
         Self::read(BTreeMap::<String, String>::new(), environment, project)
     }
 
-    /// The value of a knob for a suite: the first place that says something.
+    /// Gives the value of a setting for a suite: that of the first source that has one.
     pub fn resolve<T>(
         &self,
         knob: &SettingDefinition<T>,
@@ -107,7 +109,7 @@ impl SettingLayers {
         }
     }
 
-    /// The value of a knob that no suite has a say in.
+    /// Gives the value of a setting that no suite can set.
     pub fn resolve_global<T>(&self, knob: &SettingDefinition<T>) -> Result<Setting<T>, SettingsError> {
         match self.value_above_file(knob).or_else(|| self.value_below_file(knob)) {
             Some(found) => parse(knob, found),
@@ -115,7 +117,7 @@ impl SettingLayers {
         }
     }
 
-    /// The same for people: its name, its value and who said so.
+    /// Describes a setting that no suite can set: its name, its value and its source.
     pub fn explain_global<T>(
         &self,
         knob: &SettingDefinition<T>,
@@ -143,7 +145,7 @@ impl SettingLayers {
         said(&self.project, SettingSource::Project).or_else(|| said(&self.user, SettingSource::User))
     }
 
-    /// A table of the project file, else of the user's, by name.
+    /// Gives the entries of a table of the user file, then of the project file.
     pub fn table(&self, name: &str) -> impl Iterator<Item = (&String, &toml::Value, &Path)> {
         let layers = [self.user.as_ref(), self.project.as_ref()];
         let name = name.to_owned();
@@ -168,7 +170,7 @@ fn parse<T>(
     }
 }
 
-/// Tables of a settings file that are not knobs.
+/// Tables of a settings file that are not settings.
 const OTHER_TABLES: [&str; 2] = ["agents", "modes"];
 
 impl FileLayer {
@@ -219,12 +221,13 @@ fn value_text(value: &toml::Value) -> String {
     }
 }
 
-/// The nearest folder above that is a project: it has a practicum.toml or a .git. Else where we are.
+/// Finds the nearest folder, from `start` upwards, that is a project: it has a practicum.toml or a .git. If there
+/// is none, gives the current folder.
 pub fn project_root(start: &Path) -> PathBuf {
     ProjectRoots::default().root_of(start)
 }
 
-/// The projects of many files, each folder looked at once.
+/// The projects of many files. Each folder is examined once.
 #[derive(Debug, Default)]
 pub struct ProjectRoots {
     roots: HashMap<PathBuf, Option<PathBuf>>,

@@ -1,7 +1,6 @@
-//! Every choice of a run, resolved once, each with where it came from.
+//! The settings of a run. Each is resolved once and keeps its source.
 //!
-//! In: flags, environment, a suite, project and user files. Out: `Settings`. Never: consulted
-//! again later.
+//! In: flags, environment, a suite, project and user files. Out: `Settings`. Never: read again later.
 
 mod agents;
 mod definitions;
@@ -24,7 +23,7 @@ use practicum_core::model::{
     Arm, JudgeTransportChoice, Provider, Ratio, SkillUseMode, Suite, UnsupportedPassPolicy, WorkspaceBase,
 };
 
-/// A value and who said it.
+/// A value, and the source it came from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting<T> {
     pub value: T,
@@ -38,7 +37,7 @@ pub enum SettingSource {
     EvalFile,
     Project(PathBuf),
     User(PathBuf),
-    /// What the eval's format says where everyone is silent.
+    /// The default of the eval's format, if no other source has a value.
     Format(String),
     Default,
 }
@@ -56,7 +55,7 @@ impl fmt::Display for SettingSource {
     }
 }
 
-/// How one suite is run and judged.
+/// The settings with which one suite is run and judged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     pub agents: Setting<Vec<String>>,
@@ -70,7 +69,7 @@ pub struct Settings {
     pub detect_questions: Setting<bool>,
     /// The only tools that the agent may use; `None` for all.
     pub tools: Setting<Option<Vec<String>>>,
-    /// What workspaces begin as; `None` for what the eval file says.
+    /// The base of workspaces; `None` for what the eval file says.
     pub workspace: Setting<Option<WorkspaceBase>>,
     pub judge_model: Setting<Option<String>>,
     pub judge_provider: Setting<Provider>,
@@ -101,7 +100,7 @@ impl Settings {
         })
     }
 
-    /// Every value with its source, for `--explain` and for the record.
+    /// Lists every value with its source, for `--explain` and for the record.
     pub fn explain(&self) -> Vec<(&'static str, String, SettingSource)> {
         fn explain_row<T>(
             name: &'static str,

@@ -1,4 +1,4 @@
-//! The project file for editors.
+//! The JSON Schema of the project file, for editors.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::agents::AGENT_KEYS;
 use super::definitions::SETTING_DESCRIPTIONS;
 use practicum_core::tree::json_schema::{self, MappingSchema};
 
-/// What practicum.toml may hold, as JSON Schema over the same data.
+/// Gives the JSON Schema of practicum.toml.
 pub fn schema() -> Value {
     let mut top = MappingSchema::closed();
     let mut tables: BTreeMap<&str, MappingSchema> = BTreeMap::new();
@@ -39,7 +39,7 @@ pub fn schema() -> Value {
     )
 }
 
-/// A key with its dashes; underscores are read the same.
+/// Adds a key with dashes, and the same key with underscores.
 fn add_key_spellings(mapping: MappingSchema, key: &str, doc: &str, shape: fn() -> Value) -> MappingSchema {
     let mapping = mapping.optional(key, doc, shape());
     let other = key.replace('-', "_");
@@ -58,8 +58,8 @@ mod tests {
     use super::super::{SettingLayers, own_agents};
     use super::*;
 
-    /// Whether the schema and the reader take a project file. The reader looks at a value only when
-    /// someone asks for it, so that it takes wrong ones here.
+    /// Says whether the schema accepts a project file, and whether the reader does. The reader examines a value
+    /// only when it is used, so it accepts wrong values here.
     fn taken(text: &str) -> (bool, bool) {
         let project = tempfile::tempdir().expect("a folder");
         std::fs::write(project.path().join("practicum.toml"), text).expect("write");

@@ -1,10 +1,12 @@
+//! Finds the files that an agent changed, and copies them into the record.
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use practicum_core::model::{Digest, FileChange, FileChangeKind, Fixture, FixtureAccess, RelPath};
 
-/// The regular files of a folder with what changes when they do. Cheaper than their content: a
+/// The regular files of a folder with their size, inode and times. This is cheaper than comparing contents: a
 /// write changes the time that the kernel keeps, which the agent cannot set back.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
@@ -18,7 +20,7 @@ struct FileStamp {
     changed: (i64, i64),
 }
 
-/// More files than this in one room are not listed one by one.
+/// The most files of one workspace that are listed.
 const MOST_FILES: usize = 100_000;
 
 impl Snapshot {
@@ -67,7 +69,7 @@ impl Snapshot {
     }
 }
 
-/// The digests of a fixture: of the file, or of every file below the folder.
+/// Computes the digests of a fixture: of the file, or of every file below the folder.
 pub fn fixture_digests(path: &Path, relative: &RelPath) -> Vec<(RelPath, Digest)> {
     if path.is_dir() {
         let below = Snapshot::of_folder(path);
@@ -80,7 +82,7 @@ pub fn fixture_digests(path: &Path, relative: &RelPath) -> Vec<(RelPath, Digest)
     std::fs::read(path).map(|bytes| (relative.clone(), Digest::of_bytes(&bytes))).into_iter().collect()
 }
 
-/// The files that the agent was given to work on, as they are now.
+/// Lists the files that the agent was given to work on, as they are now.
 pub fn editable_file_changes(fixtures: &[Fixture], workspace: &Path) -> Vec<FileChange> {
     let mut files = Vec::new();
     for fixture in fixtures.iter().filter(|fixture| fixture.access == FixtureAccess::Mutable) {
@@ -103,7 +105,7 @@ pub fn editable_file_changes(fixtures: &[Fixture], workspace: &Path) -> Vec<File
 const LARGEST_CAPTURED_FILE: u64 = 10 * 1024 * 1024;
 const MOST_CAPTURED_BYTES: u64 = 100 * 1024 * 1024;
 
-/// Copies files of the workspace into the record, within bounds. Gives a note for what was left out.
+/// Copies files of the workspace into the record, up to a limit. Gives a note for each file that was left out.
 pub fn capture_changed_files(changes: &[FileChange], workspace: &Path, record: &Path) -> Vec<String> {
     let mut notes = Vec::new();
     let mut total = 0;
@@ -125,7 +127,7 @@ pub fn capture_changed_files(changes: &[FileChange], workspace: &Path, record: &
     notes
 }
 
-/// Copies without following a link that the agent may have put there meanwhile.
+/// Copies a file without following a link that the agent may have put there meanwhile.
 fn copy_regular(from: &Path, to: &Path) -> std::io::Result<u64> {
     use std::os::unix::fs::OpenOptionsExt;
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;

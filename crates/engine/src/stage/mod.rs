@@ -1,7 +1,7 @@
-//! The exam room: what the agent finds when it opens its eyes.
+//! Stages the workspace of a trial: the files that the agent finds when it starts.
 //!
-//! In: an `Order` (case, skills, arm, where things are). Out: `Workspace`, gone when dropped.
-//! Never: reads an eval file; lets an agent see one.
+//! In: a `StagingRequest` (case, skills, arm, locations). Out: a `Workspace`, deleted when dropped. Never: reads
+//! an eval file; lets an agent see one.
 
 mod changes;
 mod plugins;
@@ -23,29 +23,30 @@ use practicum_core::model::{
 };
 use practicum_skills::skill::{Skill, name_from_path};
 
-/// What is to be staged for one trial.
+/// The things to stage for one trial.
 pub struct StagingRequest<'o> {
     pub case: &'o Case,
     /// The skills under test.
     pub skills: &'o [SkillRef],
-    /// Other skills that are there in every arm, because telling them apart is the question.
+    /// Rival skills, which are there in every arm because the agent has to choose between them and the skill under
+    /// test.
     pub rivals: &'o [SkillRef],
-    /// Folders of plugins that this agent is to load; their skills are staged with them and nowhere else.
+    /// Folders of plugins that this agent loads. Their skills are staged as part of them and nowhere else.
     pub plugins: &'o [PathBuf],
     /// Whether the code of plugins (hooks, servers) may run.
     pub allow_plugin_code: bool,
     pub arm: Arm,
-    /// Where this agent looks for skills, inside the workspace.
+    /// The folder in the workspace in which this agent looks for skills.
     pub skills_dir: &'o RelPath,
     pub project: &'o Path,
-    /// What no agent may see: the evals.
+    /// The files that no agent may see, such as the evals.
     pub hidden_files: &'o HiddenFiles,
-    /// This trial's room. Must not exist yet.
+    /// The root folder of this trial. It must not exist yet.
     pub root: PathBuf,
-    /// What an alias ends with: it occurs nowhere else. It begins with the skill's own name, which is
-    /// a part of what the agent goes by.
+    /// The unique ending of an alias. An alias begins with the skill's own name, because agents take the name into
+    /// account.
     pub alias_ending: &'o str,
-    /// Whether each skill's copy gets a line by which it can be told that it was read.
+    /// Whether each skill's copy gets a marker line that shows when it was read.
     pub add_canaries: bool,
 }
 
@@ -68,7 +69,7 @@ impl StageError {
     }
 }
 
-/// A room, ready for an agent. Dropping it removes it, unless it is to be kept.
+/// A workspace that is ready for an agent. Dropping it deletes it, unless it is to be kept.
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
@@ -76,17 +77,17 @@ pub struct Workspace {
     pub folder: PathBuf,
     pub home: PathBuf,
     pub tmp: PathBuf,
-    /// The names under which the skills can be activated here, in the order's order.
+    /// The names by which the skills can be activated here, in the order of the request.
     pub staged_names: Vec<String>,
-    /// The names by which a user or a model calls for them: a plugin's name stands before them.
+    /// The names by which a user or a model calls the skills: with the plugin's name before them.
     pub call_names: Vec<String>,
-    /// More names by which skills can be activated here: each after the one in `staged`.
+    /// Further names by which skills can be activated here, each as a pair with the name in `staged_names` first.
     pub other_names: Vec<(String, String)>,
-    /// The copies of the plugins that the agent is to load.
+    /// The copies of the plugins that the agent loads.
     pub plugins: Vec<PathBuf>,
-    /// The file that says how their MCP servers are started. `None` where there are none, or code may not run.
+    /// The file that says how their MCP servers are started. `None` if there are none, or code may not run.
     pub plugin_servers: Option<PathBuf>,
-    /// The names that the skills of these plugins have in the agent's listing, after the plugin's.
+    /// The names of the skills of these plugins in the agent's listing, after the plugin's name.
     pub plugin_skills: Vec<String>,
     pub canaries: Vec<Canary>,
     snapshot_before: Snapshot,
@@ -94,7 +95,8 @@ pub struct Workspace {
     keep_on_drop: bool,
 }
 
-/// Makes a room: base, overlays, skill, files, in that order; the skill under test always wins.
+/// Stages a workspace: base, overlays, skills and files, in that order. The skill under test replaces whatever the
+/// base and the overlays have in its place.
 pub fn stage_workspace(order: &StagingRequest<'_>) -> Result<Workspace, StageError> {
     let room = order.root.clone();
     let mut workspace = Workspace {
@@ -174,8 +176,8 @@ fn stage_skills(order: &StagingRequest<'_>, workspace: &mut Workspace) -> Result
     Ok(())
 }
 
-/// The names of a skill beside the one it is staged by: that of its frontmatter and that of its folder, with and
-/// without its plugin's. A name that is another skill's stays the other's.
+/// Gives the names of a skill other than the staged one: those of its frontmatter and its folder, with and without
+/// the plugin's name. A name that another skill has is left out.
 fn other_names(
     path: &Path,
     staged: &str,
@@ -199,7 +201,7 @@ fn other_names(
     names.into_iter().map(|name| (staged.to_owned(), name)).collect()
 }
 
-/// Stages one skill, and gives the name it has in the room.
+/// Stages one skill, and gives its name in the workspace.
 fn stage_skill(
     path: &Path,
     alias: Option<&str>,
@@ -213,7 +215,7 @@ fn stage_skill(
     Ok(skill)
 }
 
-/// As long as a skill's name may be.
+/// The longest allowed name of a skill.
 const LONGEST_NAME: usize = 64;
 
 fn alias(own: &str, ending: &str) -> String {
@@ -223,7 +225,7 @@ fn alias(own: &str, ending: &str) -> String {
 }
 
 impl Workspace {
-    /// What a user or a model calls a skill that has this name in the room.
+    /// Gives the name by which a user or a model calls a skill with this staged name.
     pub fn call_name_of<'w>(&'w self, staged: &'w str) -> &'w str {
         let mut both = self.staged_names.iter().zip(&self.call_names);
         both.find(|(name, _)| *name == staged).map_or(staged, |(_, called)| called)
@@ -237,7 +239,7 @@ impl Workspace {
         &self.root
     }
 
-    /// What is there by now is nothing that the agent has done: a setup script has.
+    /// Takes a new snapshot after the setup script, so that its changes do not count as the agent's.
     pub fn reset_snapshot(&mut self) {
         self.read_only.retain_mut(|(path, digest)| match std::fs::read(path.join_to(&self.folder)) {
             Ok(bytes) => {
@@ -249,12 +251,12 @@ impl Workspace {
         self.snapshot_before = Snapshot::of_folder(&self.folder);
     }
 
-    /// What the agent created, changed or deleted.
+    /// Lists what the agent created, changed or deleted.
     pub fn changes(&self) -> Vec<FileChange> {
         self.snapshot_before.changes(&Snapshot::of_folder(&self.folder))
     }
 
-    /// What became of the files that were given to be read.
+    /// Says for each read-only file whether the agent changed or deleted it.
     pub fn given_files(&self) -> Vec<GivenFile> {
         let now = |path: &RelPath| {
             std::fs::read(path.join_to(&self.folder)).ok().map(|bytes| Digest::of_bytes(&bytes))

@@ -1,3 +1,5 @@
+//! Stages the plugins that an agent loads.
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, json};
@@ -9,11 +11,12 @@ use practicum_skills::skill::{
     Plugin, SKILL_FILE, is_manifest, normalise_path, remove_code_keys, starts_code,
 };
 
-/// Copies the plugins of an order into its room, and gives all of them, also those that are not there: a
-/// plugin with a skill under test has no place where the skill must not be.
+/// Copies the plugins of a request into its workspace. Gives all of them, including those that are not copied: a
+/// plugin with a skill under test is not copied in the arm without the skill.
 ///
-/// A copy has no evals, no links that lead out, none of the skills that are neither under test nor rivals
-/// (another of the same name is there already), and no code that would start by itself unless it may.
+/// A copy has no evals and no links that lead out. It has no skills other than those under test and rivals,
+/// because another skill of the same name is already there. It has no code that starts by itself, unless that is
+/// allowed.
 pub fn stage_plugins(
     order: &StagingRequest<'_>,
     workspace: &mut Workspace,
@@ -47,7 +50,7 @@ fn copy_plugin(
     order: &StagingRequest<'_>,
     workspace: &Workspace,
 ) -> Result<PathBuf, StageError> {
-    // Without a manifest, the folder's name is the plugin's.
+    // Without a manifest, the folder's name is the plugin's name.
     let name = plugin.root.file_name().unwrap_or_default();
     let to = workspace.root().join("plugins").join(number.to_string()).join(name);
     let left_out: Vec<PathBuf> = plugin
@@ -66,7 +69,7 @@ fn copy_plugin(
     Ok(to)
 }
 
-/// Whether a plugin's skill is to be in its copy. One that has an alias is staged beside it.
+/// Says whether a plugin's skill belongs in its copy. A skill with an alias is staged outside the plugin.
 fn is_wanted(folder: &Path, order: &StagingRequest<'_>) -> bool {
     let is_at =
         |path: &PathBuf| normalise_path(path) == folder || normalise_path(path) == folder.join(SKILL_FILE);
@@ -85,7 +88,7 @@ fn remove_code(root: &Path, copy: &Path) -> Result<(), StageError> {
             continue;
         }
         let text = std::fs::read_to_string(&file).map_err(StageError::io("reading", &file))?;
-        // It was read before, so it is an object.
+        // The manifest was read before, so it is an object.
         let kept = remove_code_keys(&text).unwrap_or_else(|| "{}".to_owned());
         std::fs::remove_file(&file).map_err(StageError::io("replacing", &file))?;
         std::fs::write(&file, kept).map_err(StageError::io("writing", &file))?;

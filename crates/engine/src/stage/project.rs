@@ -1,3 +1,5 @@
+//! Chooses and copies the files of a project that an agent may see.
+
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +15,7 @@ use practicum_skills::skill::{
     SKILL_FILE, Skill, SkillForm, is_backup_of_eval_file, is_eval_file, link_leads_out,
 };
 
-/// Paths that hold evals or what runs came to, which would show an agent its answers.
+/// Paths with evals or results of runs, which would show an agent the expected answers.
 #[derive(Debug, Clone, Default)]
 pub struct HiddenFiles {
     paths: HashSet<PathBuf>,
@@ -21,37 +23,37 @@ pub struct HiddenFiles {
     found: Arc<Mutex<FoundFiles>>,
 }
 
-/// What was found while files were chosen for agents.
+/// The files that were noticed while files were chosen for agents.
 #[derive(Debug, Default)]
 struct FoundFiles {
     /// Keys and passwords in skills and in folders that evals give to agents.
     credentials: BTreeSet<PathBuf>,
-    /// Files that were left out because of what they hold.
+    /// Files that were left out because of their content.
     left_out: BTreeMap<PathBuf, ContentKind>,
     /// Evals, and results of evals, in folders that evals give to agents.
     given: BTreeSet<PathBuf>,
 }
 
 impl HiddenFiles {
-    /// Each by the path that was given and by where that leads: a skill may be reached both ways.
+    /// Hides each path as given and with its links resolved, because a skill may be reached both ways.
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let both = |path: PathBuf| path.canonicalize().ok().into_iter().chain([path]);
         Self { paths: paths.into_iter().flat_map(both).collect(), ..Self::default() }
     }
 
-    /// These, and the files that this program wrote.
+    /// Adds the files that this program wrote.
     #[must_use]
     pub fn with_own_files(self, own: OwnFiles) -> Self {
         Self { own_files: Arc::new(own), ..self }
     }
 
-    /// Whether an agent must not see a file of a skill or a plugin.
+    /// Says whether an agent must not see a file of a skill or a plugin.
     pub fn hides(&self, path: &Path) -> bool {
         is_version_control(path) || self.hides_in_project(path) || self.is_credential(path)
     }
 
-    /// Whether an agent must not see a file of the project because of evals. What else is left out of a project,
-    /// `ProjectFiles` knows.
+    /// Says whether an agent must not see a file of the project because of evals. Other files that are left out of
+    /// a project are listed by `ProjectFiles`.
     fn hides_in_project(&self, path: &Path) -> bool {
         self.paths.contains(path) || self.is_evals_place(path) || {
             let kind = self.own_files.kind(path);
@@ -93,7 +95,7 @@ impl HiddenFiles {
         is_left_out
     }
 
-    /// Remembers that a file is left out because of what it holds. Always true.
+    /// Records that a file is left out because of its content. Always returns true.
     fn leave_out(&self, path: &Path, kind: ContentKind) -> bool {
         self.note(|found| found.left_out.insert(path.to_owned(), kind));
         true
@@ -113,27 +115,27 @@ impl HiddenFiles {
         }
     }
 
-    /// The files and folders of credentials that were left out of skills and of folders that cases give.
+    /// Gives the credential files and folders that were left out of skills and of folders that cases give.
     pub fn credentials(&self) -> Vec<PathBuf> {
         self.found.lock().map(|found| found.credentials.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// The files of this kind that no agent is given because of what they hold, and not by their names or because
-    /// this run is about them.
+    /// Gives the files of this kind that agents do not get because of their content (not because of their names,
+    /// and not because this run is about them).
     pub fn left_out(&self, kind: ContentKind) -> Vec<PathBuf> {
         let Ok(found) = self.found.lock() else { return Vec::new() };
         let of_kind = found.left_out.iter().filter(|(path, is)| **is == kind && !found.given.contains(*path));
         of_kind.map(|(path, _)| path.clone()).collect()
     }
 
-    /// The files of evals that agents are given, because they lie in a folder that a case gives to them.
+    /// Gives the eval files that agents do get, because they are in a folder that a case gives to them.
     pub fn given_evals(&self) -> Vec<PathBuf> {
         self.found.lock().map(|found| found.given.iter().cloned().collect()).unwrap_or_default()
     }
 }
 
-/// Copies a project without evals, credentials and the like, and without the skills under test. Files and
-/// folders keep their times.
+/// Copies a project without evals, credentials and the like, and without the skills under test. Files and folders
+/// keep their times.
 pub fn copy_project(
     project: &Path,
     folder: &Path,
@@ -148,20 +150,21 @@ pub fn copy_project(
     for relative in &listed.files {
         copy_entry(&project.join(relative), &folder.join(relative), project)?;
     }
-    // The innermost first: what is put into a folder changes its time.
+    // Inner folders come first, because adding a file to a folder changes the folder's time.
     for relative in listed.folders.iter().rev() {
         copy_modified_time(&project.join(relative), &folder.join(relative))?;
     }
     Ok(())
 }
 
-/// Whether a project is itself a skill under test. Then all in it is the skill's, and nothing of it is copied.
+/// Says whether a project is itself a skill under test. Then everything in it belongs to the skill, and nothing is
+/// copied.
 pub fn is_skill_under_test(project: &Path, skills: &[SkillRef]) -> bool {
     SkillsUnderTest::from_refs(skills).has(project, true)
 }
 
-/// What is staged of a project, for those who copy it and for those who ask whether it has changed: all but
-/// the workspace that it is staged in, should that lie in the project.
+/// Lists the staged files of a project, for copying and for detecting changes. The workspace itself is left out,
+/// in case it is inside the project.
 pub fn staged_of_project(
     project: &Path,
     hidden: &HiddenFiles,
@@ -177,7 +180,7 @@ pub fn staged_of_project(
     })
 }
 
-/// What is staged of a folder that an eval gives to agents.
+/// Lists the staged files of a folder that an eval gives to agents.
 pub fn staged_of_folder(folder: &Path, hidden: &HiddenFiles) -> impl Iterator<Item = ignore::DirEntry> {
     let (hidden, root) = (hidden.clone(), folder.to_owned());
     let walk = ignore::WalkBuilder::new(folder)
@@ -188,7 +191,7 @@ pub fn staged_of_folder(folder: &Path, hidden: &HiddenFiles) -> impl Iterator<It
     walk.flatten().filter(|entry| entry.depth() > 0)
 }
 
-/// Lays a folder over what is there: same paths are replaced, nothing is removed.
+/// Copies a folder over the workspace: files at the same paths are replaced, nothing is removed.
 pub fn apply_overlay(
     overlay: &Path,
     folder: &Path,
@@ -201,11 +204,11 @@ pub fn apply_overlay(
     })
 }
 
-/// The skills under test, to know their copies by: those must not stand in for what is staged, nor be there
-/// in the arm without the skill.
+/// The skills under test, by which their copies are recognised. A copy must not replace the staged skill, and must
+/// not be there in the arm without the skill.
 struct SkillsUnderTest {
     names: Vec<String>,
-    /// The command files among them, and where a workspace would have them.
+    /// The command files among them, and their paths in a workspace.
     commands: Vec<PathBuf>,
 }
 
@@ -246,8 +249,8 @@ fn is_skill_named(folder: &Path, names: &[String]) -> bool {
     by_folder || Skill::read(folder).is_ok_and(|skill| names.contains(&skill.name))
 }
 
-/// Copies one file or link of the tree at `root`. Devices, pipes and sockets are left where they
-/// are, and so are links that lead out of the tree: they would be windows for the agent.
+/// Copies one file or link of the tree at `root`. Devices, pipes and sockets are left out. So are links that lead
+/// out of the tree, because the agent could read other files through them.
 pub fn copy_entry(from: &Path, to: &Path, root: &Path) -> Result<(), StageError> {
     let metadata = std::fs::symlink_metadata(from).map_err(StageError::io("reading", from))?;
     if metadata.is_symlink() {
@@ -269,8 +272,8 @@ pub fn copy_entry(from: &Path, to: &Path, root: &Path) -> Result<(), StageError>
     Ok(())
 }
 
-/// Gives a copy the time at which the original was changed, as `rsync -a` does: tools go by it. Of a link, its
-/// own and not that of what it leads to.
+/// Gives a copy the modification time of the original, as `rsync -a` does, because tools depend on it. For a link,
+/// it is the link's own time.
 pub fn copy_modified_time(from: &Path, to: &Path) -> Result<(), StageError> {
     let metadata = std::fs::symlink_metadata(from).map_err(StageError::io("reading", from))?;
     let changed = Timespec { tv_sec: metadata.mtime(), tv_nsec: metadata.mtime_nsec() };

@@ -1,3 +1,5 @@
+//! The single steps of staging: fixtures, skills and copies of folders.
+
 use std::path::{Path, PathBuf};
 
 use super::StageError;
@@ -5,8 +7,8 @@ use super::project::{HiddenFiles, copy_entry, copy_modified_time};
 use practicum_core::model::{Fixture, RelPath};
 use practicum_skills::skill::{SKILL_FILE, Skill, SkillForm, command_path, remove_key, split_frontmatter};
 
-/// Puts a fixture at its place. Whatever stands there already gives way. A file that is named itself is
-/// given whatever it holds.
+/// Copies a fixture to its destination, replacing what is there. A file that the case itself names is copied
+/// whatever its content.
 pub fn stage_fixture(fixture: &Fixture, folder: &Path, hidden: &HiddenFiles) -> Result<(), StageError> {
     let to = fixture.destination.join_to(folder);
     let Ok(metadata) = std::fs::metadata(&fixture.source) else {
@@ -28,7 +30,7 @@ pub fn stage_fixture(fixture: &Fixture, folder: &Path, hidden: &HiddenFiles) -> 
     copy_modified_time(&real, &to)
 }
 
-/// Makes the folders above `to`, refusing to go through a link that an earlier layer laid.
+/// Makes the folders above `to`. Refuses to go through a link from an earlier layer.
 fn make_parent(to: &Path, folder: &Path) -> Result<(), StageError> {
     let Some(parent) = to.parent() else { return Ok(()) };
     std::fs::create_dir_all(parent).map_err(StageError::io("creating", parent))?;
@@ -43,9 +45,9 @@ fn make_parent(to: &Path, folder: &Path) -> Result<(), StageError> {
     Err(StageError::Io { what: "writing to", path: to.to_owned(), error: escape })
 }
 
-/// Puts a skill into the agent's skills folder, without its evals, and gives the name it has
-/// there. Under an alias its SKILL.md says the alias too; a canary is the first line of its body, and
-/// without either the copy is the skill byte for byte.
+/// Copies a skill into the agent's skills folder without its evals, and gives its name there. With an alias, the
+/// SKILL.md has the alias as its name. With a canary, the body begins with an extra line. Without either, the copy
+/// is identical.
 pub fn copy_skill(
     path: &Path,
     alias: Option<&str>,
@@ -92,15 +94,16 @@ pub fn copy_skill(
     Ok(name)
 }
 
-/// Where agents look for commands, in a workspace.
+/// The folder of a workspace in which agents look for commands.
 pub const COMMANDS_FOLDER: &str = ".claude/commands";
 
-/// The file of a command below that folder. An agent calls it by its path, so that the subfolders stay.
+/// Gives the file of a command below that folder. The subfolders stay, because an agent calls a command by its
+/// path.
 pub fn command_file(name: &str) -> PathBuf {
     command_path(name).map_or_else(|| "skill.md".into(), |path| path.as_str().into())
 }
 
-/// Copies a folder's files and links; `leave_out` is asked for every path.
+/// Copies a folder's files and links, except those for which `leave_out` is true.
 pub fn copy_tree(root: &Path, to: &Path, leave_out: &dyn Fn(&Path) -> bool) -> Result<(), StageError> {
     copy_below(root, root, to, leave_out)
 }
@@ -128,24 +131,24 @@ fn copy_below(
     copy_modified_time(from, to)
 }
 
-/// Changes a text file. What is no UTF-8 in it becomes a mark, as in the agents that read such files.
+/// Changes a text file. Invalid UTF-8 becomes the replacement character, as in the agents that read such files.
 fn rewrite(file: &Path, change: impl FnOnce(&str) -> String) -> Result<(), StageError> {
     let bytes = std::fs::read(file).map_err(StageError::io("reading", file))?;
     std::fs::write(file, change(&String::from_utf8_lossy(&bytes))).map_err(StageError::io("writing", file))
 }
 
-/// A comment before the body: it asks for nothing, and is there however little of the body is read.
+/// Adds a comment before the body. It gives no instruction, and is seen even if only a little of the body is read.
 fn with_canary(text: &str, marker: &str) -> String {
     let (_, body) = split_frontmatter(text);
     let (front, body) = text.split_at(text.len() - body.len());
     format!("{front}<!-- {marker} -->\n{body}")
 }
 
-/// Rewrites the name in the frontmatter, line by line, so that nothing else changes.
+/// Replaces the name in the frontmatter, line by line, so that nothing else changes.
 fn with_name(text: &str, name: &str) -> String {
     let (front, body) = split_frontmatter(text);
     let rest = remove_key(front.unwrap_or_default(), "name");
-    // All keys of a frontmatter may be indented, and then this one is too.
+    // All keys of a frontmatter may be indented, so this one must be too.
     let first = rest.lines().find(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
     let indent = first.map_or("", |line| &line[..line.len() - line.trim_start().len()]);
     format!("---\n{indent}name: {name}\n{rest}---\n{body}")

@@ -1,3 +1,5 @@
+//! Tests of staging.
+
 use std::collections::BTreeMap;
 use std::fs;
 

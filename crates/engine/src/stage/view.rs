@@ -1,15 +1,17 @@
+//! The view of a workspace that checks get.
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use practicum_core::model::{RelPath, WorkspaceView};
 
-/// A folder as checks may see it: files inside, never through a link that leads out.
+/// A folder as checks may see it: the files inside, never through a link that leads out.
 pub struct FolderView {
     folder: PathBuf,
     real: Option<PathBuf>,
 }
 
-/// No check reads more of a file than this.
+/// The most bytes of a file that a check reads.
 const MOST_READ: u64 = 32 * 1024 * 1024;
 
 impl FolderView {

@@ -1,8 +1,8 @@
-//! Where rooms are, and how they go.
+//! The folder of a run's workspaces, and how workspaces are deleted.
 
 use std::path::{Path, PathBuf};
 
-/// The folder that holds a run's rooms. Dropping it removes it, unless it is to be kept.
+/// The folder of all workspaces of a run. Dropping it deletes it, unless it is to be kept.
 #[derive(Debug)]
 pub struct WorkspaceRoot {
     path: PathBuf,
@@ -10,13 +10,13 @@ pub struct WorkspaceRoot {
 }
 
 impl WorkspaceRoot {
-    /// Where the rooms of a run are. Known before they are made, so that whoever sweeps up after a
-    /// killed run knows it too.
+    /// Gives the folder of a run's workspaces. It follows from the run's id, so that it can be cleaned up after
+    /// the run was killed.
     pub fn path_for_run(run: &str) -> PathBuf {
         std::env::temp_dir().join(format!("practicum-{run}"))
     }
 
-    /// Makes the folder, for us alone. One that is there already is somebody else's.
+    /// Makes the folder, readable only by the user. Fails if it exists, because then it belongs to someone else.
     pub fn create(path: PathBuf) -> std::io::Result<Self> {
         use std::os::unix::fs::DirBuilderExt;
         std::fs::DirBuilder::new().mode(0o700).create(&path)?;
@@ -28,13 +28,13 @@ impl WorkspaceRoot {
         &self.path
     }
 
-    /// Where one of the rooms in a folder of rooms is: off one of sixteen corridors, which are put far
-    /// from each other. Each room far from every other would cost small ones more than it gains.
+    /// Gives the folder of one workspace: in one of sixteen subfolders, which the file system places far from each
+    /// other. Placing every single workspace far from the others would cost small ones more than it gains.
     pub fn workspace_path(rooms: &Path, name: &str) -> PathBuf {
         rooms.join(name.get(..1).unwrap_or("0")).join(name)
     }
 
-    /// Leaves the rooms where they are, and says where that is.
+    /// Keeps the workspaces, and gives their folder.
     pub fn keep_workspaces(mut self) -> PathBuf {
         self.keep = true;
         self.path.clone()
@@ -49,9 +49,9 @@ impl Drop for WorkspaceRoot {
     }
 }
 
-/// Asks the file system to put the folders in a folder far from each other. Without a journal, ext4 looks
-/// at the place of each file that was just removed before it gives a place to a new one nearby, so each
-/// room would pay for those before it. Where nobody understands the question, nothing is lost.
+/// Asks the file system to place the subfolders of a folder far from each other. Without a journal, ext4 examines
+/// the place of each recently deleted file before it places a new file nearby, so each workspace would be slowed
+/// down by those before it. File systems that do not support this ignore it.
 fn spread_folders(folder: &Path) {
     #[cfg(target_os = "linux")]
     {
@@ -63,7 +63,8 @@ fn spread_folders(folder: &Path) {
     let _ = folder;
 }
 
-/// Removes a room. An agent may have made folders unwritable, so that is mended once.
+/// Deletes a workspace. If that fails, makes its folders writable and tries once more, because an agent may have
+/// made them unwritable.
 pub fn remove_workspace(room: &Path) {
     if std::fs::remove_dir_all(room).is_ok() || !room.exists() {
         return;

@@ -1,4 +1,4 @@
-//! What the files of a run directory hold.
+//! The documents in the files of a run directory.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -76,8 +76,8 @@ pub struct RunInfo {
 }
 
 impl RunInfo {
-    /// What goes on with it if it did not come to its end. Only some commands are one run, which can be
-    /// resumed; the others find what finished when they are given again.
+    /// Says how to continue the run if it was interrupted. Only some commands are one run that can be resumed; the
+    /// others reuse the finished trials when they are started again.
     pub fn resume_hint(&self) -> String {
         let id = &self.run;
         match self.started_by() {
@@ -91,7 +91,7 @@ impl RunInfo {
         }
     }
 
-    /// Where the model's answers came from, if not from the model.
+    /// Says where the model's answers came from, if not from the model.
     pub fn model_stand_ins(&self) -> impl Iterator<Item = &'static str> {
         let scripted = "The model's answers came from a script: this tests the evals, not a model.";
         let replayed = "The model's answers were recorded earlier, and so were tokens and cost.";
@@ -100,13 +100,13 @@ impl RunInfo {
             .filter_map(|(so, words)| so.then_some(words))
     }
 
-    /// Whether the run only called a skill by its own command, so that nothing was to be graded.
+    /// Says whether the run only called a skill by its own command, so that there was nothing to grade.
     pub fn is_skill_call(&self) -> bool {
         let has_args = self.command.iter().any(|word| word == "--args" || word.starts_with("--args="));
         self.started_by() == Some("try") && has_args
     }
 
-    /// The command that began it, if it says.
+    /// Gives the command that began the run, if it is known.
     pub fn started_by(&self) -> Option<&str> {
         self.command.first().map(String::as_str)
     }

@@ -1,3 +1,5 @@
+//! The facts about a trial that its transcript and files do not contain.
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -70,11 +72,11 @@ pub struct FolderListing {
     pub others: BTreeSet<RelPath>,
 }
 
-/// More names than this are not listed for each trial.
+/// The most names that are listed for each trial.
 const MOST_NAMES: usize = 5_000;
 
 impl FolderListing {
-    /// `None` where there is more than can be listed, or a name that is no text.
+    /// Lists everything below a folder. `None` if there is too much to list, or a name is not UTF-8.
     pub fn of_folder(folder: &Path) -> Option<Self> {
         let mut left = Self::default();
         let mut open = vec![folder.to_owned()];
@@ -110,13 +112,13 @@ impl TrialFacts {
         serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// The parts of a transcript that are about to be scrubbed are as long as they will be then.
+    /// Adjusts the lengths of the turns to a transcript that is about to be scrubbed.
     pub(super) fn with_scrubbed_lengths(
         mut self,
         transcript: &Path,
         scrubber: &Scrubber,
     ) -> std::io::Result<Self> {
-        // One turn is the whole transcript, however long.
+        // A single turn is the whole transcript, however long it is.
         if self.turns.len() < 2 {
             return Ok(self);
         }

@@ -1,18 +1,18 @@
-//! Trials by what a person types: a case's id, a trial's id, or a part of one of them.
+//! Finds trials by what a user types: a case's id, a trial's id, or a part of one of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use practicum_core::model::{TrialId, TrialRecord};
 
-/// The fewest characters of a trial's hash that name it.
+/// The fewest characters of a trial's hash that identify it.
 const SHORTEST_HASH: usize = 4;
 
-/// How many candidates are listed.
+/// The most candidates that are listed.
 const MOST_LISTED: usize = 10;
 
-/// The trials that `wanted` names, by the first of these that fits any: the id of a case (also as folders
-/// are named after it), the id or hash of a trial, the beginning of a trial's id or hash, a part of the id of one case only. `Err` lists the
-/// candidates.
+/// Finds the trials that `wanted` names. It is tried in this order: the id of a case (also in the form that folder
+/// names have), the id or hash of a trial, the beginning of a trial's id or hash, a part of the id of only one
+/// case. `Err` lists the candidates.
 pub fn find_trials<'r>(
     records: &'r BTreeMap<TrialId, TrialRecord>,
     wanted: &str,
@@ -53,17 +53,17 @@ pub fn find_trials<'r>(
     }
 }
 
-/// The end of a trial's id, which no other trial has.
+/// Gives the end of a trial's id, which no other trial has.
 fn hash_of(trial: &TrialId) -> &str {
     trial.as_str().rsplit_once('-').map_or(trial.as_str(), |(_, hash)| hash)
 }
 
-/// The id of a trial's case as it begins the name of the trial's folder.
+/// Gives the id of a trial's case in the form that the name of the trial's folder begins with.
 fn case_folder_name(trial: &TrialId) -> &str {
     trial.as_str().rsplit_once('-').map_or("", |(case, _)| case)
 }
 
-/// Whether `wanted` begins the hash of a trial, alone or with its case before it.
+/// Says whether `wanted` begins the hash of a trial, alone or with its case before it.
 fn is_hash_prefix(trial: &TrialId, wanted: &str) -> bool {
     let hash = hash_of(trial);
     let case = trial.as_str().len() - hash.len();
@@ -135,7 +135,7 @@ mod tests {
             ("greet", "2 cases fit \"greet\": greet-alice, greet-bob; name one of them"),
             ("e", "3 cases fit"),
             ("zz", "no case or trial fits \"zz\"; its cases are a, deadbeef, greet-alice, greet-bob"),
-            // A case's own name and a dash begin the ids of all its trials.
+            // A case's name with a dash begins the ids of all its trials.
             ("greet-bob-", "no case or trial fits"),
         ] {
             let why = cases(wanted).expect_err(wanted);

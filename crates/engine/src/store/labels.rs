@@ -1,4 +1,4 @@
-//! What people say about the judge: `labels.jsonl` of a run directory, append-only.
+//! The labels that people give to judged checks: `labels.jsonl` of a run directory, append-only.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,18 +27,18 @@ pub struct HumanLabel {
 
 const LABELS_FILE: &str = "labels.jsonl";
 
-/// More than people write.
+/// The largest file of labels that is read. People do not write more.
 const LARGEST_LABELS_FILE: u64 = 64 * 1024 * 1024;
 
 impl HumanLabel {
-    /// Adds a line, with one call, so that two who write do not write into each other.
+    /// Appends a line with a single write, so that two writers do not mix their lines.
     pub fn append(&self, run: &Path) -> std::io::Result<()> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');
         File::options().create(true).append(true).open(run.join(LABELS_FILE))?.write_all(&line)
     }
 
-    /// What is said of a run, the last of each check. Lines that cannot be understood say nothing.
+    /// Reads the labels of a run: the last one of each check. Invalid lines are ignored.
     pub fn read_all(run: &Path) -> std::io::Result<Vec<HumanLabel>> {
         let file = match File::open(run.join(LABELS_FILE)) {
             Ok(file) => file,
@@ -54,8 +54,7 @@ impl HumanLabel {
         Ok(last.into_values().filter(|label| label.agrees.is_some()).collect())
     }
 
-    /// How judge and people marked: rows are what the judge found, columns what people found, a pass
-    /// first.
+    /// Counts how judge and people decided: rows are the judge's verdicts, columns those of people, a pass first.
     pub fn agreement_table(labels: &[HumanLabel]) -> [[u64; 2]; 2] {
         let mut table = [[0; 2]; 2];
         for label in labels {

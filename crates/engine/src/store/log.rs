@@ -1,3 +1,5 @@
+//! The event log of a run.
+
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -5,8 +7,8 @@ use std::path::Path;
 use super::Scrubber;
 use practicum_core::event::{EventSink, RunEvent};
 
-/// The append-only record of a run: one line an event. Each line is written with one call, so
-/// that a kill leaves whole lines and at most one partial last one.
+/// The append-only log of a run, with one line for each event. Each line is written with one call, so that a
+/// killed run leaves complete lines and at most one partial last line.
 pub struct EventLog {
     file: File,
     scrubber: Scrubber,

@@ -1,7 +1,7 @@
-//! What is kept of a run.
+//! The stored records of runs.
 //!
-//! In: events and the files of a trial. Out: a run directory that is complete at any moment.
-//! Never: keeps a secret; lets anyone hear of a trial before it is on disk.
+//! In: events and the files of a trial. Out: a run directory that is consistent at any moment. Never: stores a
+//! secret; reports a trial before it is on disk.
 
 mod documents;
 mod facts;

@@ -1,10 +1,12 @@
+//! The stored noise of a project: how much the results of its cases vary between equal runs.
+
 use std::path::Path;
 
 use practicum_core::model::Noise;
 
 const NOISE_FILE: &str = ".practicum/noise.json";
 
-/// What is known of a project's noise. `None` if it was never measured.
+/// Reads the noise of a project. `None` if it was never measured.
 pub fn read_noise(project: &Path) -> Result<Option<Noise>, String> {
     let path = project.join(NOISE_FILE);
     let bytes = match std::fs::read(&path) {
@@ -16,10 +18,10 @@ pub fn read_noise(project: &Path) -> Result<Option<Noise>, String> {
     serde_json::from_slice(&bytes).map(Some).map_err(told)
 }
 
-/// Keeps what was measured now, and what was measured before of other cases.
+/// Saves a new measurement together with the earlier ones of other cases.
 pub fn save_noise(project: &Path, measured: &Noise) -> Result<(), String> {
     let mut all = measured.clone();
-    // What cannot be read is replaced: it was only ever a measurement.
+    // A file that cannot be read is replaced, because it can be measured again.
     for known in read_noise(project).ok().flatten().map(|noise| noise.cases).unwrap_or_default() {
         let again = measured.cases.iter().any(|case| {
             (&case.suite, &case.id, &case.agent) == (&known.suite, &known.id, &known.agent)

@@ -1,3 +1,5 @@
+//! Reads trials, probes and judgements from the event log of a run.
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -5,13 +7,13 @@ use std::path::Path;
 use practicum_core::event::RunEvent;
 use practicum_core::model::{ProbeRecord, SkillJudgement, TrialId, TrialRecord};
 
-/// The records of a run, the last of each trial. A line that a kill cut short is no record.
+/// Reads the records of a run: the last one of each trial. A line that was cut short by a kill is ignored.
 pub fn read_records(run: &Path) -> std::io::Result<BTreeMap<TrialId, TrialRecord>> {
     let mut records = BTreeMap::new();
     let file = std::fs::File::open(run.join("events.jsonl"))?;
     for line in BufReader::new(file).split(b'\n') {
         let line = line?;
-        // Most lines are not about finished trials; they need no parsing to tell.
+        // Most lines are other events. They are skipped without parsing.
         if !is_trial_finished_event(&line) {
             continue;
         }
@@ -22,7 +24,7 @@ pub fn read_records(run: &Path) -> std::io::Result<BTreeMap<TrialId, TrialRecord
     Ok(records)
 }
 
-/// The probes of a run, the last of each.
+/// Reads the probes of a run: the last record of each.
 pub fn read_probes(run: &Path) -> std::io::Result<BTreeMap<TrialId, ProbeRecord>> {
     let mut probes = BTreeMap::new();
     let file = std::fs::File::open(run.join("events.jsonl"))?;
@@ -37,7 +39,7 @@ pub fn read_probes(run: &Path) -> std::io::Result<BTreeMap<TrialId, ProbeRecord>
     Ok(probes)
 }
 
-/// What judges said of the texts of skills, in the order they were asked.
+/// Reads the judgements on the texts of skills, in the order of the log.
 pub fn read_skill_judgements(run: &Path) -> std::io::Result<Vec<SkillJudgement>> {
     let mut all = Vec::new();
     let file = std::fs::File::open(run.join("events.jsonl"))?;
@@ -56,7 +58,7 @@ pub(super) fn is_trial_finished_event(line: &[u8]) -> bool {
     has_event_name(line, b"\"trial_finished\"")
 }
 
-/// The event's name stands at the beginning of its line.
+/// Says whether a line is this event. The event's name is near the beginning of its line.
 fn has_event_name(line: &[u8], word: &[u8]) -> bool {
     line.windows(word.len()).take(64).any(|window| window == word)
 }

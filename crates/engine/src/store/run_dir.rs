@@ -1,3 +1,5 @@
+//! The directory of a run, and the files in it.
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use practicum_core::model::{Summary, TrialId, TrialRecord};
 /// The folder in a run's record with the skills that were graded, each below its digest.
 pub const SKILLS_FOLDER: &str = "skills";
 
-/// The folder of one run: the truth about it.
+/// The folder of one run. Everything else that is known about a run is derived from it.
 #[derive(Debug, Clone)]
 pub struct RunDir {
     path: PathBuf,
@@ -31,22 +33,23 @@ impl StoreError {
 }
 
 impl RunDir {
-    /// An id for a new run: they sort by time.
+    /// Makes an id for a new run. Ids sort by time.
     pub fn new_id(now: jiff::Timestamp) -> String {
         let tail = uuid::Uuid::new_v4().simple().to_string();
-        // Milliseconds, because two runs may begin within one second and the later must sort later.
+        // Milliseconds are included because two runs may start within one second and the later one must sort
+        // later.
         let part = now.subsec_millisecond();
         format!("{}{part:03}-{}", now.strftime("%Y%m%d-%H%M%S"), &tail[..6])
     }
 
-    /// A new run below a project's `.practicum` folder.
+    /// Makes the directory of a new run below a project's `.practicum` folder.
     pub fn create(project: &Path, id: String) -> Result<Self, StoreError> {
         let home = project.join(".practicum");
         let runs = home.join("runs");
         std::fs::create_dir_all(&runs).map_err(StoreError::at_path(&runs))?;
         let ignore = home.join(".gitignore");
         if !ignore.exists() {
-            // Records hold what agents said; they are nobody's commit.
+            // Records contain the output of agents and should not be committed.
             let _ = std::fs::write(&ignore, "*\n");
         }
         let path = runs.join(&id);
@@ -55,12 +58,12 @@ impl RunDir {
         Ok(Self { path, id })
     }
 
-    /// The project that the run's record lies in now: three folders above it. `None` if that cannot be told.
+    /// Gives the project that contains the run's record now: three folders above it. `None` if that is unknown.
     pub fn project(&self) -> Option<PathBuf> {
         self.path.canonicalize().ok()?.ancestors().nth(3).map(Path::to_owned)
     }
 
-    /// A run that is there: by its id, a part of it that only it has, its path, or `latest`.
+    /// Finds an existing run by its id, a unique part of it, its path, or `latest`.
     pub fn find(project: &Path, wanted: &str) -> Result<Self, String> {
         if let Some(run) = Self::at_path(Path::new(wanted)) {
             return Ok(run);
@@ -100,7 +103,7 @@ impl RunDir {
         Some(Self { id: path.file_name()?.to_string_lossy().into_owned(), path })
     }
 
-    /// All runs of a project, the oldest first.
+    /// Lists all runs of a project, the oldest first.
     pub fn all(project: &Path) -> Vec<Self> {
         let folders = std::fs::read_dir(project.join(".practicum/runs")).into_iter().flatten().flatten();
         let mut runs: Vec<Self> = folders
@@ -111,9 +114,10 @@ impl RunDir {
         runs
     }
 
-    /// Reads what the record says of the run.
+    /// Reads the record of the run.
     ///
-    /// The project may have been moved or copied since the run: what lies in it is meant where it lies now.
+    /// The project may have been moved or copied since the run, so paths inside it are changed to its current
+    /// folder.
     pub fn info(&self) -> Result<RunInfo, String> {
         let path = self.path.join("run.json");
         let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -141,7 +145,7 @@ impl RunDir {
         Ok(info)
     }
 
-    /// The summary, if the run came to its end.
+    /// Reads the summary, if the run ended normally.
     pub fn summary(&self) -> Option<Summary> {
         serde_json::from_slice(&std::fs::read(self.path.join("summary.json")).ok()?).ok()
     }
@@ -154,19 +158,19 @@ impl RunDir {
         &self.path
     }
 
-    /// The folder of one of its trials.
+    /// Gives the folder of a trial.
     pub fn trial_folder(&self, trial: &TrialId) -> PathBuf {
         self.path.join("trials").join(trial.as_str())
     }
 
-    /// How long it went on, from its beginning to the last line of its log.
+    /// Gives the duration of the run, from its start to the last line of its log.
     pub fn run_duration(&self) -> Duration {
         let written = |name: &str| self.path.join(name).metadata().and_then(|file| file.modified()).ok();
         let ends = written("events.jsonl").zip(written("run.json"));
         ends.and_then(|(last, first)| last.duration_since(first).ok()).unwrap_or_default()
     }
 
-    /// The folder of one of its probes.
+    /// Gives the folder of a probe.
     pub fn probe_folder(&self, probe: &TrialId) -> PathBuf {
         self.path.join("probes").join(probe.as_str())
     }
@@ -184,19 +188,19 @@ impl RunDir {
         self.write_json("summary.json", summary)
     }
 
-    /// Makes the folder of a trial. What an earlier, broken attempt left there goes.
+    /// Makes the folder of a trial. Files of an earlier failed run of the trial are deleted.
     pub fn create_trial_folder(&self, trial: &TrialId) -> Result<PathBuf, StoreError> {
         create_empty_folder(self.trial_folder(trial))
     }
 
-    /// The same for a probe.
+    /// Makes the folder of a probe. Files of an earlier failed run of the probe are deleted.
     pub fn create_probe_folder(&self, probe: &TrialId) -> Result<PathBuf, StoreError> {
         let probes = self.path.join("probes");
         std::fs::create_dir_all(&probes).map_err(StoreError::at_path(&probes))?;
         create_empty_folder(self.probe_folder(probe))
     }
 
-    /// Keeps what a try left that is not the last: nothing that was paid for is thrown away.
+    /// Moves the folder of a failed run of a trial aside, because nothing that was paid for is thrown away.
     pub fn set_aside_failed_try(&self, folder: &Path) -> std::io::Result<()> {
         let earlier = self.path.join("earlier");
         std::fs::create_dir_all(&earlier)?;
@@ -205,7 +209,7 @@ impl RunDir {
         free.map_or(Ok(()), |to| std::fs::rename(folder, to))
     }
 
-    /// Completes a trial's folder: output, facts and checks, everything scrubbed of secrets.
+    /// Completes a trial's folder: output, facts and checks, all without secrets.
     pub fn complete_trial(
         &self,
         folder: &Path,
@@ -237,14 +241,14 @@ impl RunDir {
         let path = self.path.join(name);
         let bytes =
             serde_json::to_vec_pretty(value).map_err(|error| StoreError::at_path(&path)(error.into()))?;
-        // Written aside and moved, so that a reader never sees half of it.
+        // The file is written under another name and then renamed, so that a reader never sees half of it.
         let aside = self.path.join(format!(".{name}.new"));
         std::fs::write(&aside, bytes).map_err(StoreError::at_path(&aside))?;
         std::fs::rename(&aside, &path).map_err(StoreError::at_path(&path))
     }
 }
 
-/// Makes a folder, empty whatever stood there.
+/// Makes an empty folder, deleting what is there.
 fn create_empty_folder(path: PathBuf) -> Result<PathBuf, StoreError> {
     match std::fs::create_dir(&path) {
         Ok(()) => {}
@@ -257,7 +261,8 @@ fn create_empty_folder(path: PathBuf) -> Result<PathBuf, StoreError> {
     Ok(path)
 }
 
-/// What stands there may be linked to another run's, so it is replaced and not written into.
+/// Writes the check results. The existing file may be a hard link to another run's, so it is replaced and not
+/// overwritten.
 fn write_checks(folder: &Path, record: &TrialRecord) -> Result<(), StoreError> {
     let (path, aside) = (folder.join("checks.json"), folder.join(".checks.json.new"));
     let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record }).unwrap_or_default();

@@ -1,14 +1,16 @@
+//! The lock file of a run in progress.
+
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// A run that goes on: who runs it, and where its rooms are. Left behind only by a kill, and then
-/// it says what to sweep.
+/// A run in progress: its process, and the folder of its workspaces. Only a killed run leaves this file behind,
+/// and then it says what to clean up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunLock {
     pub schema_version: u32,
     pub pid: u32,
-    /// When that process began, because numbers of processes come again.
+    /// The start time of the process, because process ids are reused.
     pub began: u64,
     pub rooms: PathBuf,
 }
@@ -16,7 +18,7 @@ pub struct RunLock {
 const LOCK_FILE: &str = "live.json";
 
 impl RunLock {
-    /// Marks a run directory as being worked on by this process.
+    /// Marks a run directory as in use by this process.
     pub fn write(run: &Path, rooms: &Path) -> std::io::Result<()> {
         let pid = std::process::id();
         let live = RunLock {
@@ -36,13 +38,13 @@ impl RunLock {
         let _ = std::fs::remove_file(run.join(LOCK_FILE));
     }
 
-    /// Whether the process that marked it is still there.
+    /// Says whether the process that wrote the lock is still running.
     pub fn is_running(&self) -> bool {
         process_start_time(self.pid).is_some_and(|began| began == self.began)
     }
 }
 
-/// The start of a process in clock ticks since boot: the twenty-second field of its status.
+/// Gives the start of a process in clock ticks since boot: the twenty-second field of its status.
 fn process_start_time(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit(')').next()?.split_whitespace().nth(19)?.parse().ok()

@@ -1,17 +1,19 @@
+//! Removes secrets from everything that is stored.
+
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
 use serde_json::Value;
 
-/// Takes the user's secrets out of what is kept. An agent's shell can see its own key, so a key
-/// may turn up in any file it writes and any text it says.
+/// Removes the user's secrets from stored files. An agent's shell can see its own key, so a key may appear in any
+/// file or text that it writes.
 #[derive(Debug, Clone, Default)]
 pub struct Scrubber {
     secrets: Vec<Vec<u8>>,
 }
 
-/// Shorter values would be found by accident.
+/// The shortest value that counts as a secret. Shorter ones would match by accident.
 const SHORTEST_SECRET: usize = 8;
 
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -19,7 +21,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const MASK: &[u8] = b"[secret]";
 
 impl Scrubber {
-    /// Secrets are the values of variables whose names say so.
+    /// Makes a scrubber for the values of variables whose names suggest a secret.
     pub fn new(environment: &BTreeMap<String, String>) -> Self {
         let telling = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"];
         let secrets = environment
@@ -33,7 +35,7 @@ impl Scrubber {
         Self { secrets }
     }
 
-    /// Also what a file of logins holds: every text in it that is too long to be anything else.
+    /// Adds the secrets of a login file: every text in it that is long enough to be a token.
     pub fn with_secrets_in_file(mut self, path: &Path) -> Self {
         let logins = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         if let Some(logins) = logins {
@@ -49,7 +51,7 @@ impl Scrubber {
         }
     }
 
-    /// The bytes without secrets, or `None` if there were none.
+    /// Gives the bytes without secrets, or `None` if there were none.
     pub fn scrub_bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut clean: Option<Vec<u8>> = None;
         for secret in &self.secrets {
@@ -75,7 +77,7 @@ impl Scrubber {
         }
     }
 
-    /// Whether a secret is in a file. One that is not there has none.
+    /// Says whether a file contains a secret. A missing file does not.
     pub fn file_has_secret(&self, path: &Path) -> std::io::Result<bool> {
         match std::fs::File::open(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
@@ -83,8 +85,8 @@ impl Scrubber {
         }
     }
 
-    /// Whether a secret is in a stream, of which only a part is held at a time: hardly any file has
-    /// one, and some are large.
+    /// Says whether a stream contains a secret. Only a part of it is in memory at a time, because hardly any file
+    /// contains one and some are large.
     fn stream_has_secret(&self, mut stream: impl Read) -> std::io::Result<bool> {
         let overlap = self.secrets.iter().map(Vec::len).max().unwrap_or(1) - 1;
         let mut buffer = vec![0; CHUNK_BYTES + overlap];
@@ -98,7 +100,7 @@ impl Scrubber {
             if self.secrets.iter().any(|secret| find(seen, secret).is_some()) {
                 return Ok(true);
             }
-            // A secret may begin at the end of one part and go on in the next.
+            // A secret may begin at the end of one part and continue in the next.
             let from = seen.len().saturating_sub(overlap);
             let until = seen.len();
             buffer.copy_within(from..until, 0);
@@ -122,7 +124,7 @@ impl Scrubber {
     }
 }
 
-/// A name or a scope is shorter than a token.
+/// The shortest token. Names and scopes are shorter.
 const SHORTEST_TOKEN: usize = 20;
 
 fn collect_tokens(value: &Value, secrets: &mut Vec<Vec<u8>>) {

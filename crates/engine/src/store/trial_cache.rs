@@ -1,3 +1,5 @@
+//! The cache of finished trials of a project.
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
@@ -8,20 +10,20 @@ use serde::{Deserialize, Serialize};
 
 use practicum_core::model::{Digest, TrialId, TrialRecord};
 
-/// Finished trials by what decided them, so that nothing is paid for twice.
+/// Finished trials by their keys, so that no trial is paid for twice.
 ///
-/// A line for each, in a file for each first two digits of the key: a file for each trial would
-/// cost more than many a trial does, and one file for all would be read whole for one key.
+/// Each trial has a line in one of several files, chosen by the first two digits of the key. A file for each trial
+/// would cost more than some trials do, and a single file would have to be read completely for one key.
 #[derive(Debug)]
 pub struct TrialCache {
     folder: PathBuf,
     entries_read: Mutex<HashMap<String, CacheEntries>>,
 }
 
-/// What one file says: for each key, where the trials with it are kept, the newest last.
+/// The content of one file: for each key, its trials, the newest last.
 type CacheEntries = HashMap<String, Vec<CachedTrial>>;
 
-/// Where a finished trial is kept.
+/// The location of a finished trial.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct CachedTrial {
     schema_version: u32,
@@ -35,8 +37,8 @@ impl TrialCache {
         Self { folder: project.join(".practicum/cache/trials"), entries_read: Mutex::default() }
     }
 
-    /// A trial that ended the same question before, if its run is still there and it fits: the newest of
-    /// them. Several suites may have asked the question.
+    /// Finds the newest trial with this key that fits and whose run still exists. Several suites may have trials
+    /// with the same key.
     pub fn find(
         &self,
         key: &Digest,
@@ -78,11 +80,11 @@ impl TrialCache {
             }
             opened => opened?,
         };
-        // One call for each line, so that two runs at a time do not mix theirs.
+        // Each line is written with one call, so that two runs at the same time do not mix their lines.
         file.write_all(&line)
     }
 
-    /// Forgets what was said twice, and trials of runs that are gone.
+    /// Removes duplicates, and trials of runs that no longer exist.
     pub fn compact(&self) -> std::io::Result<()> {
         let Ok(parts) = std::fs::read_dir(&self.folder) else { return Ok(()) };
         for part in parts.flatten() {
@@ -115,7 +117,7 @@ fn cache_file_name(key: &str) -> &str {
     key.get(..2).unwrap_or(key)
 }
 
-/// The last word on each key and trial. A line that a crash cut short says nothing.
+/// Reads the last entry of each key and trial. A line that was cut short by a crash is ignored.
 fn read_entries(path: &Path) -> CacheEntries {
     let text = std::fs::read(path).unwrap_or_default();
     let mut part = CacheEntries::new();

@@ -1,3 +1,5 @@
+//! Reads the trials of a run case by case, without holding all of them in memory.
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -10,8 +12,8 @@ use super::records::is_trial_finished_event;
 use practicum_core::event::RunEvent;
 use practicum_core::model::{CaseSummary, Condition, TrialId, TrialRecord};
 
-/// The finished trials of a run, by case. Only where each record stands is held; the records are read
-/// as they are asked for.
+/// The finished trials of a run, by case. Only the position of each record is in memory; records are read on
+/// request.
 #[derive(Debug)]
 pub struct StoredTrials {
     log: File,
@@ -28,7 +30,7 @@ struct RecordPosition {
     length: usize,
 }
 
-/// As much of a record as tells whose it is.
+/// The part of a record that identifies its trial.
 #[derive(Deserialize)]
 struct RecordLine {
     record: RecordIdentity,
@@ -55,13 +57,13 @@ impl StoredTrials {
             if length == 0 {
                 break;
             }
-            // A line that a kill cut short is no record.
+            // A line that was cut short by a kill is ignored.
             if is_trial_finished_event(&line)
                 && let Ok(RecordLine { record: RecordIdentity { trial, suite, case, condition, attempt } }) =
                     serde_json::from_slice(&line)
             {
                 let places = cases.entry((suite, case, condition)).or_default();
-                // The last of each trial counts.
+                // The last record of each trial counts.
                 places.retain(|place| place.trial != trial);
                 places.push(RecordPosition { trial, attempt, offset: from, length });
             }
@@ -73,7 +75,7 @@ impl StoredTrials {
         Ok(Self { log, cases })
     }
 
-    /// The trials of a case under its condition, in the order of their attempts.
+    /// Reads the trials of a case under its condition, in the order of their attempts.
     pub fn trials_of_case(&self, case: &CaseSummary) -> impl Iterator<Item = std::io::Result<TrialRecord>> {
         let key = case.condition().map(|condition| (case.suite.clone(), case.id.clone(), condition));
         let places = key.and_then(|key| self.cases.get(&key)).map(Vec::as_slice).unwrap_or_default();

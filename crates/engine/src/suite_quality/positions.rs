@@ -1,4 +1,4 @@
-//! Where the things that a suite says stand in its file. A best effort, because a suite keeps no
+//! Finds the position of cases and texts in an eval file. This is a best effort, because a suite stores no
 //! positions.
 
 use std::cell::{Cell, OnceCell};
@@ -9,23 +9,24 @@ use regex::Regex;
 
 use practicum_core::model::{Case, CasePrompt, Span};
 
-/// A key `id` and what it is: quoted, or up to where a plain value ends.
+/// A key `id` and its value: quoted, or up to the end of a plain value.
 static ID_KEY: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?m)(?:^|[\s{,"'])id["']?[ \t]*:\s*("[^"\n]*"|'[^'\n]*'|[^\s,}"'][^\n,}]*)"#)
         .expect("a pattern")
 });
 
-/// Finds places in one file. What is looked for comes in the file's order more often than not, so each
-/// search begins where the last one ended.
+/// Finds positions in one file. Texts are usually looked for in the order of the file, so each search begins where
+/// the last one ended.
 pub struct SuitePositions<'t> {
     text: &'t str,
     ids: OnceCell<HashMap<&'t str, Span>>,
     last: Cell<usize>,
-    /// How often what was looked for did not stand further on.
+    /// How often a text was not found further on in the file.
     misses: Cell<usize>,
 }
 
-/// A file of which so much cannot be found is written in another way; each miss is a walk through all of it.
+/// The most misses. After that many, the file is probably written differently, and each miss searches the whole
+/// file.
 const MOST_MISSES: usize = 1000;
 
 impl<'t> SuitePositions<'t> {
@@ -33,7 +34,7 @@ impl<'t> SuitePositions<'t> {
         Self { text, ids: OnceCell::new(), last: Cell::new(0), misses: Cell::new(0) }
     }
 
-    /// A place that says this, quoted or not.
+    /// Finds a position of a text, quoted or not.
     pub fn find_text(&self, said: &str) -> Option<Span> {
         let line = said.lines().next().unwrap_or(said).trim();
         if line.is_empty() {
@@ -51,7 +52,7 @@ impl<'t> SuitePositions<'t> {
         Some(if is_quoted { Span::new(start - 1, end + 1) } else { Span::new(start, end) })
     }
 
-    /// Where this stands next, or else first.
+    /// Finds the next position of a text, or else the first.
     fn find_next(&self, form: &str) -> Option<usize> {
         let (missed, last) = (self.misses.get(), self.last.get());
         if missed > MOST_MISSES {
@@ -63,7 +64,7 @@ impl<'t> SuitePositions<'t> {
         found
     }
 
-    /// Where a case stands: its id, else what is asked in it.
+    /// Finds the position of a case: its id, or else its prompt.
     pub fn case_span(&self, case: &Case) -> Option<Span> {
         let asked = || match &case.prompt {
             CasePrompt::Turns(turns) => turns.first().and_then(|turn| self.find_text(turn)),

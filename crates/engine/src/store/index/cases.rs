@@ -1,11 +1,11 @@
-//! A run as a grid: its cases down, what they were run under across.
+//! A run as a table: its cases as rows, their conditions as columns.
 
 use rusqlite::{Row, params};
 use serde::Serialize;
 
 use super::{Index, IndexError};
 
-/// What trials were run under, in the order in which it is compared.
+/// The condition of trials, with its parts in the order in which they are compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct ConditionColumn {
     pub agent: String,
@@ -34,7 +34,7 @@ pub struct CaseCell {
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
-    /// Whether the case passes, where a rate decides that and not each trial; set once the run is over.
+    /// Whether the case passes, if a rate decides it rather than each trial. Set when the run has ended.
     pub passes: Option<bool>,
 }
 
@@ -57,12 +57,12 @@ fn cell(row: &Row<'_>, from: usize) -> rusqlite::Result<CaseCell> {
 const CELL_COLUMNS: &str =
     "t.agent, t.model, t.arm, t.mode, count(*), count(t.verdict), ifnull(sum(t.verdict), 0)";
 
-/// What joins trials with how their case was decided.
+/// The SQL condition that joins trials with the decision on their case.
 const CELL_JOIN: &str = "ON d.run = t.run AND d.suite = t.suite AND d.case_id = t.case_id
     AND d.agent = t.agent AND d.model IS t.model AND d.arm = t.arm AND d.mode = t.mode";
 
 impl Index {
-    /// The suites of a run against all that their trials were run under.
+    /// Gives the suites of a run with a cell for each condition of their trials.
     pub fn suite_cells_of(&self, run: &str) -> Result<Vec<SuiteRow>, IndexError> {
         let sql = format!(
             "SELECT suite, {CELL_COLUMNS} FROM trials t WHERE run = (SELECT n FROM runs WHERE id = ?1)
@@ -81,8 +81,8 @@ impl Index {
         Ok(suites)
     }
 
-    /// A page of a run's cases after that suite and case, each suite's in the order of the plan. With
-    /// `troubled`, only cases that did not pass everywhere.
+    /// Gives a page of a run's cases after the given suite and case, in the order of the plan within each suite.
+    /// With `troubled`, only cases that did not pass everywhere.
     pub fn cases_of(
         &self,
         run: &str,

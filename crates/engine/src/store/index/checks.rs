@@ -1,4 +1,4 @@
-//! Checks over all their trials.
+//! The results of checks over all their trials.
 
 use rusqlite::params;
 use serde::Serialize;
@@ -11,12 +11,12 @@ pub struct CheckRow {
     pub id: String,
     pub required: bool,
     pub judged: bool,
-    /// `None` for no answer.
+    /// The verdict; `None` if there is no answer.
     pub passed: Option<bool>,
     pub score: Option<f64>,
 }
 
-/// What a check has found so far.
+/// The counts of a check's results.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckCounts {
     pub suite: String,
@@ -26,17 +26,17 @@ pub struct CheckCounts {
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
-    /// The same, of the arm without the skill.
+    /// The passes and fails in the arm without the skill.
     pub passed_without: u64,
     pub failed_without: u64,
-    /// Of groups of trials that were asked the same in one run, several of which can tell: how many
-    /// there are, and in how many not all found the same.
+    /// The number of groups of trials with the same case and condition in one run of which several have an answer,
+    /// and the number of such groups with different answers.
     pub repeated: u64,
     pub divided: u64,
 }
 
 impl Index {
-    /// The checks of a trial, in the order of their ids.
+    /// Gives the checks of a trial, in the order of their ids.
     pub fn checks_of(&self, trial: i64) -> Result<Vec<CheckRow>, IndexError> {
         let mut query = self.db.prepare_cached(
             "SELECT id, required, judged, verdict, score FROM checks WHERE trial = ?1 ORDER BY id",
@@ -53,10 +53,10 @@ impl Index {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Every check with what it found in the newest runs, at most so many.
+    /// Counts the results of every check in the newest runs, at most `runs` of them.
     pub fn check_counts(&self, suite: Option<&str>, runs: usize) -> Result<Vec<CheckCounts>, IndexError> {
-        // First what was asked the same in one run, then all of a check together. Trials that were
-        // taken over would count once more for every run that did so.
+        // The query first groups equal trials of one run, then all results of a check. Reused trials are left out,
+        // because they would count again for every run that reused them.
         let sql = "
             WITH newest AS (SELECT n FROM runs WHERE not_in_history IS NULL ORDER BY id DESC LIMIT ?2),
             groups AS (

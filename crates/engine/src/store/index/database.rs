@@ -1,18 +1,18 @@
-//! The tables, and how a file with them is opened.
+//! The tables of the index, and how its file is opened.
 
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
 
-/// The version of the tables below. A file of an older version is emptied and filled again: all it
-/// holds can be read from the run directories.
+/// The version of the tables below. A file of an older version is emptied and filled again, because everything in
+/// it can be read from the run directories.
 const VERSION: i64 = 9;
 
-/// A verdict is 1, 0, or NULL for no answer, so that `avg` is a rate over those that can tell and
-/// nothing can count an absent answer by mistake.
+/// The tables. A verdict is 1, 0, or NULL for no answer, so that `avg` is a rate over the answers and a missing
+/// answer is never counted by mistake.
 ///
-/// `decided` has the cases that a rate decides and not each trial by itself.
+/// `decided` has the cases that are decided by a rate and not by each trial alone.
 const TABLES: &str = "
 CREATE TABLE runs (
     n INTEGER PRIMARY KEY,
@@ -104,7 +104,7 @@ DROP TABLE IF EXISTS cases;
 DROP TABLE IF EXISTS runs;
 ";
 
-/// Why a file is no index of ours.
+/// The reason why a file cannot be used as an index.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexOpenError {
     #[error("the index is damaged")]
@@ -124,7 +124,7 @@ impl IndexOpenError {
     }
 }
 
-/// Whether someone else is writing, so that it may work later.
+/// Says whether another process is writing, so that it may work later.
 pub fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
@@ -133,7 +133,7 @@ pub fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// Opens the index, and makes it if it is absent or of an older version.
+/// Opens the index, and makes it if it is missing or of an older version.
 pub fn open(path: &Path, patience: Duration) -> Result<Connection, IndexOpenError> {
     open_current_version(path, patience).map_err(|unusable| match unusable {
         IndexOpenError::Other(error) if is_damage(&error) => IndexOpenError::Damaged,
@@ -162,7 +162,7 @@ pub fn in_memory() -> rusqlite::Result<Connection> {
     Ok(db)
 }
 
-/// Empty tables of this version, whatever was there.
+/// Makes empty tables of this version and drops existing ones.
 pub fn recreate_tables(db: &mut Connection) -> rusqlite::Result<()> {
     let change = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     change.execute_batch(DROP_TABLES)?;
@@ -171,8 +171,8 @@ pub fn recreate_tables(db: &mut Connection) -> rusqlite::Result<()> {
     change.commit()
 }
 
-/// Removes the file with what SQLite keeps beside it. One that cannot be removed is found unusable
-/// again, and told of then.
+/// Deletes the file and the files that SQLite keeps beside it. Errors are ignored: a file that stays is found
+/// unusable again and reported then.
 pub fn remove(path: &Path) {
     for ending in ["", "-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();

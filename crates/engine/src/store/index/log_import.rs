@@ -1,5 +1,5 @@
-//! From the log of a run to its rows. The log only grows, so what is known of it is a number of
-//! bytes, and going on from there is the same as beginning.
+//! Imports the log of a run into the index. A log only grows, so the index stores how many bytes of it are
+//! imported and continues from there.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -14,13 +14,13 @@ use practicum_core::model::{
     ActivationExpectation, ActivationOutcome, CaseSample, CaseSummary, Summary, TrialRecord, Verdict,
 };
 
-/// So many trials are written at once: few enough that others who write need not wait long.
+/// The number of trials that are written at once: few enough that other writers need not wait long.
 const BATCH: u64 = 2000;
 
-/// A longer line is no record of ours and is passed over.
+/// The longest line that is read. A longer line is not a record of this program and is skipped.
 const LONGEST_LINE: u64 = 64 * 1024 * 1024;
 
-/// Takes over what a run's log says beyond what is known of it. Gives the number of new trials.
+/// Imports the new part of a run's log. Gives the number of new trials.
 pub fn import_log(db: &mut Connection, run: &Path, id: &str) -> Result<u64, IndexError> {
     let mut total = 0;
     loop {
@@ -52,7 +52,7 @@ struct BatchResult {
     trials: u64,
 }
 
-/// A part of a log, being taken over in one transaction.
+/// A part of a log that is imported in one transaction.
 struct ImportBatch<'b> {
     transaction: &'b Transaction<'b>,
     run: &'b Path,
@@ -61,7 +61,7 @@ struct ImportBatch<'b> {
     bytes: u64,
 }
 
-/// What is read of run.json. The trials it lists may be many, and are not kept.
+/// The part of run.json that is read. The list of trials may be long and is skipped.
 #[derive(Default, Deserialize)]
 struct RunHeader {
     #[serde(default)]
@@ -79,7 +79,8 @@ struct RunHeader {
 }
 
 impl<'b> ImportBatch<'b> {
-    /// Finds where to go on. Asked within the transaction, because another process may have gone on.
+    /// Finds the position at which to continue. This happens within the transaction, because another process may
+    /// have imported more.
     fn begin(change: &'b Transaction<'b>, run: &'b Path, id: &'b str) -> Result<Self, IndexError> {
         let known = change
             .query_row("SELECT n, log_bytes FROM runs WHERE id = ?1", [id], |row| {
@@ -91,7 +92,7 @@ impl<'b> ImportBatch<'b> {
             if bytes <= length {
                 return Ok(Self { transaction: change, run, id, run_number: n, bytes });
             }
-            // A log that shrank is another log.
+            // A log that became shorter is another log.
             remove_run_rows(change, id)?;
         }
         let asked: RunHeader = File::open(run.join("run.json"))
@@ -139,8 +140,8 @@ impl<'b> ImportBatch<'b> {
         Ok(done)
     }
 
-    /// Takes over one event, and gives whether it was a finished trial. What cannot be understood
-    /// is passed over: a kill may have cut it short.
+    /// Imports one event, and says whether it was a finished trial. An invalid line is skipped: a kill may have
+    /// cut it short.
     fn import_line(&self, line: &[u8]) -> rusqlite::Result<bool> {
         match event_name(line) {
             Some("trial_finished") => {
@@ -171,7 +172,7 @@ impl<'b> ImportBatch<'b> {
                     trials: i64,
                 }
                 if let Ok(RunStartedEvent { at, trials }) = serde_json::from_slice(line) {
-                    // One that goes on again has no end yet.
+                    // A run that was resumed has no end yet.
                     self.transaction.execute(
                         "UPDATE runs SET started = iif(started = '', ?2, started), planned = ?3, exit = NULL
                          WHERE n = ?1",
@@ -188,8 +189,8 @@ impl<'b> ImportBatch<'b> {
         }
     }
 
-    /// Gives a case its place behind those of its suite that were met before. Trials begin in the order of
-    /// the plan, however they end.
+    /// Gives a case the next place in its suite. Trials start in the order of the plan, in whatever order they
+    /// end.
     fn add_case(&self, suite: &str, case: &str) -> rusqlite::Result<()> {
         self.transaction
             .prepare_cached(
@@ -232,7 +233,7 @@ impl<'b> ImportBatch<'b> {
         Ok(())
     }
 
-    /// Takes over how the cases stand that their rates decide, which no trial of theirs can tell.
+    /// Imports the decisions on cases that are decided by a rate, which no single trial shows.
     fn import_case_decisions(&self, cases: &[CaseSummary]) -> rusqlite::Result<()> {
         self.transaction.execute("DELETE FROM decided WHERE run = ?1", [self.run_number])?;
         let mut insert = self.transaction.prepare_cached(
@@ -316,7 +317,7 @@ impl<'b> ImportBatch<'b> {
     }
 }
 
-/// The event's name. It is the first key, so that most lines need no parsing.
+/// Gives the event's name. It is the first key, so that most lines need no parsing.
 fn event_name(line: &[u8]) -> Option<&str> {
     let rest = line.strip_prefix(br#"{"event":""#)?;
     let end = rest.iter().take(32).position(|byte| *byte == b'"')?;

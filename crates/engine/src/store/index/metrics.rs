@@ -1,11 +1,11 @@
-//! One number of each run.
+//! The metrics that can be followed over runs.
 
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
 use super::{Index, IndexError};
 
-/// What can be followed over runs.
+/// A metric that can be followed over runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
     PassRate,
@@ -56,7 +56,7 @@ impl Metric {
         Self::ALL.into_iter().find(|metric| metric.name() == text)
     }
 
-    /// Whether it lies between 0 and 1 by meaning.
+    /// Says whether the metric is always between 0 and 1.
     pub fn is_share(self) -> bool {
         match self {
             Metric::PassRate
@@ -71,8 +71,8 @@ impl Metric {
         }
     }
 
-    /// Which trials there must be some of, so that the number says anything. Without a case that must not activate
-    /// the skill, no activation can be wrong.
+    /// Gives an SQL condition that at least one trial must meet for the metric to mean anything. Without a case in
+    /// which the skill must not be activated, no activation can be wrong.
     fn required_trials_sql(self) -> &'static str {
         match self {
             Metric::Precision | Metric::F1 | Metric::Accuracy => "outcome IN ('fp', 'tn')",
@@ -80,7 +80,7 @@ impl Metric {
         }
     }
 
-    /// A sum over trials and what it is divided by.
+    /// Gives the SQL of a sum over trials and of its divisor.
     fn sums_sql(self) -> (&'static str, &'static str) {
         match self {
             Metric::PassRate => ("verdict", "verdict IS NOT NULL"),
@@ -98,31 +98,31 @@ impl Metric {
     }
 }
 
-/// Of which trials a number is taken. An absent part means all; the arm without the skill counts
-/// only where it is named, as it has no gate to pass.
+/// The trials of which a metric is computed. An absent part means all. The arm without the skill counts only if it
+/// is named, because it has no gate to pass.
 #[derive(Debug, Clone, Default)]
 pub struct MetricScope {
     pub suite: Option<String>,
     pub case: Option<String>,
     pub agent: Option<String>,
     pub arm: Option<String>,
-    /// Also runs of an earlier version of the skill, made only to be compared with.
+    /// Whether to include runs of an earlier version of the skill, which were made only for comparison.
     pub earlier_skills: bool,
 }
 
-/// A run's number.
+/// The value of a metric in one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricPoint {
     pub run: String,
     pub started: String,
-    /// `None` where nothing was measured.
+    /// The value; `None` if nothing was measured.
     pub value: Option<f64>,
-    /// How many trials, checks or runs of an agent it is made of.
+    /// The number of trials, checks or agent runs that the value is computed from.
     pub n: u64,
 }
 
 impl Index {
-    /// A number of each of the newest runs that have trials in scope, the oldest first.
+    /// Gives a metric for each of the newest runs that have trials in scope, the oldest first.
     pub fn metric_points(
         &self,
         metric: Metric,
@@ -144,7 +144,7 @@ impl Index {
             conditions.push_str(" AND arm <> 'without'");
         }
         let of_run = if scope.earlier_skills { "1" } else { "earlier_skill IS NULL" };
-        // The conditions stand there twice: first to find the newest runs, then to add up only those.
+        // The conditions are used twice: first to find the newest runs, then to add up only their trials.
         let limit = Value::Integer(i64::try_from(runs).unwrap_or(i64::MAX));
         values = [values.clone(), vec![limit], values].concat();
         let sql = format!(

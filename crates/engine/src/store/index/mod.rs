@@ -1,7 +1,7 @@
-//! The index: what the run directories hold, arranged for questions over many runs.
+//! The index: a database of all run directories, for queries over many runs.
 //!
-//! In: the logs of run directories. Out: rows. Never: knows what a directory does not say, so that
-//! it may be deleted at any time; never: fails a run.
+//! In: the logs of run directories. Out: rows. Never: contains anything that the directories do not, so that it
+//! may be deleted at any time; fails a run.
 
 mod cases;
 mod checks;
@@ -57,13 +57,13 @@ impl IndexError {
     }
 }
 
-/// How long to wait for others who write.
+/// How long to wait for other writers.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Fewer runs are indexed before anyone wonders.
+/// The number of runs from which on indexing takes noticeable time.
 const MANY_RUNS: usize = 20;
 
-/// What a rebuilding found.
+/// The numbers of runs and trials that were indexed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IndexCounts {
     pub runs: usize,
@@ -71,8 +71,8 @@ pub struct IndexCounts {
 }
 
 impl Index {
-    /// The index of a project, up to date with its run directories. Where the file cannot be used,
-    /// one in memory stands in for it.
+    /// Opens the index of a project and updates it from the run directories. If the file cannot be used, an index
+    /// in memory replaces it.
     pub fn open_updated(project: &Path) -> Result<Self, IndexError> {
         let mut index = Self::open(project)?;
         match index.update() {
@@ -91,14 +91,14 @@ impl Index {
         Ok(index)
     }
 
-    /// Whether there are so many runs and no index that the first answer takes a while.
+    /// Says whether there are many runs and no index, so that the first query takes a while.
     pub fn needs_first_build(project: &Path) -> bool {
         let many =
             || std::fs::read_dir(project.join(".practicum/runs")).is_ok_and(|runs| runs.count() > MANY_RUNS);
         !index_path(project).exists() && many()
     }
 
-    /// Makes the index anew from the run directories.
+    /// Builds the index again from the run directories.
     pub fn rebuild(project: &Path) -> Result<IndexCounts, IndexError> {
         let mut index = match Self::open(project)? {
             index if index.db.path().is_some_and(|path| !path.is_empty()) => index,
@@ -142,13 +142,13 @@ impl Index {
         }
     }
 
-    /// What a person should know about this index, if anything.
+    /// Gives a notice for the user about this index, if there is one.
     pub fn notice(&self) -> Option<&str> {
         self.notice.as_deref()
     }
 
-    /// Takes over what is new in the run directories and forgets what is gone. Costs one look at
-    /// each directory where nothing is new.
+    /// Imports what is new in the run directories and removes what is gone. If nothing is new, each directory is
+    /// only looked at once.
     pub fn update(&mut self) -> Result<IndexCounts, IndexError> {
         let mut known = self.known_runs()?;
         let mut found = IndexCounts::default();
@@ -164,7 +164,7 @@ impl Index {
             let log = std::fs::metadata(run.join("events.jsonl")).map(|file| file.len()).ok();
             match (known.remove(&id), log) {
                 (Some(bytes), log) if bytes == log.unwrap_or(0) => {}
-                // A folder without either is not a run.
+                // A folder without a log and without a run.json is not a run.
                 (None, None) if !run.join("run.json").is_file() => continue,
                 _ => found.trials += log_import::import_log(&mut self.db, &run, &id)?,
             }
@@ -176,7 +176,7 @@ impl Index {
         Ok(found)
     }
 
-    /// The runs that are known, and how much of their logs.
+    /// Gives the indexed runs, and how many bytes of their logs were imported.
     fn known_runs(&self) -> Result<HashMap<String, u64>, IndexError> {
         let mut query = self.db.prepare("SELECT id, log_bytes FROM runs")?;
         let rows = query.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?;

@@ -1,22 +1,22 @@
-//! What trials took before.
+//! The time and cost of earlier trials.
 
 use rusqlite::params;
 
 use super::{Index, IndexError};
 
-/// What earlier trials of a suite took. Sorted, so that the middle is the median.
+/// The times and costs of earlier trials of a suite, sorted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PastTrialCosts {
     pub seconds: Vec<f64>,
-    /// Of those whose cost is known.
+    /// The costs of the trials whose cost is known.
     pub cost_usd: Vec<f64>,
 }
 
-/// Older ones tell little about now.
+/// The most trials that are considered. Older ones say little about the present.
 const MOST_PAST_TRIALS: i64 = 500;
 
 impl Index {
-    /// What the newest trials of a suite with an agent and model took, those that were really run.
+    /// Gives the times and costs of the newest trials of a suite with an agent and model, without reused ones.
     pub fn past_trial_costs(
         &self,
         suite: &str,

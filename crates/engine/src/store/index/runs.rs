@@ -1,4 +1,4 @@
-//! The runs, the newest first.
+//! The list of runs, the newest first.
 
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
@@ -10,31 +10,31 @@ use practicum_core::model::{RunStatus, TrialTotals};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunRow {
     pub id: String,
-    /// When it started; empty where nothing says.
+    /// The time when it started; empty if unknown.
     pub started: String,
-    /// Whether the model's answers were scripted or recorded earlier.
+    /// Whether the model's answers came from a script or (`replayed`) from a recording.
     pub scripted: bool,
     pub replayed: bool,
-    /// Whether it says something about the whole: not where criteria were left out or nothing was checked.
+    /// Whether the run counts in trends and badges. It does not if criteria were left out or nothing was checked.
     #[serde(skip)]
     pub in_history: bool,
-    /// In words, the part of the cases that it was about; `None` where it was about all of them.
+    /// A description of the part of the cases that was run; `None` if it was all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<String>,
-    /// How many trials it was to have.
+    /// The number of planned trials.
     pub planned: u64,
-    /// `None` while it has not come to its end.
+    /// The exit code; `None` until the run has ended.
     pub exit: Option<u8>,
-    /// Whether trials failed that no gate is about.
+    /// Whether trials failed that no gate covers.
     pub ungated: bool,
     /// Finished trials, by their verdict.
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
-    /// The same of the trials that have to pass: without those that are only compared with, unless there
-    /// are no others.
+    /// The totals of the trials that have to pass: without those that only serve as a comparison, unless there are
+    /// no others.
     pub examined: TrialTotals,
-    /// `None` where any part of it is not known.
+    /// The cost; `None` if any part of it is unknown.
     pub cost_usd: Option<f64>,
     pub seconds: Option<f64>,
 }
@@ -44,7 +44,7 @@ impl RunRow {
         self.passed + self.failed + self.not_scored
     }
 
-    /// What it came to; `None` while it has not come to its end.
+    /// Gives the status of the run; `None` until the run has ended.
     pub fn status(&self) -> Option<RunStatus> {
         self.exit.map(|exit| RunStatus::from_exit(exit, self.ungated))
     }
@@ -55,7 +55,7 @@ impl RunRow {
     }
 }
 
-/// A run that came to its end has its numbers in its row; those of others are counted.
+/// The columns of a run. A run that has ended has its numbers in its row; for others they are counted.
 const COLUMNS: &str = "
     id, started, scripted, replayed, planned, exit, cost_usd, seconds,
     iif(exit IS NULL, (SELECT count(*) FROM trials WHERE run = runs.n), trials),
@@ -96,7 +96,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
 }
 
 impl Index {
-    /// Runs, the newest first: those before `before`, at most `limit` of them.
+    /// Lists runs, the newest first: those before `before`, at most `limit` of them.
     pub fn runs(&self, before: Option<&str>, limit: usize) -> Result<Vec<RunRow>, IndexError> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE ?1 IS NULL OR id < ?1 ORDER BY id DESC LIMIT ?2");
         let mut query = self.db.prepare(&sql)?;
@@ -109,9 +109,9 @@ impl Index {
         Ok(self.db.query_row(&sql, [id], run_row).optional()?)
     }
 
-    /// The names of a run's suites, at most so many.
+    /// Gives the names of a run's suites, at most `limit` of them.
     pub fn suites_of(&self, run: &str, limit: usize) -> Result<Vec<String>, IndexError> {
-        // Jumps from one suite to the next, however many trials each has.
+        // The query jumps from one suite to the next, so that its time does not depend on the number of trials.
         let sql = "
             WITH RECURSIVE suites (name) AS (
                 SELECT min(suite) FROM trials WHERE run = (SELECT n FROM runs WHERE id = ?1)

@@ -1,4 +1,4 @@
-//! What can be searched for in a trial: the agent's last words, and the texts on its stream.
+//! The text of a trial that can be searched: the agent's output, and the texts in its stream.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// How much of each is read. What comes later is not found.
+/// The most bytes of output and stream that are read. Later text is not found.
 const MOST_OUTPUT_BYTES: u64 = 32 * 1024;
 const MOST_STREAM_BYTES: u64 = 128 * 1024;
 
@@ -17,7 +17,7 @@ pub fn searchable_text(trial: &Path) -> String {
     for line in BufReader::new(stream.as_slice()).split(b'\n').map_while(Result::ok) {
         match serde_json::from_slice(&line) {
             Ok(event) => collect(&event, &mut out),
-            // A plain text is what it is; half an event at the end is nothing.
+            // A line of plain text is added as it is. Half an event at the end is left out.
             Err(_) if line.first().is_none_or(|byte| *byte != b'{') => {
                 add(&String::from_utf8_lossy(&line), &mut out);
             }
@@ -27,8 +27,8 @@ pub fn searchable_text(trial: &Path) -> String {
     out
 }
 
-/// Every text of several words, whatever the agent calls it. Single words are names, ids and times,
-/// which are the same in every trial.
+/// Collects every text of several words, whatever its key. Single words are names, ids and times, which are the
+/// same in every trial.
 fn collect(value: &Value, out: &mut String) {
     match value {
         Value::String(text) => add(text, out),
@@ -45,7 +45,7 @@ fn add(text: &str, out: &mut String) {
     }
 }
 
-/// What is not there cannot be searched, and is missed nowhere else.
+/// Reads the beginning of a file. Errors are ignored: a missing file only cannot be searched.
 fn read_beginning(path: &Path, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));

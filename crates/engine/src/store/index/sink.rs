@@ -1,3 +1,5 @@
+//! Keeps the index up to date during a run.
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -7,8 +9,8 @@ use super::{database, index_path, log_import};
 use crate::store::RunDir;
 use practicum_core::event::{EventSink, RunEvent};
 
-/// Keeps the index up with a run. It reads what the log has, so it must hear after the log; what it
-/// leaves out because others are writing, the next reader of the index takes over.
+/// An event sink that updates the index during a run. It reads the log, so it must come after the log among the
+/// sinks. If another process is writing, it skips an update, and the next reader of the index makes up for it.
 pub struct IndexSink {
     file: PathBuf,
     run: RunDir,
@@ -16,10 +18,10 @@ pub struct IndexSink {
     last_update: Instant,
 }
 
-/// A run of short trials shall not wait for the index after each.
+/// The shortest time between updates, so that a run of short trials does not wait for the index after each.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A run never waits long for others.
+/// The longest wait for other writers, so that a run is never held up for long.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(50);
 
 impl IndexSink {

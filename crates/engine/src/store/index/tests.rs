@@ -1,3 +1,5 @@
+//! Tests of the index.
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -27,7 +29,7 @@ impl Store {
         self.folder.path()
     }
 
-    /// A run with its record, as the program leaves it.
+    /// Writes a run with its record, as the program leaves it.
     fn run(&self, id: &str, records: &[TrialRecord], finished: bool) -> RunDir {
         let run = RunDir::create(self.project(), id.to_owned()).expect("a run");
         std::fs::write(run.path().join("run.json"), r#"{"started": "2026-01-01T00:00:00Z"}"#)
@@ -71,7 +73,7 @@ fn append(run: &RunDir, text: &str) {
     file.write_all(text.as_bytes()).expect("written");
 }
 
-/// Everything the index tells, without the places it gave.
+/// Reads everything from the index, without row numbers.
 fn all(index: &Index) -> (Vec<RunRow>, Vec<TrialRow>, Vec<CheckCounts>) {
     let runs = index.runs(None, usize::MAX).expect("runs");
     let mut trials =
@@ -87,7 +89,7 @@ fn an_index_that_followed_and_one_made_anew_tell_the_same() {
     let first = store.run("1", &[record("a", 1, Verdict::Pass)], true);
     store.run("2", &[record("a", 1, Verdict::Fail), record("b", 1, Verdict::Pass)], false);
     drop(store.index());
-    // A resumed run says of a trial again, and is no longer at its end.
+    // A resumed run reports a trial again, and has no end any more.
     let event = |record| RunEvent::TrialFinished { record: Box::new(record) };
     let started = RunEvent::RunStarted { schema_version: 1, run: "1".into(), at: "later".into(), trials: 2 };
     store.log(&first, &[started, event(record("a", 1, Verdict::Fail)), event(record("c", 1, Verdict::Pass))]);
@@ -175,7 +177,7 @@ fn an_index_that_is_damaged_newer_or_out_of_reach_never_hides_a_run() {
         let run = store.run("1", &[record("a", 1, Verdict::Pass)], true);
         drop(store.index());
         spoil(&store);
-        // A run only loses its listener.
+        // The sink may fail without any effect on the run.
         let mut sink = IndexSink::new(store.project(), &run);
         let summary = Box::new(RunTally::default().summary("1", &[], 1.0, RunCompletion::Completed));
         let _ = sink.receive(&RunEvent::RunFinished { summary });
@@ -274,7 +276,7 @@ fn pages_together_are_the_whole() {
     assert_eq!(index.suites_of("1", 9).expect("suites"), ["s"]);
 }
 
-/// Trials that run at once end in any order, and people look for them in the order of their eval file.
+/// Trials that run at once end in any order, but users look for them in the order of their eval file.
 #[test]
 fn trials_and_cases_stand_in_the_order_of_the_plan_however_they_end() {
     let store = Store::new();
@@ -329,7 +331,7 @@ fn what_is_only_compared_with_is_not_among_what_has_to_pass() {
     assert_eq!([told(0), told(1), told(2)], [[1, 0, 1, 0], [2, 1, 0, 1], [2, 1, 0, 1]]);
 }
 
-/// The page shows a case by it, whatever its trials came to.
+/// The viewer shows the decision of the rate, whatever the verdicts of the trials are.
 #[test]
 fn a_case_that_a_rate_decides_stands_as_the_rate_says() {
     let store = Store::new();
@@ -418,7 +420,7 @@ fn check(id: &str, verdict: Verdict, score: f64) -> CheckResult {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// The numbers of a trend are those that gates were held against.
+    /// A trend shows the same numbers that gates compare.
     #[test]
     fn a_trend_and_a_gate_agree(
         rows in prop::collection::vec(
@@ -445,7 +447,8 @@ proptest! {
             one.condition.arm = if with { Arm::WithSkill } else { Arm::WithoutSkill };
             records.push(one);
         }
-        // A run without the skill alone is a baseline: it has the gates that the user sets, and is in no trend.
+        // A run with only trials without the skill is a baseline: it has only the gates that the user sets, and is
+        // in no trend.
         prop_assume!(records.is_empty() || records.iter().any(|record| record.condition.arm.has_skill()));
         let store = Store::new();
         store.run("1", &records, true);

@@ -1,4 +1,4 @@
-//! Trials by what they are and what was said in them, a page at a time.
+//! Lists trials by their properties and their text, a page at a time.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{Index, IndexError};
 /// A trial in a list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TrialRow {
-    /// Its place in the index, which is where the next page goes on from. Not kept over a rebuild.
+    /// The row number, from which the next page continues. It changes when the index is rebuilt.
     pub n: i64,
     pub run: String,
     pub id: String,
@@ -22,9 +22,9 @@ pub struct TrialRow {
     pub arm: String,
     pub mode: String,
     pub attempt: u32,
-    /// `None` for no answer.
+    /// The verdict; `None` if there is no answer.
     pub passed: Option<bool>,
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     pub why: Option<String>,
     pub ended: String,
     pub expect: Option<String>,
@@ -32,11 +32,11 @@ pub struct TrialRow {
     pub cost_usd: Option<f64>,
     pub seconds: f64,
     pub tokens: u64,
-    /// Whether it was taken over from an earlier run.
+    /// Whether the trial was reused from an earlier run.
     pub reused: bool,
 }
 
-/// Which trials. An absent part means all.
+/// A filter of trials. An absent part means all.
 #[derive(Debug, Clone, Default)]
 pub struct TrialFilter {
     pub run: Option<String>,
@@ -44,22 +44,22 @@ pub struct TrialFilter {
     pub case: Option<String>,
     pub agent: Option<String>,
     pub arm: Option<String>,
-    /// `Some(None)` is those without an answer.
+    /// The verdict; `Some(None)` selects trials without an answer.
     pub passed: Option<Option<bool>>,
-    /// Words that stand in what the agent said and did, or in the case's id.
+    /// Words in the agent's output and stream, or in the case's id.
     pub text: Option<String>,
 }
 
-/// What a list of trials is in order of.
+/// The order of a list of trials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TrialOrder {
-    /// As they ended, the last first.
+    /// The order in which they ended, the last first.
     #[default]
     Newest,
-    /// As the cases stand in the plan, and of a case by what it was run under.
+    /// The order of the cases in the plan, and within a case by condition.
     Case,
     Slowest,
-    /// What is not known comes last.
+    /// The most expensive first. Trials of unknown cost come last.
     MostExpensive,
 }
 
@@ -80,8 +80,8 @@ impl TrialOrder {
         Self::ALL.into_iter().find(|order| order.name() == text)
     }
 
-    /// What is compared, the same way round for all of it, so that a page goes on with one comparison.
-    /// Where a trial stands comes last, because two may be alike in all else.
+    /// Gives the sort keys, all in the same direction, so that a page continues with one comparison. The row
+    /// number comes last, because two trials may be equal in all other keys.
     fn keys(self) -> &'static [&'static str] {
         match self {
             TrialOrder::Newest => &["trials.n"],
@@ -101,7 +101,7 @@ impl TrialOrder {
         }
     }
 
-    /// The tables, in the order in which they are to be gone through: SQLite would sometimes rather sort
+    /// Gives the tables in the order in which SQLite must go through them. Left alone, SQLite would sometimes sort
     /// everything before it gives the first page.
     fn tables(self) -> &'static str {
         match self {
@@ -151,7 +151,7 @@ fn trial_row(row: &Row<'_>) -> rusqlite::Result<TrialRow> {
     })
 }
 
-/// What trials can be chosen by.
+/// The values that a filter of trials can have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TrialFilterValues {
     pub suites: BTreeSet<String>,
@@ -160,8 +160,8 @@ pub struct TrialFilterValues {
 }
 
 impl TrialFilter {
-    /// What is searched for, as words that all must stand there, the last perhaps only begun. Quoted,
-    /// because people do not know FTS5's operators.
+    /// Gives the search as an FTS5 query: all words must occur, and the last may be only the beginning of a word.
+    /// The words are quoted, because users do not know the operators of FTS5.
     fn search_query(&self) -> Option<String> {
         let text = self.text.as_deref().filter(|text| !text.trim().is_empty())?;
         let quoted: Vec<String> =
@@ -169,12 +169,12 @@ impl TrialFilter {
         Some(format!("{} *", quoted.join(" ")))
     }
 
-    /// From where and under which conditions, and what stands for their question marks.
+    /// Gives the tables and conditions in SQL, and the values of its placeholders.
     fn conditions_sql(&self, order: TrialOrder) -> (String, Vec<Value>) {
         let mut sql = format!("{} WHERE 1", order.tables());
         let mut values = Vec::new();
         if let Some(text) = self.search_query() {
-            // What has the words comes first and in order, so that a page needs no more of it than it shows.
+            // The text search comes first and in row order, so that a page reads only the matches that it shows.
             sql = format!("said CROSS JOIN {} WHERE trials.n = said.rowid AND said MATCH ?", order.tables());
             values.push(Value::Text(text));
         }
@@ -204,7 +204,7 @@ impl TrialFilter {
 }
 
 impl Index {
-    /// A page of trials behind the one whose place is `after`.
+    /// Gives a page of trials after the one with the row number `after`.
     pub fn trials(
         &self,
         filter: &TrialFilter,
@@ -214,7 +214,7 @@ impl Index {
     ) -> Result<Vec<TrialRow>, IndexError> {
         let (mut rows, mut values) = filter.conditions_sql(order);
         let (beyond, direction) = if order.is_descending() { ("<", " DESC") } else { (">", "") };
-        // Words are found in the order of their rows, which spares sorting all that have them.
+        // Matches come in row order, so they need not be sorted.
         let keys = if order == TrialOrder::Newest && filter.search_query().is_some() {
             &["said.rowid"]
         } else {
@@ -238,7 +238,7 @@ impl Index {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Every trial, one at a time, run by run and case by case.
+    /// Calls `each` for every trial, ordered by run and case.
     pub fn each_trial(
         &self,
         filter: &TrialFilter,
@@ -256,7 +256,7 @@ impl Index {
         Ok(Ok(()))
     }
 
-    /// What trials can be chosen by: those of a run, else those of the newest runs.
+    /// Gives the possible filter values: those of a run, or else those of the newest runs.
     pub fn trial_filter_values(&self, run: Option<&str>) -> Result<TrialFilterValues, IndexError> {
         let mut query = self.db.prepare_cached(
             "SELECT DISTINCT suite, agent, arm FROM trials
