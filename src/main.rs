@@ -1,4 +1,5 @@
 //! The program `practicum`: starts the command line of the library.
+
 fn main() -> std::process::ExitCode {
     return_freed_memory();
     practicum::cli::main()

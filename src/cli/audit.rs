@@ -1,4 +1,5 @@
 //! The command `practicum audit`: finds checks that never fail, say nothing about the skill, or are flaky.
+
 use std::path::PathBuf;
 
 use super::{count_with_noun, open_index, print, print_json, report_error};

@@ -1,4 +1,5 @@
 //! The command `practicum badge`: makes a badge of a run.
+
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};

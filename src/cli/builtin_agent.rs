@@ -1,4 +1,5 @@
 //! The hidden command of the built-in agent: runs one turn as a process of its own.
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

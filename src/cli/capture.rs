@@ -1,4 +1,5 @@
 //! The command `practicum capture`: keeps trials of a run as examples for new eval cases.
+
 use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};

@@ -1,4 +1,5 @@
 //! The command `practicum check`: checks eval files and the skills that they name, without running anything.
+
 use std::collections::BTreeSet;
 
 use super::shared_args::EvalsArgs;

@@ -1,4 +1,5 @@
 //! The command `practicum clean`: removes what killed runs left behind, and old runs.
+
 use std::path::PathBuf;
 
 use super::{count_with_noun, print, report_error};

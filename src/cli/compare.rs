@@ -1,4 +1,5 @@
 //! The command `practicum compare`: compares runs, parts of a run, modes, or a skill with an earlier version.
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};

@@ -1,4 +1,5 @@
 //! The command `practicum completions`: prints a shell's completion script.
+
 use clap_complete::Shell;
 
 use super::{command_line, print, report_error};

@@ -1,4 +1,5 @@
 //! The command `practicum convert`: writes an eval file in another format.
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};

@@ -1,4 +1,5 @@
 //! The command `practicum create`: drafts a first skill from existing evals.
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};

@@ -1,4 +1,5 @@
 //! The command `practicum doctor`: shows which agents, logins and sandbox this machine has, and its disk space.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,4 +1,5 @@
 //! The command `practicum export`: writes trials or checks as a table.
+
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
 //! The command `practicum formats`: lists the named formats of values.
+
 use super::{print, report_error};
 use crate::checks::FORMATS;
 

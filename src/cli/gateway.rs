@@ -1,4 +1,5 @@
 //! The command `practicum gateway`: serves a model gateway alone.
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! The command `practicum grade`: grades a stored run or a captured text without an agent.
+
 use std::path::PathBuf;
 
 use anyhow::anyhow;

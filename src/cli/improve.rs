@@ -1,4 +1,5 @@
 //! The command `practicum improve`: improves a skill in a loop over its evals.
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
 //! The command `practicum init`: writes the first evals of a skill.
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};

@@ -1,4 +1,5 @@
 //! The command `practicum lint`: checks skills against the specification and conventions.
+
 use std::path::PathBuf;
 
 use anyhow::anyhow;

@@ -1,4 +1,5 @@
 //! The command `practicum list`: shows what would run.
+
 use super::shared_args::{EvalsArgs, SettingArgs};
 use super::{count_with_noun, environment, print, print_json, report_error, tell_notices};
 use crate::model::Fixture;

@@ -1,4 +1,5 @@
 //! The command `practicum man`: prints or writes the manual pages.
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;

@@ -1,4 +1,5 @@
 //! The command `practicum noise`: measures how much results vary without any change.
+
 use anyhow::anyhow;
 
 use super::resume::RunToResume;

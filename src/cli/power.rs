@@ -1,4 +1,5 @@
 //! The command `practicum power`: estimates how many runs a comparison needs.
+
 use super::{count_with_noun, print, print_json, report_error};
 use crate::report::PowerDocument;
 use crate::stats::{ALPHA, ComparisonDesign, PowerQuestion, PowerUnknown, answer_power_question};

@@ -1,4 +1,5 @@
 //! The command `practicum propose`: asks a model for new eval cases and writes them for review.
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;

@@ -1,4 +1,5 @@
 //! The command `practicum reindex`: rebuilds the index of runs.
+
 use std::path::PathBuf;
 
 use super::{count_with_noun, print, report_error};

@@ -1,4 +1,5 @@
 //! The command `practicum report`: writes a report of a stored run. Also the option `--report` of runs.
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};

@@ -1,4 +1,5 @@
 //! The command `practicum restore`: puts a skill back to one of its versions.
+
 use std::path::PathBuf;
 
 use super::{print, report_error};

@@ -1,4 +1,5 @@
 //! The command `practicum run`: runs evals.
+
 use super::headings::{CASES, OUTPUT};
 use super::report::ReportOptions;
 use super::resume::RunToResume;

@@ -1,4 +1,5 @@
 //! The command `practicum runs`: lists the runs of a project.
+
 use std::path::{Path, PathBuf};
 
 use super::{open_index, print, print_json, report_error};

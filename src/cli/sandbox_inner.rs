@@ -1,4 +1,5 @@
 //! The hidden command that runs inside a sandbox: completes the isolation and then starts the agent.
+
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
 //! The command `practicum schema`: prints the JSON Schema of a file.
+
 use super::{print, print_json, report_error};
 use crate::schema;
 

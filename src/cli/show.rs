@@ -1,4 +1,5 @@
 //! The command `practicum show`: shows a run or one of its trials.
+
 use std::path::PathBuf;
 
 use anyhow::anyhow;

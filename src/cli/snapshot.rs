@@ -1,4 +1,5 @@
 //! The command `practicum snapshot`: stores a skill as a version.
+
 use std::path::PathBuf;
 
 use super::{print, report_error};

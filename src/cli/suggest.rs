@@ -1,4 +1,5 @@
 //! The command `practicum suggest`: asks a model for edits to a skill that failed checks.
+
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};

@@ -1,4 +1,5 @@
 //! The command `practicum trend`: shows how a number changes over the runs of a project.
+
 use std::path::PathBuf;
 
 use super::{open_index, print, print_json, report_error};

@@ -1,4 +1,5 @@
 //! The command `practicum try`: tries one prompt on a skill, without an eval file.
+
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};

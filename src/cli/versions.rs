@@ -1,4 +1,5 @@
 //! The command `practicum versions`: lists the versions of a skill.
+
 use std::path::PathBuf;
 
 use super::{print, print_json, report_error};

@@ -1,4 +1,5 @@
 //! The command `practicum view`: shows runs, cases and transcripts in a browser.
+
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 

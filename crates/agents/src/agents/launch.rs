@@ -1,4 +1,5 @@
 //! Agent CLIs as data, and the process that one turn starts.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

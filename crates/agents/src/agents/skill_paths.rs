@@ -1,4 +1,5 @@
 //! Recognises paths of skills.
+
 use practicum_skills::skill::SKILL_FILE;
 
 /// Finds the skill whose SKILL.md this path names, if it is in a skills folder: `…/skills/<name>/SKILL.md`.

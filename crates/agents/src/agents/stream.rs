@@ -1,4 +1,5 @@
 //! Decoders of agents' streams, and the transcripts that they give.
+
 use std::sync::LazyLock;
 
 use regex::Regex;

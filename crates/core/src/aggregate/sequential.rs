@@ -1,4 +1,5 @@
 //! The summary of a run that skipped trials after looking at earlier results.
+
 use crate::model::{ActivationRates, ComparisonVerdict, Estimate, Summary};
 
 /// Removes intervals and tests from a summary. They are valid only for a number of trials that was fixed in

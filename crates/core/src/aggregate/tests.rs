@@ -1,4 +1,5 @@
 //! Tests of the summary of a run.
+
 use super::*;
 use crate::model::{
     ActivationExpectation, AgentEnding, CheckResult, Gate, GateName, NoisyCase, NotScoredReason, SkillUse,

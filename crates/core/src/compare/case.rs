@@ -1,4 +1,5 @@
 //! One case of a comparison: its trials on each side, and its known noise.
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;

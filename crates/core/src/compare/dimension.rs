@@ -1,4 +1,5 @@
 //! The dimensions in which the trials of one run may differ, and the split of a run along one of them.
+
 use std::collections::BTreeSet;
 
 use super::SideRecords;

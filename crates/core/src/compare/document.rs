@@ -1,4 +1,5 @@
 //! The result of a comparison as a JSON document.
+
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,4 +1,5 @@
 //! The noise of a run: how often cases change their result although nothing was changed.
+
 use super::case::group_runs_by_case;
 use crate::model::{Noise, NoisyCase, TrialRecord};
 use crate::stats::Cluster;

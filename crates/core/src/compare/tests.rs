@@ -1,4 +1,5 @@
 //! Tests of comparisons.
+
 use super::*;
 use crate::model::{AgentEnding, Arm, ComparisonVerdict, NoisyCase, NotScoredReason, Verdict, testing};
 

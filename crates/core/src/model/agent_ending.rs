@@ -1,4 +1,5 @@
 //! The ways in which an agent's execution of a case can end.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

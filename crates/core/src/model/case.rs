@@ -1,4 +1,5 @@
 //! A case: one prompt with its workspace and its checks.
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,5 @@
 //! Checks: what must be true of an agent's work, and how that is decided.
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;

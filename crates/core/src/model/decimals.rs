@@ -1,4 +1,5 @@
 //! The number of decimals that a figure beside its limit needs.
+
 /// Gives the number of decimals with which to print numbers beside their limit: at least two, and enough that each
 /// rounded number is on the same side of the rounded limit as the exact number is of the exact limit.
 pub fn decimals_to_compare(numbers: impl IntoIterator<Item = f64>, limit: f64) -> usize {

@@ -1,4 +1,5 @@
 //! Errors and warnings about source files, with their positions.
+
 use schemars::JsonSchema;
 use serde::Serialize;
 

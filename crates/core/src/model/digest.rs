@@ -1,4 +1,5 @@
 //! Digests of content.
+
 use std::fmt;
 
 use schemars::JsonSchema;

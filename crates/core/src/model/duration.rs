@@ -1,4 +1,5 @@
 //! Durations as people write them.
+
 use std::time::Duration;
 
 /// The longest duration that a user may ask for. A longer one is a mistake, and sums stay far from overflow.

@@ -1,4 +1,5 @@
 //! An estimated figure with its interval.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
 //! Gates: what a suite must reach, and whether it did.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

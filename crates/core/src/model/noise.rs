@@ -1,4 +1,5 @@
 //! The noise of cases: results that vary although nothing was changed.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
 //! An observation: what one execution of an agent did, in the same form for every agent.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,5 @@
 //! Relative paths that cannot leave their folder.
+
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 

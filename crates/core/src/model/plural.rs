@@ -1,4 +1,5 @@
 //! Counts with their nouns.
+
 /// Writes a count with its noun: `1 case`, `2 cases`, `0 entries`.
 pub fn count_with_noun(count: impl TryInto<u64>, word: &str) -> String {
     match (count.try_into().unwrap_or(u64::MAX), word.strip_suffix('y')) {

@@ -1,4 +1,5 @@
 //! The records of probes, which test before the trials whether a measurement is possible.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

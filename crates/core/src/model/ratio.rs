@@ -1,4 +1,5 @@
 //! A share between 0 and 1.
+
 use serde::{Deserialize, Serialize};
 
 /// A share between 0 and 1, both included.

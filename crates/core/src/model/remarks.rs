@@ -1,4 +1,5 @@
 //! Remarks of judges: votes, doubts about checks, and findings about the evals.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

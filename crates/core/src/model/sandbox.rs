@@ -1,4 +1,5 @@
 //! The sandbox modes: off, automatic, strict.
+
 /// The strength of the sandbox around an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SandboxMode {

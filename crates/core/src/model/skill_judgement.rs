@@ -1,4 +1,5 @@
 //! A judge's verdicts on the text of a skill.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
 //! A suite: the cases of one eval file or folder, and how to run and judge them.
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,5 @@
 //! The summary of a run.
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

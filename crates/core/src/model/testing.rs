@@ -1,4 +1,5 @@
 //! Records and check results for tests.
+
 use super::{
     AgentEnding, Arm, CheckResult, Condition, Remarks, SkillUse, SkillUseMode, TokenUsage, TrialId,
     TrialRecord, Verdict,

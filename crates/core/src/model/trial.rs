@@ -1,4 +1,5 @@
 //! A trial: one execution of a case by an agent, under one condition.
+
 use std::fmt;
 
 use schemars::JsonSchema;

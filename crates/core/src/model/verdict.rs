@@ -1,4 +1,5 @@
 //! Verdicts, and the results of checks.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
 //! The differences between two gradings of one trial.
+
 use schemars::JsonSchema;
 use serde::Serialize;
 

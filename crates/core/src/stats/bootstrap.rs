@@ -1,4 +1,5 @@
 //! Bootstrap intervals.
+
 use super::SeededRandom;
 use super::proportion::Interval;
 

@@ -1,4 +1,5 @@
 //! Corrections for several tests at once.
+
 /// Corrects p-values for several tests at once with Holm's method, which allows any dependence between them. The
 /// results are compared with the same alpha as a single p-value, and keep their order.
 pub fn holm(chances: &[f64]) -> Vec<f64> {

@@ -1,4 +1,5 @@
 //! Cohen's kappa: agreement between two graders.
+
 use super::proportion::Interval;
 use super::quantile;
 

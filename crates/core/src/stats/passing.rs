@@ -1,4 +1,5 @@
 //! pass@k and pass^k.
+
 /// Gives the chance that at least one of `k` runs passes, if `passed` of `runs` did. `None` with fewer than `k`
 /// runs, because they do not show it.
 pub fn pass_at_k(passed: u64, runs: u64, k: u64) -> Option<f64> {

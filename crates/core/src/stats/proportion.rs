@@ -1,4 +1,5 @@
 //! Intervals of proportions.
+
 use statrs::distribution::{Beta, ContinuousCDF};
 
 use super::quantile;

@@ -1,4 +1,5 @@
 //! Quantiles of the normal and of Student's distribution.
+
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// Gives the point below which this share of a standard normal distribution lies.

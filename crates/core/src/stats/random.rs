@@ -1,4 +1,5 @@
 //! Reproducible pseudo-random numbers.
+
 /// A generator of pseudo-random numbers, which are the same for the same seed on every machine (SplitMix64).
 #[derive(Debug, Clone)]
 pub struct SeededRandom {

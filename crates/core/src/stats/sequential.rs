@@ -1,4 +1,5 @@
 //! Wald's sequential test.
+
 /// A test whose result may be looked at after every run (Wald's SPRT): is the pass rate of a case low or high?
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sprt {

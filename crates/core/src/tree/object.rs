@@ -1,4 +1,5 @@
 //! Reading of mappings key by key.
+
 use super::{MapEntry, NodeData, TreeNode};
 use crate::model::{Diagnostics, Span};
 

@@ -1,4 +1,5 @@
 //! Source files: reading, syntax detection, and parsing into a tree.
+
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! The check `command`: a shell command succeeds in the workspace.
+
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;

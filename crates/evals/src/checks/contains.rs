@@ -1,4 +1,5 @@
 //! The check `contains`: a text contains another text. Also `Needle`, the text to find, which other checks use.
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
 //! The check `ends_with`: a text ends with another text.
+
 use std::sync::Arc;
 
 use serde_json::Value;

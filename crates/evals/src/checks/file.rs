@@ -1,5 +1,6 @@
 //! The check `file`: a file in the workspace exists, or is absent, and has certain content. Also reads the files
 //! that other checks look at.
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};

@@ -1,4 +1,5 @@
 //! The check `has_entries`: a text has enough numbered entries in bold.
+
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};

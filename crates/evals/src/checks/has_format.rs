@@ -1,4 +1,5 @@
 //! The check `has_format`: a text has enough values of a named format.
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
 //! The check `has_urls`: a text has enough web addresses.
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

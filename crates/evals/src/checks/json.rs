@@ -1,4 +1,5 @@
 //! The check `json`: a text is JSON, and a place in it has a certain value.
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};

@@ -1,5 +1,6 @@
 //! The check `limit`: a run stayed within bounds, such as a number of turns, tokens or tool calls, a cost, or a
 //! time.
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};

@@ -1,4 +1,5 @@
 //! The check `max_length`: a text has at most so many characters.
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
 //! The check `min_count`: a pattern matches at least so many times.
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

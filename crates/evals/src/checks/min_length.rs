@@ -1,4 +1,5 @@
 //! The check `min_length`: a text has at least so many characters.
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

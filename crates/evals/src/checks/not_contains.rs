@@ -1,4 +1,5 @@
 //! The check `not_contains`: a text does not contain another text.
+
 use std::sync::Arc;
 
 use serde_json::Value;

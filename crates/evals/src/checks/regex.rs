@@ -1,4 +1,5 @@
 //! The check `regex`: a pattern matches somewhere in a text.
+
 use std::sync::Arc;
 
 use serde_json::Value;

@@ -1,4 +1,5 @@
 //! The check `starts_with`: a text starts with another text.
+
 use std::sync::Arc;
 
 use serde_json::Value;

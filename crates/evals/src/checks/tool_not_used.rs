@@ -1,4 +1,5 @@
 //! The check `tool_not_used`: the agent never called a tool.
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
 //! The check `tool_order`: the agent called tools in a certain order.
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
 //! The check `tool_used`: the agent called a tool, and how often.
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};

@@ -1,4 +1,5 @@
 //! The check `transcript`: a pattern matches in the transcript of a run.
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
 //! The check `urls_reachable`: web addresses in a text answer.
+
 use std::net::IpAddr;
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
 //! Loads eval files: finds the format, reads the cases, and joins the files of one folder to a suite.
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! The adviser: a model that gives opinions and proposals.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
 //! Splits cases into tuning cases, which a proposer may see, and held-out cases.
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;

@@ -1,4 +1,5 @@
 //! The activation report, in skill-test's terms.
+
 use std::io::Write;
 
 use serde::Serialize;

@@ -1,4 +1,5 @@
 //! The CSV report.
+
 use std::io::Write;
 
 use super::escaping::truncate_text;

@@ -1,4 +1,5 @@
 //! Diagnostics of a file for people.
+
 use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};

@@ -1,4 +1,5 @@
 //! The grading of one trial in the format of writing-skills.
+
 use std::path::Path;
 
 use schemars::JsonSchema;

@@ -1,4 +1,5 @@
 //! The JSON report.
+
 use std::io::Write;
 
 use super::{ReportFormat, ReportOutput, RunResults};

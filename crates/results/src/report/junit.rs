@@ -1,4 +1,5 @@
 //! The JUnit report.
+
 use std::io::Write;
 use std::time::Duration;
 

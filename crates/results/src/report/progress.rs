@@ -1,4 +1,5 @@
 //! Progress as plain lines.
+
 use std::io::Write;
 
 use super::escaping::{to_one_line, truncate_text};

@@ -1,4 +1,5 @@
 //! The stored results of a run, from which reports are made.
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 

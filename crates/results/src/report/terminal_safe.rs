@@ -1,4 +1,5 @@
 //! Text that is safe for a terminal.
+
 /// Makes text from an agent or a file safe for a terminal: only printable text, and no commands to a workflow
 /// runner.
 pub fn terminal_safe(text: &str) -> String {

@@ -1,4 +1,5 @@
 //! The closing summary of a run for a terminal.
+
 use std::collections::BTreeSet;
 use std::io::Write;
 

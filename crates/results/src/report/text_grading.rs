@@ -1,4 +1,5 @@
 //! The grading of a captured text for a terminal.
+
 use super::styles::{self, BAD, FAINT, GOOD, UNSURE};
 use super::{figures, terminal_safe};
 use practicum_core::model::{CheckResult, GateResult, Verdict, count_with_noun, title};

@@ -1,4 +1,5 @@
 //! The verdicts that a regrade changed.
+
 use super::{RegradeDocument, terminal_safe};
 use practicum_core::model::Verdict;
 

@@ -1,4 +1,5 @@
 //! The report in the format of writing-skills.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

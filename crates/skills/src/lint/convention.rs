@@ -1,4 +1,5 @@
 //! The conventions of writing-skills: whether a skill follows each of them.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

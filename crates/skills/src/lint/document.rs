@@ -1,4 +1,5 @@
 //! The linter's findings as a JSON document, and their counts.
+
 use std::fmt;
 
 use serde::Serialize;

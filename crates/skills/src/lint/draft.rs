@@ -1,4 +1,5 @@
 //! A skill file as its author wrote it, valid or not.
+
 use std::path::{Path, PathBuf};
 
 use super::skill_markdown::SkillMarkdown;

@@ -1,4 +1,5 @@
 //! Finds the skill files to lint.
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

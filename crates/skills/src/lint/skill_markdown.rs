@@ -1,4 +1,5 @@
 //! The parts of a skill's Markdown that lint rules need.
+
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use practicum_core::model::Span;

@@ -1,4 +1,5 @@
 //! Tests of the linter.
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
 //! Recognises folders that tools downloaded or built.
+
 use std::io::Read;
 use std::path::Path;
 

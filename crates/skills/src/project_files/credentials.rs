@@ -1,4 +1,5 @@
 //! Recognises files and folders with keys or passwords.
+
 use std::io::Read;
 use std::path::Path;
 

@@ -1,4 +1,5 @@
 //! The history of graded versions in a folder of gradings.
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
 //! The file that lists the versions of a skill.
+
 use std::collections::BTreeSet;
 use std::path::Path;
 

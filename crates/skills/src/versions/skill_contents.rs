@@ -1,4 +1,5 @@
 //! The files that belong to a skill.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
 //! The versions of a skill in skill-creator's format.
+
 use std::cmp::Ordering;
 
 use serde_json::{Value, json};

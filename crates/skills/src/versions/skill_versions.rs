@@ -1,4 +1,5 @@
 //! Snapshots of a skill: making, listing and restoring them.
+
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
 //! The score of a version of a skill.
+
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,5 @@
 //! The folder in which versions of a skill are stored.
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 

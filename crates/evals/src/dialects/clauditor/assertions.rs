@@ -1,4 +1,5 @@
 //! Reads the assertions of a clauditor spec: texts, counts and formats that code checks.
+
 use serde_json::{Value, json};
 
 use super::super::rules::{self, BuiltRule};

@@ -1,4 +1,5 @@
 //! Reads the input files of a clauditor spec, and the files that its checks look at.
+
 use std::collections::HashMap;
 use std::path::Path;
 

@@ -1,4 +1,5 @@
 //! Reads the sections, criteria, thresholds and variance settings of a clauditor spec.
+
 use super::SpecEntries;
 use super::keys::{read_int, read_list};
 use super::unused_spec_keys::{SpecPath, UnusedSpecKeys};

@@ -1,4 +1,5 @@
 //! Reads the settings for running and judging from a clauditor spec.
+
 use std::time::Duration;
 
 use super::grading::VarianceSettings;

@@ -1,4 +1,5 @@
 //! Reads the trigger queries of a clauditor spec.
+
 use super::super::reading::{UniqueIds, activation_check, blank_case, slug};
 use super::unused_spec_keys::UnusedSpecKeys;
 use practicum_core::model::{ActivationExpectation, Case, Diagnostics, WorkspaceBase, WorkspaceSpec};

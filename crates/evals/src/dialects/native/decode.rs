@@ -1,4 +1,5 @@
 //! Reads native files: suites, skills, cases and fixtures.
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;

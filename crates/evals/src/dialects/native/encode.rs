@@ -1,4 +1,5 @@
 //! Writes suites and cases as native documents.
+
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};

@@ -1,4 +1,5 @@
 //! Reads the fixtures of a case: the files that it declares.
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
 //! Ids of cases and checks: reading them, and making unique ones.
+
 use std::collections::{HashMap, HashSet};
 
 use practicum_core::model::Diagnostics;

@@ -1,4 +1,5 @@
 //! Reads trigger sets: lists of queries, each with whether the skill should be activated.
+
 use serde_json::{Value, json};
 
 use super::{

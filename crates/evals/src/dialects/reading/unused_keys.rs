@@ -1,4 +1,5 @@
 //! Collects keys that a format permits and that have no effect.
+
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;

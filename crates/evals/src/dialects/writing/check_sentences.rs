@@ -1,4 +1,5 @@
 //! Describes deterministic checks as sentences for a judge.
+
 use serde_json::Value;
 
 use practicum_core::model::CheckTarget;

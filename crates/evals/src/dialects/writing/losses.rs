@@ -1,4 +1,5 @@
 //! Finds what is lost when a suite is written in another format.
+
 use std::collections::HashMap;
 
 use practicum_core::model::{

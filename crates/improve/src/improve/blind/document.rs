@@ -1,4 +1,5 @@
 //! The documents of blind comparisons: one comparison, and the report of all.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -1,4 +1,5 @@
 //! The outputs of each side of a blind comparison: from a stored run, files or folders.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
 //! The statistics of blind comparisons.
+
 use super::document::{BlindCase, ComparedSide, OutcomeConfidence, PairOutcome};
 use practicum_core::model::{ComparisonVerdict, Estimate};
 use practicum_core::stats::{ALPHA, DEFAULT_MARGIN, clopper_pearson, mcnemar, wilson};

@@ -1,4 +1,5 @@
 //! Tests of blind comparisons.
+
 use super::document::OutcomeConfidence;
 use super::*;
 use practicum_core::model::ComparisonVerdict;

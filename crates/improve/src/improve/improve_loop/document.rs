@@ -1,4 +1,5 @@
 //! The report of an improvement loop.
+
 use std::path::PathBuf;
 
 use schemars::JsonSchema;

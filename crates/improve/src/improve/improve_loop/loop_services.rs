@@ -1,4 +1,5 @@
 //! The services that the improvement loop needs from the program, and their results.
+
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
 //! Tests of the improvement loop.
+
 use std::collections::BTreeMap;
 
 use super::*;

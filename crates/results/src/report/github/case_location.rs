@@ -1,4 +1,5 @@
 //! The positions of cases in their eval files.
+
 use std::collections::HashMap;
 use std::path::Path;
 

@@ -1,4 +1,5 @@
 //! The summary of a run for GitHub, as a step summary and as a comment.
+
 use std::io::Write;
 
 use crate::report::escaping::{escape_markdown, truncate_text};

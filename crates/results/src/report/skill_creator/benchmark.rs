@@ -1,4 +1,5 @@
 //! The benchmark document of skill-creator and agentskills.io.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};

@@ -1,4 +1,5 @@
 //! The numbers of evals, which skill-creator uses as ids.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::report::run_results::RunResults;

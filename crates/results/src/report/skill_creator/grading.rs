@@ -1,4 +1,5 @@
 //! The grading documents of skill-creator and agentskills.io.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,4 +1,5 @@
 //! The rule that a skill's body contains instructions.
+
 use crate::lint::{LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

@@ -1,4 +1,5 @@
 //! The rule that a skill's body has at most about 5000 tokens.
+
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

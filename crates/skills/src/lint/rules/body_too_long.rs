@@ -1,4 +1,5 @@
 //! The rule that a skill's body has at most 500 lines.
+
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

@@ -1,4 +1,5 @@
 //! The rule that a command file contains instructions.
+
 use crate::lint::{DraftFrontmatter, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

@@ -1,4 +1,5 @@
 //! The rule that a given compatibility has between 1 and 500 characters.
+
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

@@ -1,4 +1,5 @@
 //! The rule that a description says when to use the skill.
+
 use std::sync::LazyLock;
 
 use regex::Regex;

@@ -1,4 +1,5 @@
 //! The rule that a description is in the third person.
+
 use std::sync::LazyLock;
 
 use regex::Regex;

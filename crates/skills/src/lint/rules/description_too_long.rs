@@ -1,4 +1,5 @@
 //! The rule that a description has at most 1024 characters.
+
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

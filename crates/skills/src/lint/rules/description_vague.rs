@@ -1,4 +1,5 @@
 //! The rule that a description says specifically what the skill does.
+
 use std::sync::LazyLock;
 
 use regex::Regex;

@@ -1,4 +1,5 @@
 //! The rule that a description names the occasions and not the steps.
+
 use std::sync::LazyLock;
 
 use regex::Regex;

@@ -1,4 +1,5 @@
 //! The rule that a skill that imposes discipline answers the excuses for breaking it.
+
 use std::sync::LazyLock;
 
 use regex::Regex;

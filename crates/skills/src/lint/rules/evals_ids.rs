@@ -1,4 +1,5 @@
 //! The rule that cases in evals/evals.json have unique ids in kebab-case.
+
 use std::collections::HashSet;
 use std::path::Path;
 

@@ -1,4 +1,5 @@
 //! The rule that the file is called exactly SKILL.md.
+
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use crate::skill::SKILL_FILE;
 use practicum_core::model::Severity;

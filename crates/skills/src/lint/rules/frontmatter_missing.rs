@@ -1,4 +1,5 @@
 //! The rule that SKILL.md begins with frontmatter.
+
 use crate::lint::{Convention, DraftFrontmatter, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::{Severity, Span};
 

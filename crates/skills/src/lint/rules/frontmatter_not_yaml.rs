@@ -1,4 +1,5 @@
 //! The rule that every value of the frontmatter is valid YAML.
+
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

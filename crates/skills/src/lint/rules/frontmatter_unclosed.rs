@@ -1,4 +1,5 @@
 //! The rule that the frontmatter ends with a line of three hyphens.
+
 use crate::lint::{Convention, DraftFrontmatter, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

@@ -1,4 +1,5 @@
 //! The rule that the frontmatter can be read and is a mapping.
+
 use crate::lint::{Convention, DraftFrontmatter, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

@@ -1,4 +1,5 @@
 //! The rule that long code and large tables are in files of their own.
+
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

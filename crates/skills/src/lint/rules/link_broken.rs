@@ -1,4 +1,5 @@
 //! The rule that every relative link leads to an existing file.
+
 use std::collections::HashSet;
 
 use crate::lint::reference::{LinkTarget, ReferencedPath, classify_link, resolve_reference};

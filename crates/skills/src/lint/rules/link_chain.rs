@@ -1,4 +1,5 @@
 //! The rule that SKILL.md itself links to every file of the skill.
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

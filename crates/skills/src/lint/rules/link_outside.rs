@@ -1,4 +1,5 @@
 //! The rule that no link leads out of the skill's folder.
+
 use std::collections::HashSet;
 
 use crate::lint::reference::{LinkTarget, ReferencedPath, classify_link, resolve_reference};

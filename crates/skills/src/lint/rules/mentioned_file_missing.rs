@@ -1,4 +1,5 @@
 //! The rule that files mentioned in code exist.
+
 use std::collections::HashSet;
 
 use crate::lint::reference::{ReferencedPath, find_mentions, resolve_reference};

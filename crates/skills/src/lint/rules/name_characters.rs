@@ -1,4 +1,5 @@
 //! The rule that a name has only lowercase letters, digits and single hyphens.
+
 use super::name_too_long::MAX_NAME_LENGTH;
 use crate::lint::prose::to_kebab;
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};

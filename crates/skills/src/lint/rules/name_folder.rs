@@ -1,4 +1,5 @@
 //! The rule that a skill has the name of its folder.
+
 use super::name_too_long::MAX_NAME_LENGTH;
 use crate::lint::prose::to_kebab;
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};

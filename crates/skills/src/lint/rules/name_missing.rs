@@ -1,4 +1,5 @@
 //! The rule that the frontmatter has a name.
+
 use super::blank_key_span;
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;

@@ -1,4 +1,5 @@
 //! The rule that a name has no letters beyond a to z.
+
 use crate::lint::{LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

@@ -1,4 +1,5 @@
 //! The rule that a name does not contain a reserved word.
+
 use crate::lint::{LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

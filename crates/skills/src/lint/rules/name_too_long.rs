@@ -1,4 +1,5 @@
 //! The rule that a name has at most 64 characters.
+
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

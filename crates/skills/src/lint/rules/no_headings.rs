@@ -1,4 +1,5 @@
 //! The rule that a long body has headings.
+
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

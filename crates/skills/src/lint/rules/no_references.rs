@@ -1,4 +1,5 @@
 //! The rule that a long body moves details into other files.
+
 use crate::lint::reference::{LinkTarget, classify_link, find_mentions};
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;

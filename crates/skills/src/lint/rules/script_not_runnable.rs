@@ -1,4 +1,5 @@
 //! The rule that a script run by its path alone is executable and has a shebang line.
+
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;

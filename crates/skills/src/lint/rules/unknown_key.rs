@@ -1,4 +1,5 @@
 //! The rule that the frontmatter has only keys that some agent reads.
+
 use crate::lint::frontmatter_keys::{KNOWN_KEYS, value_kind};
 use crate::lint::{LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;

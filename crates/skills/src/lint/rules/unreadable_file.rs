@@ -1,4 +1,5 @@
 //! The rule that SKILL.md is a file of UTF-8 text of at most 1 MB.
+
 use crate::lint::{Convention, DraftFrontmatter, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

@@ -1,4 +1,5 @@
 //! The rule that a body has at most 500 words.
+
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;
 

@@ -1,4 +1,5 @@
 //! The rule that every key of the frontmatter has the right kind of value.
+
 use crate::lint::frontmatter_keys::value_kind;
 use crate::lint::{Convention, LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::Severity;

@@ -1,4 +1,5 @@
 //! The rule that name and description contain no XML tags.
+
 use std::sync::LazyLock;
 
 use regex::Regex;

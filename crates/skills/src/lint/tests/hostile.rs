@@ -1,4 +1,5 @@
 //! Tests of the linter with hostile skills.
+
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
 //! Writes the input files of a case into a clauditor spec.
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

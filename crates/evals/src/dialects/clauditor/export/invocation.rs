@@ -1,4 +1,5 @@
 //! Writes the checks of a case as assertions, sections and criteria of a clauditor spec.
+
 use serde_json::{Map, Value, json};
 
 use super::super::super::reading::UniqueIds;

@@ -1,4 +1,5 @@
 //! Writes output sections into a clauditor spec.
+
 use serde_json::{Map, Value, json};
 
 use super::super::super::reading::UniqueIds;

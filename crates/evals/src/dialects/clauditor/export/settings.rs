@@ -1,4 +1,5 @@
 //! Writes the settings and gates of a suite into a clauditor spec.
+
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};

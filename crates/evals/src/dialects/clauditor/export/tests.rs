@@ -1,4 +1,5 @@
 //! Tests of the export to clauditor specs.
+
 use std::path::Path;
 
 use serde_json::{Value, json};
