@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use practicum::stage::WorkspaceRoot;
+use practicum::workspace::stage::WorkspaceRoot;
 
 const AT_ONCE: usize = 8;
 const FLOOR: &str = "PRACTICUM_BENCH_FLOOR";

@@ -12,21 +12,22 @@ use crate::compare::ComparisonDocument;
 use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
-use crate::history::{AuditReport, ExportedCheck, ExportedTrial, Trend};
 use crate::improve::{
     Analysis, BlindComparison, BlindReport, Candidates, CapturedTrial, EditsReport, ImproveReport,
 };
 use crate::model::{Noise, Summary};
+use crate::plan::settings;
 use crate::report::{
     CheckDocument, GradingDocument, PlanListing, PowerDocument, RegradeDocument, RunListing,
     SkillCallDocument, TextComparisonDocument, TextGradingDocument,
 };
-use crate::settings;
+use crate::store::history::{AuditReport, ExportedCheck, ExportedTrial, Trend};
 use crate::store::{HumanLabel, RunInfo, TrialChecks, TrialFacts};
 use crate::versions::{self, VersionHistory, VersionScore};
 
 /// A schema with its name.
 pub struct PublishedSchema {
+    /// The name of the schema.
     pub name: &'static str,
     schema: Value,
 }

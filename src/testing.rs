@@ -21,14 +21,15 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use crate::grade_text::{TextToGrade, keep_answerable_gates};
-use crate::model::{CheckResult, GateResult, Ratio, Severity, Verdict};
+use crate::dialects::EvalRegistry;
+use crate::grade::grade_text::{TextToGrade, keep_answerable_gates};
+use crate::model::{CheckResult, GateResult, Outcome, Ratio, Severity, Verdict};
+use crate::plan::settings::{SettingLayers, project_root};
 use crate::plan::{CaseGlob, PlannedSuite};
 use crate::report::{CheckFlip, GradedVerdict, render_diagnostics, render_graded};
-use crate::run::CancelToken;
-use crate::run_setup::{self, EvalFiles, RunSetupError};
 use crate::session::RunInputs;
-use crate::settings::{SettingLayers, project_root};
+use crate::session::run_setup::{self, EvalFiles, RunSetupError};
+use crate::workspace::run::CancelToken;
 
 /// An eval file, read once; a test can grade any number of texts with it.
 pub struct Spec {
@@ -41,12 +42,16 @@ pub struct Spec {
 /// prints that.
 #[derive(thiserror::Error)]
 pub enum SpecError {
+    /// The eval file cannot be found, or the settings of its project cannot be read.
     #[error(transparent)]
     RunSetup(#[from] RunSetupError),
+    /// The eval file has errors: these.
     #[error("the eval file cannot be understood\n{0}")]
     Invalid(String),
+    /// A pattern of case ids that cannot be used.
     #[error("\"{0}\" is no pattern of case ids")]
     Pattern(String),
+    /// No case of this file can be graded by a text alone.
     #[error("{} has no case that this text could answer", .0.display())]
     NothingToGrade(PathBuf),
 }
@@ -63,7 +68,7 @@ impl Spec {
         let path = path.as_ref().to_owned();
         let environment = BTreeMap::new();
         let ask = RunInputs { paths: vec![path.clone()], ..RunInputs::default() };
-        let reading = run_setup::read_eval_files(&ask, &environment)?;
+        let reading = run_setup::read_eval_files(&ask, &environment, &EvalRegistry::default())?;
         if reading.has_errors() {
             return Err(SpecError::Invalid(errors(&reading)));
         }
@@ -99,8 +104,8 @@ impl Spec {
             unreachable!("without a judge nothing waits")
         };
         let marked = marked.ok_or_else(|| SpecError::NothingToGrade(self.path.clone()))?;
-        let (exit, gates) = (marked.exit, marked.gates.clone());
-        Ok(GradedText { exit, gates, checks: marked.into_results() })
+        let (outcome, gates) = (marked.exit, marked.gates.clone());
+        Ok(GradedText { outcome, gates, checks: marked.into_results() })
     }
 }
 
@@ -119,7 +124,7 @@ fn errors(reading: &EvalFiles) -> String {
 /// The results of grading a text.
 #[derive(Debug, Clone)]
 pub struct GradedText {
-    exit: u8,
+    outcome: Outcome,
     checks: Vec<(String, CheckResult)>,
     gates: Vec<GateResult>,
 }
@@ -127,7 +132,7 @@ pub struct GradedText {
 impl GradedText {
     /// Says whether every gate of the file holds. A file without deterministic checks passes nothing.
     pub fn passes(&self) -> bool {
-        self.exit == 0
+        self.outcome == Outcome::Passed
     }
 
     /// Gives the result of each check by its id, with the case's id before it if there are several cases.
@@ -167,7 +172,7 @@ impl GradedText {
 
 impl std::fmt::Display for GradedText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text = render_graded(self.exit, &self.checks, &self.gates, &[]);
+        let text = render_graded(self.outcome, &self.checks, &self.gates, &[]);
         write!(f, "{}", anstream::adapter::strip_str(&text))
     }
 }

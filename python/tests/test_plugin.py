@@ -51,7 +51,7 @@ def test_a_run_that_fails_says_which_case_and_check(suite: pytest.Pytester) -> N
     )
     result = suite.runpytest_subprocess()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*the exam was not passed", "*notes-from-commits*all-changes*"])
+    result.stdout.fnmatch_lines(["*the evals did not pass", "*notes-from-commits*all-changes*"])
 
 
 def test_a_text_is_marked_and_a_judge_asked_only_if_wanted(suite: pytest.Pytester) -> None:

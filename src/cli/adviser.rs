@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use crate::improve::Adviser;
 use crate::model::Suite;
+use crate::plan::settings::{SettingLayers, Settings};
 use crate::report::terminal_safe;
-use crate::run::CancelToken;
-use crate::run_setup::{self, RunSetupError, SharedServices};
+use crate::session::run_setup::{self, RunSetupError, SharedServices};
 use crate::session::{RunInputs, RunLimits, RunOptions, SessionError, shared_services};
-use crate::settings::{SettingLayers, Settings};
 use crate::store::Scrubber;
+use crate::workspace::run::CancelToken;
 
-/// For commands that ask a model and run nothing.
+/// Arguments of commands that ask a model and run no agent.
 #[derive(Debug, Clone, clap::Args)]
 pub struct AdviserFlags {
     /// A script that answers in place of the model

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use super::{count_with_noun, open_index, print, print_json, report_error};
-use crate::history::{AuditReport, audit};
+use crate::model::Outcome;
+use crate::plan::settings::project_root;
 use crate::report::terminal_safe;
-use crate::settings::project_root;
+use crate::store::history::{AuditReport, audit};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -41,18 +42,18 @@ pub struct AuditArgs {
     project: PathBuf,
 }
 
-pub fn main(args: &AuditArgs) -> u8 {
+pub fn main(args: &AuditArgs) -> Outcome {
     run(args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn run(args: &AuditArgs) -> anyhow::Result<u8> {
+fn run(args: &AuditArgs) -> anyhow::Result<Outcome> {
     let project = project_root(&std::path::absolute(&args.project)?);
     let audited = audit(&open_index(&project)?, args.suite.as_deref(), args.last, args.least.max(1))?;
     match args.json {
         true => print_json(&audited)?,
         false => print(&describe_audit(&audited))?,
     }
-    Ok(u8::from(args.strict && !audited.doubts.is_empty()))
+    Ok(Outcome::from_passed(!args.strict || audited.doubts.is_empty()))
 }
 
 fn describe_audit(audited: &AuditReport) -> String {

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow};
 
 use super::{open_index, print, report_error};
-use crate::history::Badge;
+use crate::model::Outcome;
 use crate::own_files;
-use crate::settings::project_root;
+use crate::plan::settings::project_root;
+use crate::store::history::Badge;
 use crate::store::{RunDir, RunRow};
 
 #[derive(clap::Args)]
@@ -20,7 +21,7 @@ pub struct BadgeArgs {
     /// skill that was only called, and a run graded by some criteria alone, are not the latest
     #[arg(default_value = "latest")]
     run: String,
-    /// What stands on the left
+    /// The text on the left side of the badge
     #[arg(long, value_name = "TEXT", default_value = "practicum")]
     label: String,
     /// A picture, or what shields.io makes one from
@@ -34,8 +35,8 @@ pub struct BadgeArgs {
     project: PathBuf,
 }
 
-pub fn main(args: &BadgeArgs) -> u8 {
-    badge(args).map_or_else(|error| report_error(&error), |()| 0)
+pub fn main(args: &BadgeArgs) -> Outcome {
+    badge(args).map_or_else(|error| report_error(&error), |()| Outcome::Passed)
 }
 
 fn badge(args: &BadgeArgs) -> anyhow::Result<()> {

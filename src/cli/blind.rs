@@ -7,32 +7,33 @@ use anyhow::{Context, anyhow, bail};
 use super::run_flags::RunFlags;
 use super::shared_args::SettingArgs;
 use super::{environment, print, print_json, runtime, tell_notices};
+use crate::dialects::EvalRegistry;
 use crate::improve::{self, BlindReport, OutputTask, PairOutcome, SideOutputs, StoredRun};
-use crate::model::{ComparisonVerdict, Digest, Origin, Suite};
+use crate::model::{ComparisonVerdict, Digest, Origin, Outcome, Suite};
+use crate::plan::settings::SettingLayers;
 use crate::report::{figures, terminal_safe};
-use crate::run::CancelToken;
-use crate::run_setup::{self, RunSetupError};
 use crate::session::RunInputs;
-use crate::settings::SettingLayers;
+use crate::session::run_setup::{self, RunSetupError};
 use crate::store::RunDir;
 use crate::versions::SkillVersions;
+use crate::workspace::run::CancelToken;
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct BlindCompareArgs {
     /// The skill whose versions v0, v1, … are meant
     #[arg(long, value_name = "SKILL", requires = "blind")]
     of: Option<PathBuf>,
-    /// What was asked for, where files are compared; by default what the spec says
+    /// The request that both files answer; by default the prompt of the spec
     #[arg(long, value_name = "TEXT", requires = "blind", default_value = "")]
     request: String,
     /// The eval file that two texts are compared by: by its exact checks, or with --blind by its request and
     /// judged statements
     #[arg(long, value_name = "FILE", conflicts_with_all = ["of", "by", "modes", "against"])]
     pub spec: Option<PathBuf>,
-    /// Which case of it, where several have an output
+    /// The case of the spec, if several have an output
     #[arg(long, value_name = "ID", requires = "spec")]
     pub case: Option<String>,
-    /// Tosses the coins that deal the labels
+    /// The seed with which the labels of the outputs are drawn
     #[arg(long, value_name = "N", requires = "blind", default_value_t = 0)]
     seed: u64,
 }
@@ -53,7 +54,7 @@ impl BlindCompareArgs {
         project: &Path,
         choices: &SettingArgs,
         run_flags: &RunFlags,
-    ) -> anyhow::Result<u8> {
+    ) -> anyhow::Result<Outcome> {
         let (one, other) = self.find_sides(first, second, project)?;
         let (pairings, unpaired) = improve::pair_outputs(&one.outputs, &other.outputs);
         if pairings.is_empty() {
@@ -84,9 +85,11 @@ impl BlindCompareArgs {
             print(&describe_blind_report(&blind, &folder))?;
         }
         Ok(match blind.verdict {
-            ComparisonVerdict::Worse => 1,
-            _ if blind.not_compared > 0 => 3,
-            ComparisonVerdict::Better | ComparisonVerdict::Equivalent | ComparisonVerdict::Inconclusive => 0,
+            ComparisonVerdict::Worse => Outcome::Failed,
+            _ if blind.not_compared > 0 => Outcome::Incomplete,
+            ComparisonVerdict::Better | ComparisonVerdict::Equivalent | ComparisonVerdict::Inconclusive => {
+                Outcome::Passed
+            }
         })
     }
 
@@ -126,7 +129,7 @@ impl BlindCompareArgs {
     /// Gives the task from the eval file's case.
     fn task_from_spec(&self, spec: &Path) -> anyhow::Result<(OutputTask, Option<Suite>)> {
         let ask = RunInputs { paths: vec![spec.to_owned()], ..RunInputs::default() };
-        let reading = run_setup::read_eval_files(&ask, &environment())?;
+        let reading = run_setup::read_eval_files(&ask, &environment(), &EvalRegistry::default())?;
         tell_notices(&reading.notices);
         if reading.has_errors() {
             bail!("{} cannot be understood; practicum check says why", spec.display());
@@ -228,6 +231,12 @@ fn describe_blind_report(blind: &BlindReport, folder: &Path) -> String {
         blind.chance,
         blind.verdict.name()
     ));
+    if blind.wins + blind.losses == 0 && blind.ties > 0 {
+        out.push_str(
+            "the judge is broken: in every case it chose by the order of the outputs and not by the outputs; use another \
+             model with --judge-model\n",
+        );
+    }
     out.push_str(&format!("details in {}\n", folder.display()));
     out
 }

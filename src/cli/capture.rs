@@ -6,8 +6,9 @@ use anyhow::{anyhow, bail};
 
 use super::{print, report_error};
 use crate::improve::{CapturedTrial, StoredRun};
+use crate::model::Outcome;
 use crate::plan::CaseGlob;
-use crate::settings::project_root;
+use crate::plan::settings::project_root;
 use crate::store::RunDir;
 use crate::versions::SkillContents;
 
@@ -30,15 +31,15 @@ pub struct CaptureArgs {
     case: String,
 }
 
-pub fn main(args: &CaptureArgs) -> u8 {
-    capture(args).map_or_else(|error| report_error(&error), |()| 0)
+pub fn main(args: &CaptureArgs) -> Outcome {
+    capture(args).map_or_else(|error| report_error(&error), |()| Outcome::Passed)
 }
 
 fn capture(args: &CaptureArgs) -> anyhow::Result<()> {
     let contents = SkillContents::scan(&args.skill)?;
     let project = project_root(contents.folder());
     let run = StoredRun::read(&RunDir::find(&project, &args.run).map_err(|why| anyhow!(why))?)?;
-    let glob = CaseGlob::new(&args.case).ok_or_else(|| anyhow!("{} is no pattern", args.case))?;
+    let glob = CaseGlob::new(&args.case).ok_or_else(|| anyhow!("{} is not a valid pattern", args.case))?;
     let own = run.suites_about(&contents.skill_path());
     if own.is_empty() {
         bail!("run {} is not about {}; name another with --run", run.id, args.skill.display());

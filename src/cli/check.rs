@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 
 use super::shared_args::EvalsArgs;
 use super::{count_with_noun, environment, has_colour, print, print_json, report_error, tell_notices};
+use crate::dialects::EvalRegistry;
 use crate::dialects::LoadedFile;
-use crate::model::{Diagnostic, LoadedSuite, Severity};
+use crate::grade::self_test::self_test;
+use crate::model::{Diagnostic, LoadedSuite, Outcome, Severity};
+use crate::plan::CaseFilter;
+use crate::plan::settings::project_root;
 use crate::report::{CheckDocument, CheckedFile, FileProblem, display_path, render_diagnostics};
-use crate::run_setup::{self, EvalFiles};
-use crate::self_test::self_test;
-use crate::settings::project_root;
+use crate::session::run_setup::{self, EvalFiles};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-Errors make a file unusable, warnings are about exams that prove little, notices tell what was kept \
-or ignored. Exit code 2 if any file has an error.
+Errors make a file unusable, warnings are about evals that prove little, notices say what was \
+ignored. Exit code 2 if any file has an error.
 
 --self-test shows whether each case can fail and pass at all, without an agent or a model: a case \
 that an agent which does nothing would pass is a warning, an oracle (an output that is known to be \
@@ -31,7 +33,7 @@ pub struct CheckArgs {
     /// Print the findings as JSON, and nothing else, on standard output
     #[arg(long)]
     json: bool,
-    /// Mark an agent that does nothing, and each oracle: the one must fail, the other pass
+    /// Grade an agent that does nothing, which must fail, and each oracle, which must pass
     #[arg(long)]
     self_test: bool,
     /// Only errors and warnings
@@ -39,17 +41,18 @@ pub struct CheckArgs {
     quiet: bool,
 }
 
-pub fn main(args: CheckArgs) -> u8 {
+pub fn main(args: CheckArgs) -> Outcome {
     check(&args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn check(args: &CheckArgs) -> anyhow::Result<u8> {
-    let mut reading = run_setup::read_eval_files(&args.evals.inputs(), &environment())?;
+fn check(args: &CheckArgs) -> anyhow::Result<Outcome> {
+    let mut reading =
+        run_setup::read_eval_files(&args.evals.inputs(), &environment(), &EvalRegistry::default())?;
     tell_notices(&reading.notices);
     let named = reading.names_skill();
     let mut told = BTreeSet::new();
     reading.files.iter_mut().for_each(|file| check_skills(file, named, &mut told));
-    reading.refuse_missing_files();
+    reading.refuse_missing_files(&CaseFilter::default());
     if args.self_test {
         reading.files.iter_mut().for_each(self_test_file);
     }
@@ -58,7 +61,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     } else {
         print(&describe_checked_files(&reading, args.quiet))?;
     }
-    Ok(if reading.has_errors() { 2 } else { 0 })
+    Ok(if reading.has_errors() { Outcome::Invalid } else { Outcome::Passed })
 }
 
 /// Adds the problems of the skills that a file's suite stages. Only this command does so for each file, because a

@@ -12,12 +12,12 @@ use crate::compare::{
     ComparisonDocument, ComparisonRules, Dimension, SideRecords, compare, find_best_side, split_by_dimension,
 };
 use crate::git_ref;
-use crate::model::{SkillUseMode, TrialRecord};
+use crate::model::{Outcome, SkillUseMode, TrialRecord};
 use crate::own_files;
+use crate::plan::settings::{SettingLayers, project_root};
 use crate::report::{comparison, terminal_safe};
-use crate::run_setup::{self, EvalFiles, RunSetupError};
+use crate::session::run_setup::{self, EvalFiles, RunSetupError};
 use crate::session::{FinishedRun, RunOptions, Session, SessionError};
-use crate::settings::{SettingLayers, project_root};
 use crate::stats::DEFAULT_MARGIN;
 use crate::store::{RunDir, read_noise, read_records};
 
@@ -27,7 +27,7 @@ Cases are paired by their ids. A loss counts when chance alone would hardly make
 listed as a flip. A case that is gone or renamed counts as a loss unless --allow-missing is given. One run \
 of each case shows little: see practicum power.
 
-What --modes and --against run is several runs. If they are interrupted or killed, the same command goes on: \
+What --modes and --against run is several runs. If they are interrupted or killed, the same command continues: \
 what finished is not run again (unless --no-cache is given).
 
 Exit codes: 0 nothing was lost, 1 something was (between runs, versions and arms; agents, models and modes \
@@ -61,7 +61,7 @@ pub struct CompareArgs {
     /// With --modes or --against: where the evals of the skill are, if not where they usually are
     #[arg(long, value_name = "PATH", conflicts_with_all = ["by", "blind"])]
     evals: Option<PathBuf>,
-    /// With --modes or --against: the skill under test, whatever the files say
+    /// With --modes or --against: the skill under test, in place of the one that the files name
     #[arg(long, value_name = "PATH", conflicts_with_all = ["by", "blind"])]
     skill: Option<PathBuf>,
     /// Have a judge compare the outputs of two runs, versions, files or folders, without knowing whose they
@@ -95,11 +95,11 @@ fn parse_dimension(text: &str) -> Result<Dimension, String> {
     Dimension::parse(text).ok_or_else(|| "it may be arm, agent, model or mode".to_owned())
 }
 
-pub fn main(args: CompareArgs) -> u8 {
+pub fn main(args: CompareArgs) -> Outcome {
     run_compare(&args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn run_compare(args: &CompareArgs) -> anyhow::Result<u8> {
+fn run_compare(args: &CompareArgs) -> anyhow::Result<Outcome> {
     if !args.flags.gates_asked().is_empty() {
         bail!(
             "--gate cannot be given to compare, which says what was lost and has no gates; practicum run \
@@ -134,16 +134,20 @@ fn run_compare(args: &CompareArgs) -> anyhow::Result<u8> {
         (None, true, Some(reference)) => compare_with_ref(args, reference, &rules)?,
         (None, true, None) => Some(compare_runs(args, &rules)?),
     };
-    let Some(TitledComparisons { title, comparisons: found }) = compared else { return Ok(0) };
-    if let Some(path) = &args.output {
-        let text = comparison::render_markdown(&title, &found);
-        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        own_files::record_written_files(std::slice::from_ref(path));
-    }
+    let Some(TitledComparisons { title, comparisons: found }) = compared else { return Ok(Outcome::Passed) };
     if args.flags.json {
         print_json(&found)?;
     } else {
         print(&comparison::render_text(&found))?;
+    }
+    // What was paid for is printed first, also if the file cannot be written.
+    if let Some(path) = &args.output {
+        let text = comparison::render_markdown(&title, &found);
+        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        folder
+            .and_then(|()| std::fs::write(path, text))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        own_files::record_written_files(std::slice::from_ref(path));
     }
     Ok(found.exit)
 }

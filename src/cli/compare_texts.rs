@@ -6,6 +6,7 @@ use anyhow::Context;
 
 use super::grade::read_text;
 use super::{print, print_json};
+use crate::model::Outcome;
 use crate::report::{TextComparisonDocument, terminal_safe};
 use crate::testing::Spec;
 
@@ -15,7 +16,7 @@ pub fn compare(
     spec: &Path,
     case: Option<&str>,
     json: bool,
-) -> anyhow::Result<u8> {
+) -> anyhow::Result<Outcome> {
     let mut checks = Spec::load(spec)?;
     if let Some(case) = case {
         checks = checks.case(case)?;
@@ -26,10 +27,14 @@ pub fn compare(
     };
     let (old, new) = (grade(before)?, grade(after)?);
     let (flips, [pass_in_both, fail_in_both, not_scored_in_both]) = new.flips_since(&old);
-    let loses = |exit: u8| flips.iter().any(|flip| flip.exit_code() == exit);
+    let has = |outcome: Outcome| flips.iter().any(|flip| flip.outcome() == outcome);
     // If no check has a result for both texts, nothing was compared.
     let nothing_compared = flips.is_empty() && pass_in_both + fail_in_both == 0;
-    let exit = [1, 3].into_iter().find(|exit| loses(*exit)).unwrap_or(if nothing_compared { 3 } else { 0 });
+    let outcome = match () {
+        () if has(Outcome::Failed) => Outcome::Failed,
+        () if has(Outcome::Incomplete) || nothing_compared => Outcome::Incomplete,
+        () => Outcome::Passed,
+    };
     let compared = TextComparisonDocument {
         schema_version: 1,
         before: before.to_owned(),
@@ -39,14 +44,14 @@ pub fn compare(
         pass_in_both,
         fail_in_both,
         not_scored_in_both,
-        ok: exit == 0,
+        ok: outcome == Outcome::Passed,
     };
     if json {
         print_json(&compared)?;
     } else {
         print(&render_comparison(&compared))?;
     }
-    Ok(exit)
+    Ok(outcome)
 }
 
 fn render_comparison(compared: &TextComparisonDocument) -> String {

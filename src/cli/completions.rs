@@ -3,6 +3,7 @@
 use clap_complete::Shell;
 
 use super::{command_line, print, report_error};
+use crate::model::Outcome;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -15,10 +16,10 @@ pub struct CompletionsArgs {
     shell: Shell,
 }
 
-pub fn main(args: &CompletionsArgs) -> u8 {
+pub fn main(args: &CompletionsArgs) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut shown(), "practicum", &mut script);
-    print(&String::from_utf8_lossy(&script)).map_or_else(|error| report_error(&error), |()| 0)
+    print(&String::from_utf8_lossy(&script)).map_or_else(|error| report_error(&error), |()| Outcome::Passed)
 }
 
 /// Gives the command line without hidden commands, which the scripts would otherwise offer.

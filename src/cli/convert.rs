@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, bail};
 
 use super::{environment, has_colour, print, print_to_stderr, report_error, tell_notices};
+use crate::dialects::EvalRegistry;
 use crate::dialects::{self, Dialect, ExportedFile, LocatedSuite};
-use crate::model::{Case, Suite};
+use crate::model::{Case, Outcome, Suite};
 use crate::own_files;
 use crate::report::{render_diagnostics, terminal_safe};
-use crate::run_setup;
 use crate::session::RunInputs;
+use crate::session::run_setup;
 use crate::tree::{SourceSyntax, to_yaml};
 
 #[derive(clap::Args)]
@@ -37,11 +38,11 @@ pub struct ConvertArgs {
     force: bool,
 }
 
-pub fn main(args: ConvertArgs) -> u8 {
+pub fn main(args: ConvertArgs) -> Outcome {
     convert(&args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn convert(args: &ConvertArgs) -> anyhow::Result<u8> {
+fn convert(args: &ConvertArgs) -> anyhow::Result<Outcome> {
     let ask = RunInputs {
         paths: vec![args.file.clone()],
         dialect: args
@@ -51,7 +52,7 @@ fn convert(args: &ConvertArgs) -> anyhow::Result<u8> {
             .map(|dialect| dialect.name().to_owned()),
         ..RunInputs::default()
     };
-    let reading = run_setup::read_eval_files(&ask, &environment())?;
+    let reading = run_setup::read_eval_files(&ask, &environment(), &EvalRegistry::default())?;
     tell_notices(&reading.notices);
     if reading.has_errors() {
         for file in &reading.files {
@@ -107,7 +108,7 @@ fn convert(args: &ConvertArgs) -> anyhow::Result<u8> {
             write(output, &text(file), args.force)?;
         }
     }
-    Ok(0)
+    Ok(Outcome::Passed)
 }
 
 /// Writes a suite in a format and reports the losses. Gives the files, and the part of the suite that the format

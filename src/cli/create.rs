@@ -6,15 +6,16 @@ use anyhow::{Context, bail};
 
 use super::adviser::AdviserFlags;
 use super::{count_with_noun, environment, print, report_error, runtime, tell_notices};
+use crate::dialects::EvalRegistry;
 use crate::improve;
 use crate::lint::lint_skill_file;
-use crate::model::{RelPath, Severity, Suite};
+use crate::model::{Outcome, RelPath, Severity, Suite};
+use crate::plan::settings::{SettingLayers, project_root};
 use crate::report::terminal_safe;
-use crate::run::CancelToken;
-use crate::run_setup::{self, RunSetupError};
 use crate::session::RunInputs;
-use crate::settings::{SettingLayers, project_root};
+use crate::session::run_setup::{self, RunSetupError};
 use crate::skill::SKILL_FILE;
+use crate::workspace::run::CancelToken;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -36,25 +37,25 @@ pub struct CreateArgs {
     /// The folder whose .claude/skills gets the skill
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// What else the skill should be like
+    /// More wishes for the skill, in words
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
     #[command(flatten)]
     advising: AdviserFlags,
 }
 
-pub fn main(args: &CreateArgs) -> u8 {
+pub fn main(args: &CreateArgs) -> Outcome {
     create(args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn create(args: &CreateArgs) -> anyhow::Result<u8> {
+fn create(args: &CreateArgs) -> anyhow::Result<Outcome> {
     let name = skill_name(args)?;
     let folder = args.dir.join(".claude/skills").join(name.as_str());
     if folder.symlink_metadata().is_ok() {
         bail!("{} is there already; choose another --name or --dir", folder.display());
     }
     let ask = RunInputs { paths: vec![args.evals.clone()], ..RunInputs::default() };
-    let reading = run_setup::read_eval_files(&ask, &environment())?;
+    let reading = run_setup::read_eval_files(&ask, &environment(), &EvalRegistry::default())?;
     tell_notices(&reading.notices);
     if reading.has_errors() {
         bail!("some eval files cannot be understood; practicum check says why");
@@ -79,7 +80,7 @@ fn create(args: &CreateArgs) -> anyhow::Result<u8> {
         Ok(drafted) => drafted,
         Err(why) => {
             say!("error: {}", terminal_safe(&why));
-            return Ok(3);
+            return Ok(Outcome::Incomplete);
         }
     };
     let file = write(&folder, &drafted.skill_md(name.as_str()))?;
@@ -93,7 +94,7 @@ fn create(args: &CreateArgs) -> anyhow::Result<u8> {
         "{}\nnext: read it, then practicum run {evals} --skill {skill}, and practicum improve {skill} --evals {evals}\n",
         file.display()
     ))?;
-    Ok(0)
+    Ok(Outcome::Passed)
 }
 
 /// Gives the name of the skill, which becomes a folder name.

@@ -5,19 +5,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{environment, print, runtime};
+use crate::agents::AgentRegistry;
 use crate::agents::{AgentLogin, Launch};
-use crate::model::SandboxMode;
-use crate::observe::ProcessEnd;
+use crate::model::{Outcome, SandboxMode};
+use crate::plan::settings::{SettingLayers, project_root};
 use crate::report::terminal_safe;
-use crate::run::{CancelToken, OutputFiles, adopt_orphans, supervise};
-use crate::run_setup;
-use crate::sandbox::Sandbox;
-use crate::settings::{SettingLayers, project_root};
+use crate::session::run_setup;
+use crate::tree::read_regular_text;
+use crate::workspace::observe::ProcessEnd;
+use crate::workspace::run::{CancelToken, OutputFiles, adopt_orphans, supervise};
+use crate::workspace::sandbox::Sandbox;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 Nothing is asked of a vendor and nothing is changed. Not every agent has to be here: one that is installed \
-and logged in is enough, and with --script not even that. The exit code is 0 whatever is missing.
+and logged in is enough, and with --script not even that. The exit code is 0 whatever is missing. On \
+Windows, install and run it inside WSL.
 
 Examples:
   practicum doctor                 of this project, with agents of its own
@@ -35,7 +38,7 @@ struct DoctorFinding {
     fix: Option<String>,
 }
 
-pub fn main(args: DoctorArgs) -> u8 {
+pub fn main(args: DoctorArgs) -> Outcome {
     let project = project_root(&std::path::absolute(&args.path).unwrap_or(args.path));
     let findings = check_machine(&project);
     let mut text = String::new();
@@ -45,8 +48,8 @@ pub fn main(args: DoctorArgs) -> u8 {
             text.push_str(&format!("    {fix}\n"));
         }
     }
-    let _ = print(&text);
-    0
+    let _ = print(&terminal_safe(&text));
+    Outcome::Passed
 }
 
 fn check_machine(project: &Path) -> Vec<DoctorFinding> {
@@ -70,7 +73,8 @@ fn check_machine(project: &Path) -> Vec<DoctorFinding> {
             }];
         }
     };
-    let agents = match run_setup::all_agents(&layers) {
+    findings.extend(check_platform());
+    let agents = match run_setup::all_agents(&layers, &AgentRegistry::default()) {
         Ok(agents) => agents,
         Err(error) => {
             let what = format!("agents: {error}");
@@ -108,9 +112,26 @@ fn check_machine(project: &Path) -> Vec<DoctorFinding> {
     findings
 }
 
+/// Says what the user should know about a platform on which the program is not tested. Linux has no finding.
+fn check_platform() -> Option<DoctorFinding> {
+    cfg!(target_os = "macos").then(|| DoctorFinding {
+        is_good: false,
+        what: "platform: macOS; this program compiles for it and has not been tested on a Mac".to_owned(),
+        fix: Some("the section Platforms of the README lists what differs from Linux".to_owned()),
+    })
+}
+
+/// Says how this machine gets a better sandbox.
+fn sandbox_fix() -> &'static str {
+    if cfg!(target_os = "macos") {
+        "agents run without a sandbox: use Linux, such as in a container, for skills that you do not trust"
+    } else {
+        "install bubblewrap (such as apt-get install bubblewrap) and allow user namespaces"
+    }
+}
+
 /// Checks the sandbox by building it as a run would.
 fn check_sandbox(env: &BTreeMap<String, String>) -> DoctorFinding {
-    let fix = "install bubblewrap (such as apt-get install bubblewrap) and allow user namespaces";
     let tried = |mode| Sandbox::build(mode, env, []);
     if tried(SandboxMode::Strict).is_ok() {
         return DoctorFinding {
@@ -124,7 +145,7 @@ fn check_sandbox(env: &BTreeMap<String, String>) -> DoctorFinding {
         Err(error) => (false, format!("sandbox: {error}")),
     };
     let what = if good { format!("{what}; --sandbox strict does not hold") } else { what };
-    DoctorFinding { is_good: good, what, fix: Some(fix.to_owned()) }
+    DoctorFinding { is_good: good, what, fix: Some(sandbox_fix().to_owned()) }
 }
 
 /// Describes how the agent is logged in. Only its vendor knows whether the login is still valid.
@@ -172,7 +193,7 @@ fn program_version(program: &Path, env: &BTreeMap<String, String>) -> Option<Str
         adopt_orphans();
         supervise(&launch, room.path(), &marker, VERSION_TIMEOUT, &output, &CancelToken::default()).await
     });
-    let said = std::fs::read_to_string(&output.stdout).ok()?;
+    let said = read_regular_text(&output.stdout).ok()?;
     let line = terminal_safe(said.lines().next()?.trim());
     matches!(asked.end, ProcessEnd::Exited(0)).then_some(line)
 }
@@ -194,6 +215,14 @@ fn check_disk_space(project: &Path) -> DoctorFinding {
 }
 
 fn describe_own_login(agent: &crate::agents::AgentCli) -> String {
+    // On macOS, Claude Code has no login file: its login is in the Keychain, which an agent with a home of its own
+    // does not find.
+    let in_keychain = agent.credentials.variables.iter().any(|name| name == "CLAUDE_CODE_OAUTH_TOKEN");
+    if cfg!(target_os = "macos") && in_keychain {
+        return "; its login in the Keychain does not reach a workspace, so run claude setup-token and set \
+                CLAUDE_CODE_OAUTH_TOKEN"
+            .to_owned();
+    }
     match agent.credentials.file {
         Some(_) => format!(", or log in with {} itself", agent.name),
         None => String::new(),

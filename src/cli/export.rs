@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow};
 
 use super::{open_index, report_error};
-use crate::history::{ExportFormat, ExportTable, export};
+use crate::model::Outcome;
 use crate::own_files;
-use crate::settings::project_root;
+use crate::plan::settings::project_root;
+use crate::store::history::{ExportFormat, ExportTable, export};
 use crate::store::{RunDir, TrialFilter};
 
 #[derive(clap::Args)]
@@ -40,8 +41,8 @@ pub struct ExportArgs {
     project: PathBuf,
 }
 
-pub fn main(args: &ExportArgs) -> u8 {
-    run(args).map_or_else(|error| report_error(&error), |()| 0)
+pub fn main(args: &ExportArgs) -> Outcome {
+    run(args).map_or_else(|error| report_error(&error), |()| Outcome::Passed)
 }
 
 fn run(args: &ExportArgs) -> anyhow::Result<()> {

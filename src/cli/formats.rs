@@ -2,6 +2,7 @@
 
 use super::{print, report_error};
 use crate::checks::FORMATS;
+use crate::model::Outcome;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -15,7 +16,7 @@ pub struct FormatsArgs {
     json: bool,
 }
 
-pub fn main(args: FormatsArgs) -> u8 {
+pub fn main(args: FormatsArgs) -> Outcome {
     let text = if args.json {
         let formats: Vec<serde_json::Value> = FORMATS
             .iter()
@@ -29,7 +30,7 @@ pub fn main(args: FormatsArgs) -> u8 {
             .collect()
     };
     match print(&text) {
-        Ok(()) => 0,
+        Ok(()) => Outcome::Passed,
         Err(error) => report_error(&error),
     }
 }

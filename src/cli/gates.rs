@@ -5,7 +5,7 @@ use crate::model::{Gate, GateName, Ratio};
 use crate::plan::{PlannedSuite, set_gates};
 use crate::tree::closest_word;
 
-/// What must be reached, whatever the files say.
+/// Arguments that set gates, in place of those of the files.
 #[derive(Clone, clap::Args)]
 pub struct GateArgs {
     /// Let this gate decide, in place of the files' own of that name or beside theirs (repeatable)
@@ -19,7 +19,9 @@ Let this gate decide, in place of the files' own of that name or beside theirs (
 A value is between 0 and 1. The gates: all_cases_pass (the share of cases that pass), pass_rate, \
 criteria_pass_rate, mean_score (of judged checks), stability, \
 activation_cases_pass (the share of cases that pass among those that say whether a skill must be activated; \
-stability is then about the others), and of activation precision, recall, f1, accuracy. all_cases_pass=0 takes back that every case must pass; \
+stability is then about the others), and of activation precision, recall, f1, accuracy. \
+pass_rate=0.8@90% asks for more than a value: it must be 90 % sure that the true rate is 0.8 or more, so the lower bound \
+decides. all_cases_pass=0 takes back that every case must pass; \
 if no other gate is left, failures are reported as NO GATE.";
 
 impl GateArgs {
@@ -49,12 +51,30 @@ fn parse(text: &str) -> Result<Gate, String> {
         );
         return Err(format!("there is no gate \"{name}\"; {hint}"));
     };
+    let (value, confidence) = match value.split_once('@') {
+        Some((value, sure)) => (value, Some(parse_confidence(sure)?)),
+        None => (value, None),
+    };
     let value = match (name, value) {
         (GateName::AllCasesPass | GateName::ActivationCasesPass, "true") => Ok(1.0),
         _ => value.parse(),
     };
     let threshold = value.ok().and_then(Ratio::new);
-    Ok(Gate { name, threshold: threshold.ok_or("its value must be between 0 and 1")? })
+    let gate = Gate::new(name, threshold.ok_or("its value must be between 0 and 1")?);
+    match confidence {
+        Some(sure) => Ok(gate.with_confidence(sure)?),
+        None => Ok(gate),
+    }
+}
+
+/// Reads a confidence: `90%` or `0.9`.
+fn parse_confidence(text: &str) -> Result<f64, String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let share = match text.strip_suffix('%') {
+        Some(percent) => number(percent).map(|percent| percent / 100.0),
+        None => number(text),
+    };
+    share.ok_or_else(|| format!("\"{text}\" is no confidence; it must be like 90%"))
 }
 
 #[cfg(test)]
@@ -71,6 +91,12 @@ mod tests {
             ("pass_rat=1", "did you mean \"pass_rate\"?"),
             ("x=1", "the gates are all_cases_pass"),
             ("pass_rate", "like pass_rate=0.8"),
+            ("pass_rate=0.8@", "is no confidence"),
+            ("pass_rate=0.8@x%", "is no confidence"),
+            ("pass_rate=0.8@100%", "below 1"),
+            ("pass_rate=0.8@40%", "at least 0.5"),
+            ("pass_rate=0.8@NaN", "at least 0.5"),
+            ("stability=0.8@90%", "use pass_rate"),
             ("pass_rate=1.1", "between 0 and 1"),
             ("pass_rate=-0.1", "between 0 and 1"),
             ("pass_rate=NaN", "between 0 and 1"),

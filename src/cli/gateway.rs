@@ -12,8 +12,9 @@ use crate::gateway::{
     ScopeKind, SpendingLedger, Upstream,
 };
 use crate::llm::ModelApi;
+use crate::model::Outcome;
 use crate::report::terminal_safe;
-use crate::run_setup::{self, RunSetupError};
+use crate::session::run_setup::{self, RunSetupError};
 use crate::store::Scrubber;
 
 #[derive(clap::Args)]
@@ -41,7 +42,7 @@ pub struct GatewayArgs {
     /// Pass on to the upstream, and count
     #[arg(long)]
     meter: bool,
-    /// Where the model is, instead of where the vendors' variables say
+    /// The address of the model, in place of the one in the vendors' variables
     #[arg(long, value_name = "URL", conflicts_with_all = ["script", "replay"])]
     upstream: Option<String>,
     /// The port to serve on; any free one if not given
@@ -52,8 +53,8 @@ pub struct GatewayArgs {
     prices: Option<PathBuf>,
 }
 
-pub fn main(args: &GatewayArgs) -> u8 {
-    run(args).map_or_else(|error| report_error(&error), |()| 0)
+pub fn main(args: &GatewayArgs) -> Outcome {
+    run(args).map_or_else(|error| report_error(&error), |()| Outcome::Passed)
 }
 
 /// The scope name of a gateway that serves alone.

@@ -9,7 +9,7 @@ use super::report_error;
 use super::run_flags::parse_ratio;
 use super::shared_args::JudgeArgs;
 use crate::dialects;
-use crate::model::Ratio;
+use crate::model::{Outcome, Ratio};
 
 mod changed_since;
 mod output;
@@ -44,13 +44,13 @@ Exit codes with --output:
   2  bad usage, an invalid eval file, or nothing in it that a text can answer
   3  a required check has no answer (see --judge and --allow-unscored)")]
 pub struct GradeArgs {
-    /// The run to mark again: its id, a part of it, its path, or latest
+    /// The run to grade again: its id, a part of it, its path, or latest
     #[arg(conflicts_with = "output")]
     run: Option<String>,
-    /// The captured text to mark instead, or - for standard input
+    /// A captured text to grade instead of a run, or - for standard input
     #[arg(long, value_name = "FILE", requires = "spec")]
     output: Option<PathBuf>,
-    /// The eval file whose checks mark it
+    /// The eval file whose checks grade the text
     #[arg(long, value_name = "SPEC", requires = "output")]
     spec: Option<PathBuf>,
     /// Read the eval file as this format instead of recognising it
@@ -92,7 +92,7 @@ pub struct GradeArgs {
     project: PathBuf,
 }
 
-pub fn main(args: &GradeArgs) -> u8 {
+pub fn main(args: &GradeArgs) -> Outcome {
     let graded = match (&args.run, &args.output, &args.spec) {
         (Some(run), _, _) => stored_run::regrade_stored_run(args, run),
         (None, Some(output), Some(spec)) => output::grade_output(args, output, spec),

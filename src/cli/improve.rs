@@ -8,31 +8,36 @@ use anyhow::{Context, anyhow, bail};
 use super::run_flags::RunFlags;
 use super::shared_args::{EvalsArgs, SettingArgs};
 use super::{environment, global_setting, interrupts, print, print_json, report_error, run, runtime};
+use crate::dialects::EvalRegistry;
 use crate::dialects::{LocatedSuite, to_native};
 use crate::improve::{
     self, Adviser, BlindOpinions, CaseSplit, EditProposal, ImproveGoal, ImproveLoop, ImproveReport, LoopEnd,
     LoopJournal, LoopOptions, LoopServices, LoopStart, LoopStop, RemainingBudget, SideOutputs, StepAnalysis,
     StepResult, StoredRun, TestedVersion,
 };
-use crate::model::{Case, CheckKind, Digest, SkillJudgement, TrialId, TrialRecord, parse_duration};
+use crate::model::{
+    Case, CheckKind, Digest, Outcome, SkillJudgement, TrialId, TrialRecord, count_with_noun, parse_duration,
+};
+use crate::plan::settings::{MAX_COST, SettingLayers, project_root};
 use crate::report::terminal_safe;
-use crate::run::CancelToken;
-use crate::run_setup::{self, EvalFiles, RunSetupError};
+use crate::session::run_setup::{self, EvalFiles, RunSetupError};
 use crate::session::{RunLimits, RunOptions, Session, SessionError};
-use crate::settings::{MAX_COST, SettingLayers, project_root};
 use crate::skill::{SkillForm, command_path, name_from_path};
+use crate::stats::ImprovementDesign;
 use crate::store::{RunDir, read_noise};
 use crate::versions::{SkillContents, SkillVersions};
+use crate::workspace::run::CancelToken;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 Each round edits a copy of the best version so far, runs every case with it (three times, unless --repeat \
-says otherwise), has the outputs compared blindly, and accepts it only if it does better, is not worse on the cases that the proposer saw, and has \
-not got worse on those held out from it. It ends when everything passes, after two rounds without anything \
-better, or at a limit; then the best version is put in the skill's place, and every version is kept (see \
-practicum versions and restore). A loop that was stopped goes on when the command is given again.
+says otherwise), and has the outputs compared blindly. A version that looks better is a candidate. It replaces the \
+best version only if fresh runs of both confirm it, and if the cases held out from the proposer have not got worse. \
+Over a whole loop, a version that is no better replaces the skill with a chance of at most 5 %. The loop ends when \
+everything passes, after two rounds without a candidate, or at a limit; then the best version is put in the skill's place, and every version is kept (see \
+practicum versions and restore). The same command again continues a loop that was stopped.
 
-Exit codes: 0 it came to an end, 3 it could not go on, 4 the money is spent, 130 interrupted.
+Exit codes: 0 finished, 3 failed, 4 the budget was used up, 130 interrupted.
 
 Examples:
   practicum improve skills/release-notes --max-cost 5
@@ -56,7 +61,7 @@ pub struct ImproveArgs {
     /// Go on even if the skill passes everything
     #[arg(long)]
     force: bool,
-    /// Tune only the description, by the cases about whether the skill fires
+    /// Tune only the description, by the cases that check activation
     #[arg(long)]
     description_only: bool,
     /// Deals the cases into shown and held out, and the labels of comparisons
@@ -87,11 +92,11 @@ fn parse_time(text: &str) -> Result<f64, String> {
     time.ok_or_else(|| "a duration is a number of seconds, or like 20s, 5m, 1h".to_owned())
 }
 
-pub fn main(args: ImproveArgs) -> u8 {
+pub fn main(args: ImproveArgs) -> Outcome {
     improve(&args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn improve(args: &ImproveArgs) -> anyhow::Result<u8> {
+fn improve(args: &ImproveArgs) -> anyhow::Result<Outcome> {
     if args.choices.is_only_without_skill() {
         bail!("without the skill there is nothing to improve; leave out --arm without");
     }
@@ -99,7 +104,9 @@ fn improve(args: &ImproveArgs) -> anyhow::Result<u8> {
     if args.flags.dry_run {
         let session = Session::new(evals(args).project()).with_options(run_options(args));
         run::run_for_command(&args.flags, session)?;
-        return Ok(0);
+        let goal = if args.description_only { ImproveGoal::Description } else { ImproveGoal::Skill };
+        say!("{}", describe_budget(args, examine_evals(args, goal)?.cases));
+        return Ok(Outcome::Passed);
     }
     if args.flags.has_cassette() {
         bail!("a loop is many runs, and a cassette holds one; leave --record and --replay off");
@@ -114,20 +121,22 @@ fn improve(args: &ImproveArgs) -> anyhow::Result<u8> {
     let options = LoopOptions {
         goal,
         seed: args.seed,
-        rounds: if args.description_only { args.rounds.min(MOST_DESCRIPTION_ROUNDS) } else { args.rounds },
+        rounds: most_rounds(args),
         target: args.target,
         force: args.force,
         max_seconds: args.max_time,
         max_usd: global_setting(&layers, &MAX_COST)?,
         noise: read_noise(&project).map_err(|why| anyhow!(why))?,
     };
-    let exam = evals_digest(args, goal)?;
+    let ExaminedEvals { digest: exam, cases } = examine_evals(args, goal)?;
     std::fs::create_dir_all(versions.folder())
         .with_context(|| format!("cannot create {}", versions.folder().display()))?;
-    let begun = LoopStart { schema_version: 1, goal, seed: args.seed, exam };
+    let begun = LoopStart { schema_version: LOOP_RULES, goal, seed: args.seed, exam };
     let journal = LoopJournal::open(versions.folder(), &begun, args.anew).context("cannot keep a journal")?;
     if journal.resumed {
         say!("going on with the loop in {}", journal.path().display());
+    } else {
+        say!("{}", describe_budget(args, cases));
     }
     if let Some(path) = journal.abandoned_journal.as_ref().filter(|_| !args.anew) {
         let path = path.display();
@@ -156,7 +165,7 @@ fn improve(args: &ImproveArgs) -> anyhow::Result<u8> {
     } else {
         print(&describe_improvement(&improved))?;
     }
-    Ok(improved.exit())
+    Ok(improved.outcome())
 }
 
 fn evals(args: &ImproveArgs) -> EvalsArgs {
@@ -175,24 +184,64 @@ fn run_limits(left: RemainingBudget) -> RunLimits {
     RunLimits { max_cost_usd: left.usd, deadline, ..RunLimits::default() }
 }
 
-/// Gives a digest of the evals and their settings. Refuses evals that a later step could not handle, before
-/// anything is spent.
-fn evals_digest(args: &ImproveArgs, goal: ImproveGoal) -> anyhow::Result<Digest> {
-    let mut reading = run_setup::read_eval_files(&evals(args).inputs(), &environment())?;
+/// Gives the number of rounds that the loop may have.
+fn most_rounds(args: &ImproveArgs) -> u32 {
+    if args.description_only { args.rounds.min(MOST_DESCRIPTION_ROUNDS) } else { args.rounds }
+}
+
+/// Says which improvement the loop can find with its cases, repeats and rounds, before anything is spent.
+fn describe_budget(args: &ImproveArgs, cases: u64) -> String {
+    let repeat = args.choices.flags().get("repeat").and_then(|repeat| repeat.parse().ok());
+    let repeat: u64 = repeat.unwrap_or(DEFAULT_RUNS.into());
+    let design = ImprovementDesign::with_usual_cases(cases, repeat, most_rounds(args));
+    let runs = format!(
+        "{}, {} each, at most {}",
+        count_with_noun(cases, "case"),
+        count_with_noun(repeat, "run"),
+        count_with_noun(design.rounds, "round")
+    );
+    let found = match design.smallest_found() {
+        Some(effect) => format!(
+            "an improvement of {:.0} percentage points or more in each round is found with a power of 80 %",
+            effect * 100.0
+        ),
+        None => "no improvement is found with a power of 80 %; add cases, or raise --repeat".to_owned(),
+    };
+    let more = count_with_noun(2 * cases * repeat, "run");
+    format!(
+        "{runs}: {found} (simulated for a skill that passes half of its runs). A candidate takes {more} more"
+    )
+}
+
+/// The version of the rules by which a loop accepts versions. A loop that began by other rules is not continued.
+const LOOP_RULES: u32 = 2;
+
+/// The evals of a loop, as far as they are known before it begins.
+struct ExaminedEvals {
+    /// A digest of the evals and their settings.
+    digest: Digest,
+    cases: u64,
+}
+
+/// Reads the evals and their settings. Refuses evals that a later step could not handle, before anything is spent.
+fn examine_evals(args: &ImproveArgs, goal: ImproveGoal) -> anyhow::Result<ExaminedEvals> {
+    let mut reading =
+        run_setup::read_eval_files(&evals(args).inputs(), &environment(), &EvalRegistry::default())?;
     keep_goal_cases(&mut reading, goal);
     let choices = args.choices.clone().with_skill().with_repeat(DEFAULT_RUNS);
     let mut parts: Vec<String> =
         choices.flags().iter().map(|(name, value)| format!("{name}={value}")).collect();
     let suites = reading.into_suites()?;
     if goal == ImproveGoal::Description && suites.iter().all(|placed| placed.suite.cases.is_empty()) {
-        bail!("no case says whether the skill must fire, so there is nothing to tune a description by");
+        bail!("no case checks whether the skill is activated, so there is nothing to tune a description by");
     }
+    let cases = suites.iter().map(|placed| placed.suite.cases.len() as u64).sum();
     SkillContents::scan(&args.skill)?.check_no_evals(suites.iter().map(|placed| &placed.suite))?;
     for LocatedSuite { suite, root, .. } in suites {
         SideOutputs::require_comparable(&suite)?;
         parts.push(to_native(&suite, &root).to_string());
     }
-    Ok(Digest::of_parts(parts.iter().map(String::as_bytes)))
+    Ok(ExaminedEvals { digest: Digest::of_parts(parts.iter().map(String::as_bytes)), cases })
 }
 
 /// The loop's services on this machine, with its agents and models.
@@ -233,7 +282,7 @@ impl LocalLoopServices<'_> {
 
     /// Gives the adviser, or an error that there is none.
     fn adviser(&self) -> Result<&Adviser, LoopStop> {
-        self.adviser.as_ref().ok_or_else(|| LoopStop::failed("there is nobody to ask"))
+        self.adviser.as_ref().ok_or_else(|| LoopStop::failed("no model is available to ask"))
     }
 
     /// Replaces the result of a question by "interrupted" if the user interrupted it, because the interruption
@@ -248,6 +297,7 @@ impl LoopServices for LocalLoopServices<'_> {
         &mut self,
         skill: &Path,
         run: &str,
+        sample: Option<&str>,
         left: RemainingBudget,
     ) -> Result<StepResult<Result<(), LoopStop>>, LoopStop> {
         let aside = tempfile::tempdir().map_err(LoopStop::failed)?;
@@ -255,8 +305,9 @@ impl LoopServices for LocalLoopServices<'_> {
         let evals = EvalsArgs::of_skill(self.skill.clone(), self.args.evals.clone());
         let choices = self.args.choices.clone().with_skill().with_repeat(DEFAULT_RUNS);
         let (own_skill, goal) = (&self.skill, self.goal);
+        let options = self.args.flags.options(&evals, &choices);
         let session = Session::new(evals.project())
-            .with_options(self.args.flags.options(&evals, &choices))
+            .with_options(RunOptions { sample: sample.map(str::to_owned), ..options })
             .with_limits(run_limits(left))
             .with_run_id(run)
             .changing_reading(|reading| {
@@ -273,10 +324,10 @@ impl LoopServices for LocalLoopServices<'_> {
         };
         let run = StoredRun::read(&finished.run_dir).map_err(LoopStop::failed)?;
         let value = match finished.summary.exit {
-            130 if self.cancel.is_cancelled() => Err(LoopStop::Interrupted),
-            130 => Err(LoopStop::OutOfTime),
-            4 => Err(LoopStop::OutOfMoney),
-            _ => Ok(()),
+            Outcome::Interrupted if self.cancel.is_cancelled() => Err(LoopStop::Interrupted),
+            Outcome::Interrupted => Err(LoopStop::OutOfTime),
+            Outcome::OverBudget => Err(LoopStop::OutOfMoney),
+            Outcome::Passed | Outcome::Failed | Outcome::Invalid | Outcome::Incomplete => Ok(()),
         };
         Ok(StepResult { value, cost_usd: run.total_cost() })
     }
@@ -428,15 +479,15 @@ fn describe_improvement(improved: &ImproveReport) -> String {
     let ended = match improved.stopped {
         LoopEnd::TooEasy => {
             "the skill passes everything: the evals are too easy to show anything better; write \
-                             harder ones, or go on with --force"
+                             harder ones, or continue with --force"
         }
         LoopEnd::Target => "the target is reached",
-        LoopEnd::Flat => "two rounds brought nothing better",
-        LoopEnd::Rounds => "all rounds are done; more of them go on from here",
-        LoopEnd::Time => "the time is up; the same command with more goes on",
-        LoopEnd::Cost => "the money is spent; the same command with more goes on",
-        LoopEnd::Interrupted => "interrupted; the same command goes on",
-        LoopEnd::Failed => "it could not go on; the same command tries again",
+        LoopEnd::Flat => "two rounds brought nothing that looks better",
+        LoopEnd::Rounds => "all rounds are done; the same command with more --rounds continues",
+        LoopEnd::Time => "the time is up; the same command with a higher --max-time continues",
+        LoopEnd::Cost => "the budget is used up; the same command with a higher --max-cost continues",
+        LoopEnd::Interrupted => "interrupted; the same command continues",
+        LoopEnd::Failed => "the loop failed; the same command tries again",
     };
     out.push_str(&format!("{ended}\n"));
     out.extend(improved.failed.as_ref().map(|why| format!("  {}\n", terminal_safe(why))));
@@ -444,9 +495,9 @@ fn describe_improvement(improved: &ImproveReport) -> String {
         let (from, to) = (rate(improved.baseline_pass_rate), rate(improved.best_pass_rate));
         out.push_str(&match (baseline == best, improved.applied) {
             (true, _) => format!("v{baseline} stays: {from} passed\n"),
-            (false, true) => format!("v{best} is in place: {from} → {to} passed\n"),
+            (false, true) => format!("v{best} is in place: {from} → {to} passed in fresh runs\n"),
             (false, false) => format!(
-                "v{best} is best ({from} → {to} passed), but the skill was changed meanwhile; practicum restore \
+                "v{best} is best ({from} → {to} passed in fresh runs), but the skill was changed meanwhile; practicum restore \
                  puts v{best} in place\n"
             ),
         });

@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::{convert, environment, report_error};
-use crate::dialects::{self, EvalFileLocation, ExportedFile};
+use crate::dialects::{self, EvalFileLocation, EvalRegistry, ExportedFile};
 use crate::first_evals::{self, EvalFileDraft};
-use crate::model::RelPath;
+use crate::model::{Outcome, RelPath};
+use crate::plan::settings::project_root;
 use crate::report::terminal_safe;
-use crate::run_setup;
 use crate::session::RunInputs;
-use crate::settings::project_root;
+use crate::session::run_setup;
 use crate::skill::{self, Skill};
 use crate::tree::to_yaml;
 use crate::versions::SkillVersions;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-Writes three cases that are yours to fill in: one in which the skill must fire, one in which it must \
-not, and one about its work. What is there already stays as it is.
+Writes three cases that are yours to fill in: one in which the skill must be activated, one in \
+which it must not be, and one about its work. What is there already stays as it is.
 
 Examples:
   practicum init skills/release-notes
@@ -35,9 +35,9 @@ pub struct InitArgs {
     dialect: Option<String>,
 }
 
-pub fn main(args: InitArgs) -> u8 {
+pub fn main(args: InitArgs) -> Outcome {
     match init(&args) {
-        Ok(()) => 0,
+        Ok(()) => Outcome::Passed,
         Err(error) => report_error(&error),
     }
 }
@@ -48,28 +48,30 @@ fn init(args: &InitArgs) -> anyhow::Result<()> {
         if args.path.is_dir() {
             bail!("name the file to write: practicum init --dialect skill-test suite.json");
         }
-        return write(&[first_evals::skill_test_draft(None, &args.path)]);
+        return write(&[first_evals::skill_test_draft(None, &args.path)], None);
     }
     let skill = Skill::read(&path)?;
     let chosen =
         args.dialect.clone().or_else(|| existing_format(&path)).unwrap_or_else(|| "native".to_owned());
+    let within = Some(skill.folder());
     match chosen.as_str() {
-        "native" => write(&[first_evals::native_draft(&skill)]),
+        "native" => write(&[first_evals::native_draft(&skill)], within),
         "writing-skills" => {
-            write_with_first_version(&path, &first_evals::writing_skills_draft(&skill, &project_root(&path)))
+            let draft = first_evals::writing_skills_draft(&skill, &project_root(&path));
+            write_with_first_version(&path, &draft, within)
         }
         "skill-test" => {
             let file = first_evals::eval_folder_for(&skill).join("suite.json");
-            write(&[first_evals::skill_test_draft(Some(&skill), &file)])
+            write(&[first_evals::skill_test_draft(Some(&skill), &file)], within)
         }
-        other => write(&drafts_in_format(&skill, other)?),
+        other => write(&drafts_in_format(&skill, other)?, within),
     }
 }
 
 /// Gives the format of the evals that a skill already has.
 fn existing_format(skill: &Path) -> Option<String> {
     let ask = RunInputs { paths: vec![skill.to_owned()], ..RunInputs::default() };
-    let reading = run_setup::read_eval_files(&ask, &environment()).ok()?;
+    let reading = run_setup::read_eval_files(&ask, &environment(), &EvalRegistry::default()).ok()?;
     reading.files.iter().find_map(|file| file.dialect).map(str::to_owned)
 }
 
@@ -77,7 +79,7 @@ fn existing_format(skill: &Path) -> Option<String> {
 fn drafts_in_format(skill: &Skill, format: &str) -> anyhow::Result<Vec<EvalFileDraft>> {
     let native = first_evals::native_draft(skill);
     let root = native.path.parent().map(Path::to_owned).unwrap_or_default();
-    let place = EvalFileLocation { root: root.clone(), project: root, plugins: None, skill: None };
+    let place = EvalFileLocation::new(root.clone(), root);
     let loaded = dialects::load_text(&native.path, native.content.clone(), &place);
     let mut suite = loaded.lowered.suite.context("the first evals cannot be understood")?;
     suite.name = first_evals::eval_file_stem(skill);
@@ -91,7 +93,9 @@ fn drafts_in_format(skill: &Skill, format: &str) -> anyhow::Result<Vec<EvalFileD
     };
     let (files, apart) = convert::export_in_parts(dialect, &suite, &folder);
     if files.is_empty() {
-        bail!("{format} can say nothing of first evals; practicum init without --dialect writes native ones");
+        bail!(
+            "{format} cannot express the first evals; practicum init without --dialect writes a native file"
+        );
     }
     let draft = |file: &ExportedFile| {
         let name =
@@ -108,35 +112,58 @@ fn drafts_in_format(skill: &Skill, format: &str) -> anyhow::Result<Vec<EvalFileD
 }
 
 /// Stores the skill as the first version, and writes its evals.
-fn write_with_first_version(skill: &Path, evals: &EvalFileDraft) -> anyhow::Result<()> {
+fn write_with_first_version(
+    skill: &Path,
+    evals: &EvalFileDraft,
+    within: Option<&Path>,
+) -> anyhow::Result<()> {
     let versions = SkillVersions::for_skill(skill)?;
     let evals = std::slice::from_ref(evals);
     versions.unknown_keys_notice().iter().for_each(|notice| say!("{}", terminal_safe(notice)));
     if !versions.history()?.versions.is_empty() {
-        return write(evals);
+        return write(evals, within);
     }
     versions.snapshot("baseline")?;
-    say!("wrote {}", versions.folder().join("v0/skill").display());
-    write(evals)
+    say!("wrote {}", shown_path(&versions.folder().join("v0/skill")));
+    write(evals, within)
 }
 
 /// Writes the files that do not exist. An existing file is what the command would have made, so it is no error if
 /// nothing is written.
-fn write(drafts: &[EvalFileDraft]) -> anyhow::Result<()> {
+///
+/// With `within`, nothing is written outside that folder.
+fn write(drafts: &[EvalFileDraft], within: Option<&Path>) -> anyhow::Result<()> {
     let (there, missing): (Vec<&EvalFileDraft>, Vec<&EvalFileDraft>) =
         drafts.iter().partition(|draft| draft.path.exists());
     for draft in &there {
-        say!("{} is there already and stays as it is", draft.path.display());
+        say!("{} is there already and stays as it is", shown_path(&draft.path));
     }
     for draft in &missing {
         let path = &draft.path;
         let parent = path.parent().unwrap_or(path);
+        if let Some(folder) = within {
+            refuse_way_out(parent, folder)?;
+        }
         std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
         // This fails if the file exists, even if it was created a moment ago. Nothing is overwritten.
         let mut file =
             std::fs::File::create_new(path).with_context(|| format!("cannot write {}", path.display()))?;
         std::io::Write::write_all(&mut file, draft.content.as_bytes())?;
-        say!("wrote {}", path.display());
+        say!("wrote {}", shown_path(path));
     }
     Ok(())
+}
+
+/// Refuses to write to `parent` if a link leads from there out of `folder`: a skill may come from a stranger.
+fn refuse_way_out(parent: &Path, folder: &Path) -> anyhow::Result<()> {
+    let there = parent.ancestors().find(|above| above.exists()).unwrap_or(parent);
+    match there.canonicalize()?.starts_with(folder.canonicalize()?) {
+        true => Ok(()),
+        false => bail!("{} leads out of {}, so nothing is written", parent.display(), folder.display()),
+    }
+}
+
+/// Gives a path for the terminal. A stranger chose its names, which may contain escape sequences.
+fn shown_path(path: &Path) -> String {
+    terminal_safe(&path.display().to_string())
 }

@@ -3,7 +3,7 @@
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::pipeline::StopSignal;
-use crate::run::CancelToken;
+use crate::workspace::run::CancelToken;
 
 /// How urgent a request to stop is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,11 +49,25 @@ impl StopRequests {
 }
 
 /// Says whether this process was started with a signal ignored.
+#[cfg(not(target_os = "macos"))]
 fn is_ignored(kind: SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     mask >> (kind.as_raw_value() - 1) & 1 == 1
+}
+
+/// Says whether this process was started with a signal ignored.
+#[cfg(target_os = "macos")]
+fn is_ignored(kind: SignalKind) -> bool {
+    let mut current = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    #[expect(unsafe_code, reason = "there is no safe way to ask")]
+    // SAFETY: without a new action the call only writes the current one, into memory that is valid if it is zero.
+    let handler = unsafe {
+        libc::sigaction(kind.as_raw_value(), std::ptr::null(), current.as_mut_ptr());
+        current.assume_init().sa_sigaction
+    };
+    handler == libc::SIG_IGN
 }
 
 /// Waits for a request to stop the program.

@@ -8,6 +8,7 @@ use super::{print, report_error};
 use crate::lint::{
     LintTally, LintedSkill, RULES, find_rule, find_skill_files, lint_document, lint_skill_file,
 };
+use crate::model::Outcome;
 use crate::report::render_diagnostics;
 use crate::tree::closest_word;
 
@@ -40,19 +41,19 @@ pub struct LintArgs {
     rules: bool,
 }
 
-pub fn main(args: &LintArgs) -> u8 {
+pub fn main(args: &LintArgs) -> Outcome {
     run(args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn run(args: &LintArgs) -> anyhow::Result<u8> {
+fn run(args: &LintArgs) -> anyhow::Result<Outcome> {
     if let Some(code) = &args.explain {
         let rule = find_rule(code).ok_or_else(|| unknown_rule_error(code))?;
         print(&rule.explain())?;
-        return Ok(0);
+        return Ok(Outcome::Passed);
     }
     if args.rules {
         print(&list_rules())?;
-        return Ok(0);
+        return Ok(Outcome::Passed);
     }
     let linted: Vec<LintedSkill> =
         find_skill_files(&args.paths)?.iter().map(|file| lint_skill_file(file)).collect();
@@ -65,7 +66,7 @@ fn run(args: &LintArgs) -> anyhow::Result<u8> {
         }
         print(&format!("{}\n", LintTally::from_linted(&linted)))?;
     }
-    Ok(if linted.iter().all(|skill| skill.passes(args.strict)) { 0 } else { 2 })
+    Ok(if linted.iter().all(|skill| skill.passes(args.strict)) { Outcome::Passed } else { Outcome::Invalid })
 }
 
 fn unknown_rule_error(code: &str) -> anyhow::Error {

@@ -2,11 +2,12 @@
 
 use super::shared_args::{EvalsArgs, SettingArgs};
 use super::{count_with_noun, environment, print, print_json, report_error, tell_notices};
-use crate::model::Fixture;
+use crate::dialects::EvalRegistry;
+use crate::model::{Fixture, Outcome};
+use crate::plan::settings::SettingLayers;
 use crate::plan::{CaseFilter, Plan, build_plan};
 use crate::report::{ListedCase, ListedFile, ListedSuite, ListedTrials, PlanListing, terminal_safe};
-use crate::run_setup::{self, RunSetupError};
-use crate::settings::SettingLayers;
+use crate::session::run_setup::{self, RunSetupError};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -27,16 +28,16 @@ pub struct ListArgs {
     json: bool,
 }
 
-pub fn main(args: ListArgs) -> u8 {
+pub fn main(args: ListArgs) -> Outcome {
     list(&args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn list(args: &ListArgs) -> anyhow::Result<u8> {
+fn list(args: &ListArgs) -> anyhow::Result<Outcome> {
     let environment = environment();
     let ask = args.evals.inputs();
     let layers = SettingLayers::read(args.choices.flags(), environment.clone(), &args.evals.project())
         .map_err(RunSetupError::from)?;
-    let reading = run_setup::read_eval_files(&ask, &environment)?;
+    let reading = run_setup::read_eval_files(&ask, &environment, &EvalRegistry::default())?;
     tell_notices(&reading.notices);
     let invalid = reading.has_errors();
     let planned = run_setup::outline_eval_files(reading, &layers)?;
@@ -44,13 +45,13 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
     if args.json {
         print_json(&list_document(&plan))?;
     } else {
-        print(&describe_plan(&plan))?;
+        print(&terminal_safe(&describe_plan(&plan)))?;
     }
     if invalid {
         say!("error: some files cannot be understood and are not listed; practicum check says why");
-        return Ok(2);
+        return Ok(Outcome::Invalid);
     }
-    Ok(0)
+    Ok(Outcome::Passed)
 }
 
 /// Counts the trials of a case, by agent and arm.

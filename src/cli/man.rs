@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::{command_line, print, report_error};
+use crate::model::Outcome;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -17,12 +18,12 @@ pub struct ManArgs {
     output: Option<PathBuf>,
 }
 
-pub fn main(args: &ManArgs) -> u8 {
+pub fn main(args: &ManArgs) -> Outcome {
     let done = match &args.output {
         Some(folder) => write_pages(folder),
         None => print_page(),
     };
-    done.map_or_else(|error| report_error(&error), |()| 0)
+    done.map_or_else(|error| report_error(&error), |()| Outcome::Passed)
 }
 
 fn print_page() -> anyhow::Result<()> {

@@ -65,12 +65,12 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::model::count_with_noun;
+use crate::model::{Outcome, count_with_noun};
 use crate::own_files;
+use crate::plan::settings::{SettingDefinition, SettingLayers};
 use crate::report::{render_diagnostics, terminal_safe};
-use crate::run_setup::RunSetupError;
 use crate::session::SessionError;
-use crate::settings::{SettingDefinition, SettingLayers};
+use crate::session::run_setup::RunSetupError;
 use crate::store::{Index, StoreError};
 use adviser::NoAdviser;
 use run_flags::StoppedRun;
@@ -160,7 +160,7 @@ enum Command {
     Man(man::ManArgs),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
     BuiltinAgent(builtin_agent::BuiltinAgentArgs),
-    #[command(name = crate::sandbox::SUBCOMMAND, hide = true)]
+    #[command(name = crate::workspace::sandbox::SUBCOMMAND, hide = true)]
     Confined(sandbox_inner::SandboxInnerArgs),
 }
 
@@ -180,12 +180,12 @@ pub fn main() -> ExitCode {
             // Errors writing to stderr are ignored: there is nowhere left to report them.
             let _ = error.print();
             say!("hint: {hint}");
-            std::process::exit(2);
+            std::process::exit(u8::from(Outcome::Invalid).into());
         }
         error.exit()
     });
     let tells_of_evals = cli.command.prints_eval_content();
-    let code = match cli.command {
+    let outcome = match cli.command {
         Command::Run(args) => run::main(*args),
         Command::Try(args) => try_prompt::main(&args),
         Command::Grade(args) => grade::main(&args),
@@ -221,13 +221,14 @@ pub fn main() -> ExitCode {
         Command::Gateway(args) => gateway::main(&args),
         Command::Completions(args) => completions::main(&args),
         Command::Man(args) => man::main(&args),
-        Command::BuiltinAgent(args) => builtin_agent::main(args),
-        Command::Confined(args) => sandbox_inner::main(args),
+        // These two end as the process that they stand for.
+        Command::BuiltinAgent(args) => return ExitCode::from(builtin_agent::main(args)),
+        Command::Confined(args) => return ExitCode::from(sandbox_inner::main(args)),
     };
     if tells_of_evals {
         own_files::record_stream_contents();
     }
-    ExitCode::from(code)
+    ExitCode::from(u8::from(outcome))
 }
 
 /// Runs one of the hidden commands that the program uses to start itself: the built-in agent, and the part of the
@@ -236,7 +237,8 @@ pub fn main() -> ExitCode {
 /// commands.
 pub fn run_helper_command() -> Option<ExitCode> {
     let first = std::env::args().nth(1)?;
-    let is_helper = [crate::agents::BUILTIN_SUBCOMMAND, crate::sandbox::SUBCOMMAND].contains(&first.as_str());
+    let is_helper =
+        [crate::agents::BUILTIN_SUBCOMMAND, crate::workspace::sandbox::SUBCOMMAND].contains(&first.as_str());
     is_helper.then(main)
 }
 
@@ -327,9 +329,9 @@ fn has_colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Prints an error with its cause, and gives the exit code: 2 for bad usage and bad files, 3 if the machine cannot
-/// do it.
-fn report_error(error: &anyhow::Error) -> u8 {
+/// Prints an error with its cause, and gives the outcome: invalid for bad usage and bad files, incomplete if the
+/// machine cannot do it.
+fn report_error(error: &anyhow::Error) -> Outcome {
     let intake = match error.downcast_ref() {
         Some(SessionError::Intake(error)) => Some(error),
         _ => error.downcast_ref::<RunSetupError>(),
@@ -344,7 +346,7 @@ fn report_error(error: &anyhow::Error) -> u8 {
             | RunSetupError::NoAgentInstalled
             | RunSetupError::Gateway(_)
             | RunSetupError::Sandbox(_),
-        ) => 3,
+        ) => Outcome::Incomplete,
         Some(
             RunSetupError::Discover(_)
             | RunSetupError::Settings(_)
@@ -361,12 +363,19 @@ fn report_error(error: &anyhow::Error) -> u8 {
             | RunSetupError::UnknownCriterion { .. }
             | RunSetupError::NoJudge(_)
             | RunSetupError::CannotRun(_),
-        ) => 2,
-        None if matches!(error.downcast_ref(), Some(SessionError::Store(_) | SessionError::Io { .. })) => 3,
-        None if error.is::<StoreError>() || error.is::<run::NotReady>() || error.is::<NoAdviser>() => 3,
-        None if error.chain().filter_map(|cause| cause.downcast_ref()).any(is_disk_full) => 3,
-        None => error.downcast_ref::<StoppedRun>().map_or(2, |stopped| stopped.exit),
+        ) => Outcome::Invalid,
+        None if cannot_be_done_here(error) => Outcome::Incomplete,
+        None => error.downcast_ref::<StoppedRun>().map_or(Outcome::Invalid, |stopped| stopped.outcome),
     }
+}
+
+/// Says whether an error comes from the machine and not from what the user gave.
+fn cannot_be_done_here(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(SessionError::Store(_) | SessionError::Io { .. }))
+        || error.is::<StoreError>()
+        || error.is::<run::NotReady>()
+        || error.is::<NoAdviser>()
+        || error.chain().filter_map(|cause| cause.downcast_ref()).any(is_disk_full)
 }
 
 /// Says whether an error means that nothing more can be written there: the disk is full, a quota is reached, or

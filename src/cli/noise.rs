@@ -7,7 +7,7 @@ use super::run_flags::{RunFlags, refuse_stopped};
 use super::shared_args::{EvalsArgs, SettingArgs};
 use super::{print, print_json, report_error, run};
 use crate::compare::measure_noise;
-use crate::model::{Noise, TrialRecord, count_with_noun};
+use crate::model::{Noise, Outcome, TrialRecord, count_with_noun};
 use crate::report::terminal_safe;
 use crate::session::{RunOptions, Session};
 use crate::store::{read_records, save_noise};
@@ -17,7 +17,7 @@ use crate::store::{read_records, save_noise};
 Runs every case several times with nothing changed, and keeps how often two runs differ in \
 .practicum/noise.json. Afterwards compare knows which differences are usual, and a case that is known to \
 be flaky cannot fail a gate alone (run --count-flaky lets it). Measure again when the skill, the agent or \
-the model changes much. Half a measurement is not kept: --resume goes on with it.
+the model changes much. Half a measurement is not kept; --resume continues it.
 
 Examples:
   practicum noise skills/release-notes             ten runs of each case
@@ -29,8 +29,8 @@ pub struct NoiseArgs {
     choices: SettingArgs,
     #[command(flatten)]
     flags: RunFlags,
-    /// Go on with a measurement that did not come to its end, as it was begun: only what is missing is run.
-    /// Limits and what is shown may be said anew, as with run --resume
+    /// Continue a measurement that did not finish, with the options it was started with; only missing trials are
+    /// run. The same options as for run --resume may be given again
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest")]
     resume: Option<String>,
 }
@@ -38,7 +38,7 @@ pub struct NoiseArgs {
 /// The default number of trials of each case.
 const DEFAULT_RUNS: u32 = 10;
 
-pub fn main(args: NoiseArgs) -> u8 {
+pub fn main(args: NoiseArgs) -> Outcome {
     noise(args).unwrap_or_else(|error| report_error(&error))
 }
 
@@ -55,7 +55,7 @@ impl NoiseArgs {
     }
 }
 
-fn noise(args: NoiseArgs) -> anyhow::Result<u8> {
+fn noise(args: NoiseArgs) -> anyhow::Result<Outcome> {
     let json = args.flags.json;
     let mut project = args.evals.project();
     let session = match &args.resume {
@@ -70,12 +70,12 @@ fn noise(args: NoiseArgs) -> anyhow::Result<u8> {
     };
     let session = session.with_limits(args.flags.limits()).showing_only(args.flags.dry_run);
     let finished = run::run_for_command(&args.flags, session)?;
-    let Some(finished) = finished.map(refuse_stopped).transpose()? else { return Ok(0) };
+    let Some(finished) = finished.map(refuse_stopped).transpose()? else { return Ok(Outcome::Passed) };
     let records: Vec<TrialRecord> = read_records(finished.run_dir.path())?.into_values().collect();
     let measured = measure_noise(&records.iter().collect::<Vec<_>>());
     if measured.cases.iter().all(|case| case.flip_rate.is_none()) {
         say!("error: no case has two runs with a verdict, so nothing is known of noise; see practicum show");
-        return Ok(3);
+        return Ok(Outcome::Incomplete);
     }
     save_noise(&project, &measured).map_err(|why| anyhow!(why))?;
     if json {
@@ -83,7 +83,7 @@ fn noise(args: NoiseArgs) -> anyhow::Result<u8> {
     } else {
         print(&describe_noise(&measured))?;
     }
-    Ok(0)
+    Ok(Outcome::Passed)
 }
 
 fn describe_noise(noise: &Noise) -> String {

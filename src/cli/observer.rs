@@ -3,13 +3,13 @@
 use super::plan_view::{progress, show_estimate, show_plan};
 use super::script_approval::ask_about_scripts;
 use super::{environment, has_colour, interrupts, print_to_stderr};
-use crate::dialects::{self, LoadedFile};
+use crate::dialects::{AMBIGUOUS_FORMAT, LoadedFile};
 use crate::event::EventSink;
 use crate::model::Severity;
 use crate::pipeline::StopSignal;
 use crate::plan::{CaseFilter, Plan};
-use crate::report::{render_diagnostics, terminal_safe};
-use crate::run_setup::EvalFiles;
+use crate::report::{display_path, render_diagnostics, terminal_safe};
+use crate::session::run_setup::EvalFiles;
 use crate::session::{PlannedRun, RunObserver, ScriptApproval, ScriptToApprove, SessionError};
 
 /// An observer that writes to standard error what a user at a terminal or in a CI log should see.
@@ -32,13 +32,18 @@ impl RunObserver for TerminalObserver {
     fn on_eval_files(&mut self, reading: &EvalFiles, filter: &CaseFilter) {
         let is_wanted = |file: &&LoadedFile| match &file.lowered.suite {
             Some(suite) => filter.wants_some_of(suite),
-            None => dialects::case_id_of_file(file).is_none_or(|id| filter.wants_id(&id)),
+            None => reading.case_id_of_file(file).is_none_or(|id| filter.wants_id(&id)),
         };
-        // Notices are shown only by `check`.
+        // Notices are shown only by `check`, but the format decides how the evals are run.
         for file in reading.files.iter().filter(is_wanted) {
             let diagnostics = &file.lowered.diagnostics;
             if diagnostics.iter().any(|problem| problem.severity != Severity::Notice) {
                 print_to_stderr(&render_diagnostics(diagnostics, &file.path, &file.text, has_colour()));
+                continue;
+            }
+            for choice in diagnostics.iter().filter(|problem| problem.code == AMBIGUOUS_FORMAT) {
+                let path = display_path(&file.path);
+                say!("note: {}", terminal_safe(&format!("{path}: {}", choice.message)));
             }
         }
     }

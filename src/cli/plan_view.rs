@@ -5,12 +5,13 @@ use std::io::IsTerminal;
 
 use crate::cli::count_with_noun;
 use crate::event::EventSink;
-use crate::history::{EstimatedTrialKind, estimate_run};
-use crate::model::{Trial, format_duration};
+use crate::model::{Gate, GateName, Ratio, Trial, format_duration};
 use crate::plan::Plan;
 use crate::report::{LiveView, PlainProgress, SuiteNaming, terminal_safe};
 use crate::session::PlannedRun;
+use crate::stats::chance_to_pass_gate;
 use crate::store::Index;
+use crate::store::history::{EstimatedTrialKind, estimate_run};
 
 /// The largest number of suites that a plan names; nobody reads a longer list.
 const MOST_SUITES: usize = 12;
@@ -58,6 +59,7 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
             format_duration(longest),
             terminal_safe(&beside)
         );
+        describe_gate_chances(plan, *suite, cases.len() as u64).iter().for_each(|line| say!("    {line}"));
     }
     if suites.len() > MOST_SUITES {
         let more = count_with_noun(suites.len() - MOST_SUITES, "more suite");
@@ -65,16 +67,50 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
     }
 }
 
+/// The most cases for which the chances of a gate are simulated. With more, they hardly matter.
+const MOST_SIMULATED_CASES: u64 = 500;
+
+/// Says how likely the gates on the pass rate hold, before anything is spent.
+fn describe_gate_chances(plan: &Plan, suite: usize, cases: u64) -> Vec<String> {
+    let of_suite =
+        || plan.trials.iter().filter(|trial| trial.suite == suite && trial.condition.arm.has_skill());
+    let Some(first) = of_suite().next() else { return Vec::new() };
+    let runs = of_suite().filter(|trial| trial.condition == first.condition).count() as u64;
+    let gates = plan.suites[suite].suite.gates.iter();
+    gates
+        .filter(|gate| {
+            gate.name == GateName::PassRate && gate.threshold.get() > 0.0 && cases <= MOST_SIMULATED_CASES
+        })
+        .map(|gate| describe_gate_chance(gate, cases, (runs / cases.max(1)).max(1)))
+        .collect()
+}
+
+fn describe_gate_chance(gate: &Gate, cases: u64, repeat: u64) -> String {
+    let (threshold, sure) = (gate.threshold.get(), gate.confidence.map(Ratio::get));
+    let chance = |rate: f64| chance_to_pass_gate(rate, threshold, sure, cases, repeat);
+    let wanted = sure.map(|sure| format!(" with {:.0} % confidence", sure * 100.0)).unwrap_or_default();
+    if chance(1.0) < 1.0 {
+        return format!(
+            "gate pass_rate {threshold}{wanted}: cannot hold with so few cases, even if every trial passes"
+        );
+    }
+    let better = (1.0 + threshold) / 2.0;
+    format!(
+        "gate pass_rate {threshold}{wanted}: a skill at {threshold} passes it in about {:.0} % of such runs, one at \
+         {better:.2} in {:.0} %",
+        chance(threshold) * 100.0,
+        chance(better) * 100.0
+    )
+}
+
 /// Shows the estimated cost and time of a run, from earlier runs. If the history cannot be read, the run still
 /// starts.
 pub fn show_estimate(planned: &PlannedRun<'_>) {
     let PlannedRun { plan, probes, reused, project, jobs } = *planned;
     let mut wanted: BTreeMap<EstimatedTrialKind, u64> = BTreeMap::new();
-    let is_to_run = |index: &usize, trial: &Trial| {
-        !reused.trials.contains_key(index) && plan.why_not_started(trial).is_none()
-    };
-    let to_run = plan.trials.iter().enumerate().filter(|(index, trial)| is_to_run(index, trial));
-    for trial in to_run.map(|(_, trial)| trial).chain(&probes.trials) {
+    let is_to_run =
+        |trial: &&Trial| !reused.trials.contains_key(&trial.id) && plan.why_not_started(trial).is_none();
+    for trial in plan.trials.iter().filter(is_to_run).chain(&probes.trials) {
         let (planned, _) = plan.suite_and_case(trial);
         let kind = EstimatedTrialKind {
             suite: planned.suite.name.clone(),

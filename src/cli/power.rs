@@ -1,17 +1,18 @@
 //! The command `practicum power`: estimates how many runs a comparison needs.
 
 use super::{count_with_noun, print, print_json, report_error};
+use crate::model::Outcome;
 use crate::report::PowerDocument;
 use crate::stats::{ALPHA, ComparisonDesign, PowerQuestion, PowerUnknown, answer_power_question};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 Agents do not do the same thing twice, so a few runs cannot tell a better skill from luck. Power is the \
-chance that a comparison shows a change that is really there; 0.8 is a common choice. Say what you know, \
-and what you leave out is looked for: --cases, --repeat or --effect.
+chance that a comparison shows a change that is really there; 0.8 is a common choice. Give two of \
+--cases, --repeat and --effect, or only --effect; the missing one is computed.
 
-What helps: a larger change needs far fewer runs (half the change, four times the runs). More cases help \
-more than more repeats, because repeats of one case only tell about that case. Where the change differs \
+A larger change needs far fewer runs (half the change, four times the runs). More cases help \
+more than more repeats, because repeats of one case only say something about that case. If the change differs \
 from case to case (--spread), repeats alone may never be enough.
 
 Examples:
@@ -26,22 +27,22 @@ pub struct PowerArgs {
     /// The change to be shown: 0.2 for twenty points more, -0.1 for ten less
     #[arg(long, value_name = "CHANGE", allow_negative_numbers = true, value_parser = parse_effect)]
     effect: Option<f64>,
-    /// How many cases there are
+    /// The number of cases
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     cases: Option<u64>,
-    /// How often each is run on each side
+    /// The number of runs of each case on each side
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     repeat: Option<u64>,
     /// How much the change differs from case to case (standard deviation)
     #[arg(long, value_name = "SD", default_value = "0", value_parser = parse_share)]
     spread: f64,
-    /// The chance of seeing a change where there is none
+    /// The chance of reporting a change although there is none
     #[arg(long, value_name = "CHANCE", default_value_t = ALPHA, value_parser = parse_chance)]
     alpha: f64,
-    /// The chance of seeing the change where there is one
+    /// The chance of finding the change if there is one
     #[arg(long, value_name = "CHANCE", default_value = "0.8", value_parser = parse_chance)]
     power: f64,
-    /// What one run costs, in USD
+    /// The cost of one run in USD
     #[arg(long, value_name = "USD")]
     usd_per_run: Option<f64>,
     /// Print JSON, and nothing else, on standard output
@@ -67,9 +68,9 @@ fn within(text: &str, low: f64, high: f64) -> Option<f64> {
     text.parse().ok().filter(|number| (low..=high).contains(number))
 }
 
-pub fn main(args: &PowerArgs) -> u8 {
+pub fn main(args: &PowerArgs) -> Outcome {
     match power(args) {
-        Ok(()) => 0,
+        Ok(()) => Outcome::Passed,
         Err(error) => report_error(&error),
     }
 }

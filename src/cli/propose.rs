@@ -7,23 +7,23 @@ use serde_json::Value;
 
 use super::adviser::AdviserFlags;
 use super::{convert, environment, print, print_json, report_error, runtime, tell_notices};
-use crate::dialects::{self, EvalFileLocation};
+use crate::dialects::{self, EvalFileLocation, EvalRegistry};
 use crate::discover::DiscoverError;
 use crate::improve::{self, Candidate, Candidates, CapturedTrial};
-use crate::model::{Digest, Origin, RelPath, Suite};
+use crate::model::{Digest, Origin, Outcome, RelPath, Suite};
+use crate::plan::settings::{SettingLayers, project_root};
 use crate::report::terminal_safe;
-use crate::run::CancelToken;
-use crate::run_setup::{self, RunSetupError};
 use crate::session::RunInputs;
-use crate::settings::{SettingLayers, project_root};
+use crate::session::run_setup::{self, RunSetupError};
 use crate::skill::evals_folder;
 use crate::tree::{SourceSyntax, to_yaml};
 use crate::versions::SkillContents;
+use crate::workspace::run::CancelToken;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 The model is shown the skill, its evals and the captured runs (see practicum capture). What cannot be read, \
-is there already, or would be passed by an agent that does nothing is dropped and told. The rest is written \
+is there already, or would be passed by an agent that does nothing is dropped, with the reason. The rest is written \
 to evals/<skill>.candidates.yaml, which no run reads: review it, keep what is good, and save that as \
 <name>.practicum.yaml.
 
@@ -51,11 +51,11 @@ pub struct ProposeArgs {
     json: bool,
 }
 
-pub fn main(args: &ProposeArgs) -> u8 {
+pub fn main(args: &ProposeArgs) -> Outcome {
     propose(args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn propose(args: &ProposeArgs) -> anyhow::Result<u8> {
+fn propose(args: &ProposeArgs) -> anyhow::Result<Outcome> {
     let contents = SkillContents::scan(&args.skill)?;
     let skill = &contents.skill_path();
     let project = project_root(skill);
@@ -75,7 +75,7 @@ fn propose(args: &ProposeArgs) -> anyhow::Result<u8> {
         Ok(proposed) => proposed,
         Err(why) => {
             say!("error: {}", terminal_safe(&why));
-            return Ok(3);
+            return Ok(Outcome::Incomplete);
         }
     };
     let (candidates, dropped) = improve::sift_candidates(proposed, skill, &known);
@@ -98,19 +98,19 @@ fn propose(args: &ProposeArgs) -> anyhow::Result<u8> {
     } else {
         print(&describe_candidates(&found))?;
     }
-    Ok(u8::from(found.candidates.is_empty()))
+    Ok(Outcome::from_passed(!found.candidates.is_empty()))
 }
 
 /// Reads the existing suites. It is no error if there are none: then proposals are most useful.
 fn existing_suites(args: &ProposeArgs) -> anyhow::Result<Vec<Suite>> {
     let ask =
         RunInputs { paths: vec![args.skill.clone()], evals: args.evals.clone(), ..RunInputs::default() };
-    match run_setup::read_eval_files(&ask, &environment()) {
+    match run_setup::read_eval_files(&ask, &environment(), &EvalRegistry::default()) {
         Ok(reading) => {
             tell_notices(&reading.notices);
             Ok(reading.into_suites()?.into_iter().map(|placed| placed.suite).collect())
         }
-        Err(RunSetupError::Discover(DiscoverError::NoEvals(_) | DiscoverError::AllSkipped { .. })) => {
+        Err(RunSetupError::Discover(DiscoverError::NoEvals { .. } | DiscoverError::AllSkipped { .. })) => {
             Ok(Vec::new())
         }
         Err(error) => Err(error.into()),
@@ -142,8 +142,7 @@ fn candidates_in_format(
         return Ok(native);
     };
     let folder = evals_folder(skill);
-    let place =
-        EvalFileLocation { root: folder.clone(), project: folder.clone(), plugins: None, skill: None };
+    let place = EvalFileLocation::new(folder.clone(), folder.clone());
     let loaded = dialects::load_text(&folder.join("candidates.practicum.yaml"), document.to_string(), &place);
     let (Some(suite), Some(dialect)) = (loaded.lowered.suite, dialects::find_dialect(&format)) else {
         return Ok(native);

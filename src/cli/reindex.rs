@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::{count_with_noun, print, report_error};
-use crate::settings::project_root;
+use crate::model::Outcome;
+use crate::plan::settings::project_root;
 use crate::store::Index;
 
 #[derive(clap::Args)]
@@ -16,8 +17,8 @@ pub struct ReindexArgs {
     path: PathBuf,
 }
 
-pub fn main(args: &ReindexArgs) -> u8 {
-    reindex(args).map_or_else(|error| report_error(&error), |()| 0)
+pub fn main(args: &ReindexArgs) -> Outcome {
+    reindex(args).map_or_else(|error| report_error(&error), |()| Outcome::Passed)
 }
 
 fn reindex(args: &ReindexArgs) -> anyhow::Result<()> {

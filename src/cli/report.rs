@@ -1,7 +1,6 @@
 //! The command `practicum report`: writes a report of a stored run. Also the option `--report` of runs.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -11,12 +10,13 @@ use anyhow::{Context, anyhow, bail};
 
 use super::headings::OUTPUT;
 use super::{environment, report_error};
+use crate::model::Outcome;
 use crate::own_files;
+use crate::plan::settings::project_root;
 use crate::report::{
     REPORTS, ReportFormat, ReportOutput, ReportWriter, RunResults, find_report, report_names, terminal_safe,
     wrap_lines,
 };
-use crate::settings::project_root;
 use crate::store::RunDir;
 
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ pub struct ReportArgs {
     /// The run: its id, a part of it, its folder, or latest
     #[arg(default_value = "latest")]
     run: String,
-    /// Which report
+    /// The format of the report
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = parse_format)]
     format: &'static ReportFormat,
     /// Where to write it: a file, a folder for a report of several files, or - for standard output
@@ -49,9 +49,9 @@ fn parse_format(name: &str) -> Result<&'static ReportFormat, String> {
     find_report(name).ok_or_else(|| format!("it may be {}", report_names().join(", ")))
 }
 
-pub fn main(args: &ReportArgs) -> u8 {
+pub fn main(args: &ReportArgs) -> Outcome {
     match write(args) {
-        Ok(()) => 0,
+        Ok(()) => Outcome::Passed,
         Err(error) => report_error(&error),
     }
 }
@@ -193,15 +193,14 @@ impl ReportRequest {
             (ReportOutput::File(write), ReportDestination::StandardOutput) => {
                 write_to_standard_output(results, *write)?
             }
-            (ReportOutput::File(write), ReportDestination::Path(path)) => {
-                write_to_file(results, path, *write).with_context(|| cannot_write_message(name, path))?;
+            (ReportOutput::File(_), ReportDestination::Path(path)) => {
+                self.report.write_to_path(results, path).with_context(|| cannot_write_message(name, path))?;
                 own_files::record_written_files(std::slice::from_ref(path));
             }
-            (ReportOutput::Folder(write), ReportDestination::Path(path)) => {
+            (ReportOutput::Folder(_), ReportDestination::Path(path)) => {
                 let before = report_files(path);
-                let notes = std::fs::create_dir_all(path)
-                    .and_then(|()| write(results, path))
-                    .with_context(|| cannot_write_message(name, path))?;
+                let notes = self.report.write_to_path(results, path);
+                let notes = notes.with_context(|| cannot_write_message(name, path))?;
                 let is_new =
                     |(path, stamp): (PathBuf, _)| (before.get(&path) != Some(&stamp)).then_some(path);
                 let written: Vec<PathBuf> = report_files(path).into_iter().filter_map(is_new).collect();
@@ -215,7 +214,7 @@ impl ReportRequest {
             return Ok(());
         };
         let path = Path::new(path);
-        append_to_file(results, path, addition.write).with_context(|| cannot_write_message(name, path))?;
+        addition.append_to_file(results, path).with_context(|| cannot_write_message(name, path))?;
         own_files::record_written_files(&[path.to_owned()]);
         Ok(())
     }
@@ -241,24 +240,6 @@ fn report_files(folder: &Path) -> BTreeMap<PathBuf, Option<SystemTime>> {
 
 fn cannot_write_message(name: &str, path: &Path) -> String {
     format!("cannot write the report {name} to {}", path.display())
-}
-
-fn write_to_file(results: &RunResults, path: &Path, write: ReportWriter) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    finish_file(results, File::create(path)?, write)
-}
-
-fn append_to_file(results: &RunResults, path: &Path, write: ReportWriter) -> std::io::Result<()> {
-    finish_file(results, File::options().create(true).append(true).open(path)?, write)
-}
-
-fn finish_file(results: &RunResults, file: File, write: ReportWriter) -> std::io::Result<()> {
-    // A file gets no colours.
-    let mut out = BufWriter::new(anstream::StripStream::new(file));
-    write(results, &mut out)?;
-    out.flush()
 }
 
 /// Gives the columns of standard output, if it is a terminal.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::{print, report_error};
+use crate::model::Outcome;
 use crate::report::terminal_safe;
 use crate::versions::SkillVersions;
 
@@ -25,8 +26,8 @@ fn parse_version(text: &str) -> Result<u32, String> {
     number.parse().map_err(|_| "it must be like v0".to_owned())
 }
 
-pub fn main(args: &RestoreArgs) -> u8 {
-    restore(args).map_or_else(|error| report_error(&error), |()| 0)
+pub fn main(args: &RestoreArgs) -> Outcome {
+    restore(args).map_or_else(|error| report_error(&error), |()| Outcome::Passed)
 }
 
 fn restore(args: &RestoreArgs) -> anyhow::Result<()> {

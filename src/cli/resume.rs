@@ -31,7 +31,7 @@ impl RunToResume {
     ) -> anyhow::Result<Self> {
         let run_dir = RunDir::find(project, wanted).map_err(|why| match Path::new(wanted).exists() {
             true => {
-                anyhow!("--resume wants a run, and {wanted} is none; it goes on with what that run was about")
+                anyhow!("--resume needs a run, and {wanted} is not one; the evals are those of the run")
             }
             false => anyhow!(why),
         })?;
@@ -39,7 +39,7 @@ impl RunToResume {
         given.allow_only(allowed)?;
         let info = run_dir.info().map_err(|why| anyhow!(why))?;
         if info.started_by() != Some(command) {
-            bail!("run {} was not begun by practicum {command}; {}", run_dir.id(), info.resume_hint());
+            bail!("run {} was not started by practicum {command}; {}", run_dir.id(), info.resume_hint());
         }
         let begun = stored_options(&run_dir, &info)?;
         let trusted_at_start = begun.inputs.trust && !now.inputs.trust;
@@ -57,11 +57,12 @@ fn stored_options(run: &RunDir, info: &RunInfo) -> anyhow::Result<RunOptions> {
         Some(options) => options.clone(),
         None => {
             let words = std::iter::once("practicum").chain(info.command.iter().map(String::as_str));
-            let given = Cli::try_parse_from(words).context("the run does not say how it was begun")?;
+            let given =
+                Cli::try_parse_from(words).context("the record does not say how the run was started")?;
             let options = match given.command {
                 Command::Run(args) => args.options(),
                 Command::Noise(args) => args.options(),
-                _ => bail!("run {} does not say how it was begun", run.id()),
+                _ => bail!("the record of run {} does not say how it was started", run.id()),
             };
             options.made_absolute(&info.folder)
         }
@@ -113,8 +114,8 @@ impl GivenArguments {
             return Ok(());
         }
         bail!(
-            "--resume goes on with a run as it was begun, so {} cannot be given with it; only limits and \
-             what is shown can, as --help says of --resume",
+            "--resume continues a run with its own options, so {} cannot be given with it; --help lists the \
+             options that can",
             others.join(" and ")
         )
     }

@@ -6,14 +6,14 @@ use super::resume::RunToResume;
 use super::run_flags::RunFlags;
 use super::shared_args::{EvalsArgs, SettingArgs};
 use super::{command_words, environment, print, report_error};
-use crate::model::ProbeRecord;
+use crate::model::{Outcome, ProbeRecord};
 use crate::plan::PlannedSuite;
-use crate::report::terminal_safe;
-use crate::run_setup::RunSetupError;
-use crate::session::{CaseKind, CaseSelection, FinishedRun, RunOptions, Session};
-use crate::settings::{
+use crate::plan::settings::{
     JOBS, JUDGE_JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SettingLayers,
 };
+use crate::report::terminal_safe;
+use crate::session::run_setup::RunSetupError;
+use crate::session::{CaseKind, CaseSelection, FinishedRun, RunOptions, Session};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -76,7 +76,7 @@ fn parse_shard(text: &str) -> Result<(u32, u32), String> {
         .ok_or_else(|| "it must be like 2/5".to_owned())
 }
 
-pub fn main(args: RunArgs) -> u8 {
+pub fn main(args: RunArgs) -> Outcome {
     run(args).unwrap_or_else(|error| report_error(&error))
 }
 
@@ -102,7 +102,7 @@ impl RunArgs {
     }
 }
 
-fn run(args: RunArgs) -> anyhow::Result<u8> {
+fn run(args: RunArgs) -> anyhow::Result<Outcome> {
     let project = args.evals.project();
     let session = match &args.resume {
         None => Session::new(project).with_options(args.options()),
@@ -121,7 +121,7 @@ fn run(args: RunArgs) -> anyhow::Result<u8> {
     let suites = session.read_suites(&mut args.flags.observer())?;
     if args.explain {
         print(&explain(&suites.suites, &suites.layers)?)?;
-        return Ok(0);
+        return Ok(Outcome::Passed);
     }
     args.flags.run_and_report(suites, &reports)
 }

@@ -12,12 +12,12 @@ use super::observer::TerminalObserver;
 use super::report::ReportOptions;
 use super::shared_args::{EvalsArgs, SettingArgs};
 use super::{list, print_json, runtime};
-use crate::model::{Gate, Ratio};
+use crate::model::{Gate, Outcome, Ratio};
+use crate::plan::settings::{JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::report::RunResults;
 use crate::session::{FinishedRun, PreparedRun, RunInputs, RunLimits, RunOptions, SharedBudget, SuitesToRun};
-use crate::settings::{JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
 
-/// How trials are carried out, whichever they are.
+/// Arguments of every command that runs trials.
 #[derive(Clone, clap::Args)]
 pub struct RunFlags {
     /// Stage this skill beside the one under test in every arm, to see which of them the agent activates
@@ -37,8 +37,8 @@ pub struct RunFlags {
     /// The share of trials that may stay unscored without the run counting as incomplete
     #[arg(long, value_name = "RATIO", value_parser = parse_ratio, default_value = "0", help_heading = GATES)]
     allow_unscored: Ratio,
-    /// Stop repeating a case when its runs show whether it mostly passes. A sequential test decides, so no
-    /// intervals are printed
+    /// Stop repeating a case when its runs show whether it mostly passes. The pass rate and its
+    /// interval allow for that; other intervals are not printed
     #[arg(long, help_heading = LIMITS)]
     stop_early: bool,
     /// Let a known-flaky case fail a gate on its own
@@ -116,19 +116,19 @@ pub struct RunFlags {
 pub struct StoppedRun {
     why: &'static str,
     way_on: String,
-    pub exit: u8,
+    pub outcome: Outcome,
 }
 
 /// Gives the run if it was not stopped; for commands that can conclude nothing from a part of a run.
 pub fn refuse_stopped(finished: FinishedRun) -> anyhow::Result<FinishedRun> {
-    let exit = finished.summary.exit;
-    let why = match exit {
-        130 => "interrupted",
-        4 => "stopped by its budget",
-        _ => return Ok(finished),
+    let outcome = finished.summary.exit;
+    let why = match outcome {
+        Outcome::Interrupted => "interrupted",
+        Outcome::OverBudget => "stopped by its budget",
+        Outcome::Passed | Outcome::Failed | Outcome::Invalid | Outcome::Incomplete => return Ok(finished),
     };
     let way_on = finished.run_dir.info().map_err(|why| anyhow!(why))?.resume_hint();
-    Err(StoppedRun { why, way_on, exit }.into())
+    Err(StoppedRun { why, way_on, outcome }.into())
 }
 
 pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
@@ -138,7 +138,7 @@ pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
 fn parse_variable(name: &str) -> Result<String, String> {
     match name.split_once('=') {
         Some((name, _)) => Err(format!(
-            "only its name is given, and its value is yours: {name}=… practicum run --env {name}"
+            "give only the name; the value is taken from your environment: {name}=… practicum run --env {name}"
         )),
         None => Ok(name.to_owned()),
     }
@@ -247,25 +247,25 @@ impl RunFlags {
         Ok(finished)
     }
 
-    /// Plans and runs, writes the reports, and shows the results. Gives the exit code.
-    pub fn run_and_report(&self, suites: SuitesToRun, reports: &ReportOptions) -> anyhow::Result<u8> {
+    /// Plans and runs, writes the reports, and shows the results. Gives the outcome.
+    pub fn run_and_report(&self, suites: SuitesToRun, reports: &ReportOptions) -> anyhow::Result<Outcome> {
         reports.require_one_for_stdout(self.json)?;
         let mut observer = self.observer();
-        let Some(prepared) = suites.prepare(&mut observer)? else { return Ok(0) };
+        let Some(prepared) = suites.prepare(&mut observer)? else { return Ok(Outcome::Passed) };
         if self.dry_run {
             if self.json {
                 print_json(&list::list_document(prepared.plan()))?;
             }
-            return Ok(0);
+            return Ok(Outcome::Passed);
         }
         let environment = super::environment();
         let finished = self.run_prepared(prepared, &mut observer)?;
-        let exit = finished.summary.exit;
+        let outcome = finished.summary.exit;
         let mut results = RunResults::open(finished.run_dir).map_err(|why| anyhow!(why))?;
         let all_written = reports.write(&mut results, &environment);
         reports.show(&results, self.json)?;
         // The run itself is stored, but a missing report must not go unnoticed.
-        Ok(if all_written || exit != 0 { exit } else { 3 })
+        Ok(if all_written || outcome != Outcome::Passed { outcome } else { Outcome::Incomplete })
     }
 
     /// Gives the gates of the command line.

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::{open_index, print, print_json, report_error};
+use crate::model::Outcome;
+use crate::plan::settings::project_root;
 use crate::report::terminal_safe;
 use crate::report::{ListedRun, RunListing};
-use crate::settings::project_root;
 use crate::store::{RunDir, RunLock, RunRow};
 
 #[derive(clap::Args)]
@@ -24,8 +25,8 @@ pub struct RunsArgs {
     json: bool,
 }
 
-pub fn main(args: &RunsArgs) -> u8 {
-    runs(args).map_or_else(|error| report_error(&error), |()| 0)
+pub fn main(args: &RunsArgs) -> Outcome {
+    runs(args).map_or_else(|error| report_error(&error), |()| Outcome::Passed)
 }
 
 fn runs(args: &RunsArgs) -> anyhow::Result<()> {

@@ -3,9 +3,9 @@
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
-use crate::sandbox::{PortForward, confine_this_process, forward_while};
+use crate::workspace::sandbox::{PortForward, confine_this_process, forward_while};
 
-/// The inner side of a sandbox: what is left to do between its walls and its agent.
+/// The arguments of the process that completes the sandbox from the inside and then starts the agent.
 #[derive(clap::Args)]
 pub struct SandboxInnerArgs {
     /// Can be read, with everything below
@@ -14,7 +14,7 @@ pub struct SandboxInnerArgs {
     /// Can be written, with everything below
     #[arg(long)]
     rw: Vec<PathBuf>,
-    /// A port of this room that leads to a socket
+    /// A port inside the sandbox that is forwarded to a socket
     #[arg(long, value_name = "PORT=SOCKET", conflicts_with_all = ["ro", "rw"])]
     forward: Vec<PortForward>,
     #[arg(last = true, required = true)]

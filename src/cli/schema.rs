@@ -1,6 +1,7 @@
 //! The command `practicum schema`: prints the JSON Schema of a file.
 
 use super::{print, print_json, report_error};
+use crate::model::Outcome;
 use crate::schema;
 
 #[derive(clap::Args)]
@@ -10,7 +11,7 @@ Editors complete and explain a file that names its schema. For YAML, as the firs
   # yaml-language-server: $schema=./practicum.schema.json
 
 Examples:
-  practicum schema                         every name, with what it is of
+  practicum schema                         every name, and what it describes
   practicum schema native > practicum.schema.json
   practicum run . --json | jq .totals      as practicum schema summary says")]
 pub struct SchemaArgs {
@@ -19,12 +20,12 @@ pub struct SchemaArgs {
     name: Option<String>,
 }
 
-pub fn main(args: &SchemaArgs) -> u8 {
+pub fn main(args: &SchemaArgs) -> Outcome {
     let printed = match args.name.as_deref().and_then(schema::schema) {
         Some(schema) => print_json(&schema),
         None => print(&list_schemas()),
     };
-    printed.map_or_else(|error| report_error(&error), |()| 0)
+    printed.map_or_else(|error| report_error(&error), |()| Outcome::Passed)
 }
 
 fn list_schemas() -> String {

@@ -40,7 +40,10 @@ pub fn ask_about_scripts(
     match answer.trim() {
         "y" | "Y" | "yes" => Ok(ScriptApproval::Run),
         "s" | "S" | "skip" if cases_without > 0 => {
-            say!("not trusted: {} with scripts not run", count_with_noun(cases_with.len(), "case"));
+            say!(
+                "{} with scripts not run, because the scripts are not trusted",
+                count_with_noun(cases_with.len(), "case")
+            );
             Ok(ScriptApproval::SkipCases)
         }
         _ => Err(SessionError::Refused("the scripts were not trusted, so nothing was run".to_owned())),

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use super::headings::{AGENT, JUDGE};
 use crate::dialects;
+use crate::plan::settings::{JUDGE_JOBS, project_root};
 use crate::session::RunInputs;
-use crate::settings::{JUDGE_JOBS, project_root};
 
-/// Which evals.
+/// Arguments that name evals and skills.
 #[derive(Clone, clap::Args)]
 pub struct EvalsArgs {
     /// Skill folders, SKILL.md files, eval folders or eval files
@@ -63,7 +63,7 @@ impl EvalsArgs {
     }
 }
 
-/// How they are run. Each is the topmost layer of a setting.
+/// Arguments that set how cases are run. Each wins over every other source of its setting.
 #[derive(Clone, Default, clap::Args)]
 pub struct SettingArgs {
     /// The agent to run: claude, codex, gemini, opencode, builtin, one of practicum.toml,
@@ -101,7 +101,7 @@ pub struct SettingArgs {
     judging: JudgeArgs,
 }
 
-/// Who judges. Each is the topmost layer of a setting.
+/// Arguments that set the judge. Each wins over every other source of its setting.
 #[derive(Clone, Default, clap::Args)]
 pub struct JudgeArgs {
     /// The model of the judge

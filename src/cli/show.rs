@@ -7,12 +7,12 @@ use anyhow::anyhow;
 use super::report::ReportOptions;
 use super::{print, report_error};
 use crate::model::{
-    AgentEnding, Condition, CriteriaThresholds, JudgeVote, SkillUseMode, TrialRecord, Verdict,
-    count_with_noun,
+    AgentEnding, Condition, JudgeVote, Outcome, SkillUseMode, TrialRecord, Verdict, count_with_noun,
 };
+use crate::plan::settings::project_root;
 use crate::report::{RunResults, display_path, terminal_safe};
-use crate::settings::project_root;
 use crate::store::{RunDir, find_trials, read_records};
+use crate::tree::read_regular_text;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -33,9 +33,9 @@ pub struct ShowArgs {
     project: PathBuf,
 }
 
-pub fn main(args: ShowArgs) -> u8 {
+pub fn main(args: ShowArgs) -> Outcome {
     match show(&args) {
-        Ok(()) => 0,
+        Ok(()) => Outcome::Passed,
         Err(error) => report_error(&error),
     }
 }
@@ -97,7 +97,7 @@ fn describe_trial(record: &TrialRecord, run: &RunDir) -> String {
     if let Some(from) = &record.reused_from {
         out.push_str(&format!("  taken over from run {from}\n"));
     }
-    if let Some(criteria) = CriteriaThresholds::describe_result(&record.checks) {
+    if let Some(criteria) = TrialRecord::describe_total(&record.checks) {
         out.push_str(&format!("  criteria: {criteria}\n"));
     }
     for check in &record.checks {
@@ -119,7 +119,7 @@ fn describe_trial(record: &TrialRecord, run: &RunDir) -> String {
         out.push_str(&format!("  not covered: {}\n", terminal_safe(uncovered)));
     }
     for claim in &record.remarks.claims {
-        let word = if claim.verified { "claim borne out" } else { "claim not borne out" };
+        let word = if claim.verified { "confirmed claim" } else { "unconfirmed claim" };
         out.push_str(&format!(
             "  {word}: {}\n      {}\n",
             terminal_safe(&claim.claim),
@@ -129,7 +129,7 @@ fn describe_trial(record: &TrialRecord, run: &RunDir) -> String {
     for note in &record.notes {
         out.push_str(&format!("  note: {}\n", terminal_safe(note)));
     }
-    let said = std::fs::read_to_string(folder.join("output.txt")).unwrap_or_default();
+    let said = read_regular_text(folder.join("output.txt")).unwrap_or_default();
     if !said.is_empty() {
         out.push_str("  the agent's last words:\n");
         for line in terminal_safe(&said).lines().take(40) {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::{print, report_error};
+use crate::model::Outcome;
 use crate::report::terminal_safe;
 use crate::versions::SkillVersions;
 
@@ -18,13 +19,13 @@ Examples:
 pub struct SnapshotArgs {
     /// The skill's folder, or a command file
     skill: PathBuf,
-    /// What this version is
+    /// A description of this version
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
 }
 
-pub fn main(args: &SnapshotArgs) -> u8 {
-    snapshot(args).map_or_else(|error| report_error(&error), |()| 0)
+pub fn main(args: &SnapshotArgs) -> Outcome {
+    snapshot(args).map_or_else(|error| report_error(&error), |()| Outcome::Passed)
 }
 
 fn snapshot(args: &SnapshotArgs) -> anyhow::Result<()> {
@@ -35,7 +36,9 @@ fn snapshot(args: &SnapshotArgs) -> anyhow::Result<()> {
     let taken = versions.snapshot(args.message.as_deref().unwrap_or(usual))?;
     let place = versions.folder().join(format!("v{}", taken.version));
     match taken.is_new {
-        true => print(&format!("v{} kept in {}\n", taken.version, place.display())),
+        true => {
+            print(&format!("v{} kept in {}\n", taken.version, terminal_safe(&place.display().to_string())))
+        }
         false => print(&format!("nothing to keep: the skill is as in v{}\n", taken.version)),
     }
 }

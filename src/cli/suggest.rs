@@ -7,12 +7,13 @@ use anyhow::{Context, anyhow, bail};
 use super::adviser::AdviserFlags;
 use super::{environment, print, print_json, report_error, runtime};
 use crate::improve::{self, EditsReport, FailedChecks, RefusedSuggestion, StoredRun, SuggestedEdits};
+use crate::model::Outcome;
+use crate::plan::settings::{SettingLayers, project_root};
 use crate::report::terminal_safe;
-use crate::run::CancelToken;
-use crate::run_setup::RunSetupError;
-use crate::settings::{SettingLayers, project_root};
+use crate::session::run_setup::RunSetupError;
 use crate::store::RunDir;
 use crate::versions::{SkillContents, SkillVersions};
+use crate::workspace::run::CancelToken;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -28,10 +29,10 @@ Examples:
 pub struct SuggestArgs {
     /// The skill's folder, or a command file
     skill: PathBuf,
-    /// The run whose failures are to be mended: its id, a part of it, or latest
+    /// The run with the failed checks: its id, a part of it, or latest
     #[arg(long, default_value = "latest")]
     run: String,
-    /// Change the skill, after showing how; what was there is kept as a version
+    /// Also change the skill; its current state is saved as a version
     #[arg(long)]
     apply: bool,
     #[command(flatten)]
@@ -41,11 +42,11 @@ pub struct SuggestArgs {
     json: bool,
 }
 
-pub fn main(args: &SuggestArgs) -> u8 {
+pub fn main(args: &SuggestArgs) -> Outcome {
     suggest(args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn suggest(args: &SuggestArgs) -> anyhow::Result<u8> {
+fn suggest(args: &SuggestArgs) -> anyhow::Result<Outcome> {
     let contents = SkillContents::scan(&args.skill)?;
     let project = project_root(contents.folder());
     let run = RunDir::find_checked(&project, &args.run).map_err(|why| anyhow!(why))?;
@@ -61,7 +62,7 @@ fn suggest(args: &SuggestArgs) -> anyhow::Result<u8> {
         if args.json {
             print_json(&EditsReport::empty(&contents.skill_path(), &stored.id))?;
         }
-        return Ok(0);
+        return Ok(Outcome::Passed);
     }
     let layers =
         SettingLayers::read(args.advising.flags(), environment(), &project).map_err(RunSetupError::from)?;
@@ -75,7 +76,7 @@ fn suggest(args: &SuggestArgs) -> anyhow::Result<u8> {
         Ok(suggested) => suggested,
         Err(why) => {
             say!("error: {}", terminal_safe(&why));
-            return Ok(3);
+            return Ok(Outcome::Incomplete);
         }
     };
     show_and_apply_edits(args, &contents, &stored.id, &failures, suggested)
@@ -88,7 +89,7 @@ fn show_and_apply_edits(
     run: &str,
     failures: &FailedChecks,
     suggested: SuggestedEdits,
-) -> anyhow::Result<u8> {
+) -> anyhow::Result<Outcome> {
     let SuggestedEdits { draft, accepted: followed, refused } = suggested;
     let mut edits = EditsReport {
         failed: failures.failed.iter().map(|failure| failure.name.clone()).collect(),
@@ -115,7 +116,7 @@ fn show_and_apply_edits(
     if !args.apply && !edits.edits.is_empty() {
         say!("nothing was changed; --apply makes these edits");
     }
-    Ok(u8::from(edits.edits.is_empty()))
+    Ok(Outcome::from_passed(!edits.edits.is_empty()))
 }
 
 fn describe_edits(edits: &EditsReport) -> String {

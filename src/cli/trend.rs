@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use super::{open_index, print, print_json, report_error};
-use crate::history::{Trend, sparkline, trend};
+use crate::model::Outcome;
+use crate::plan::settings::project_root;
 use crate::report::terminal_safe;
-use crate::settings::project_root;
+use crate::store::history::{Trend, sparkline, trend};
 use crate::store::{Metric, MetricScope};
 
 #[derive(clap::Args)]
@@ -16,7 +17,7 @@ Examples:
   practicum trend seconds --agent claude   how long a trial takes
   practicum trend pass_rate --arm without  the same without the skill")]
 pub struct TrendArgs {
-    /// What to follow: a share of answers, or the mean of a trial's cost, seconds or tokens
+    /// The metric: a share of results, or the mean cost, seconds or tokens of a trial
     #[arg(default_value = "pass_rate", value_parser = clap::builder::PossibleValuesParser::new(Metric::ALL.map(Metric::name)))]
     metric: String,
     /// Only this suite
@@ -31,7 +32,7 @@ pub struct TrendArgs {
     /// Only this arm; without it, all but the one without the skill
     #[arg(long, value_name = "ARM")]
     arm: Option<String>,
-    /// Also runs of an earlier version of the skill, which compare --against made to compare with
+    /// Include the runs of earlier versions that compare --against made
     #[arg(long)]
     earlier_versions: bool,
     /// At most so many of the newest runs
@@ -45,8 +46,8 @@ pub struct TrendArgs {
     project: PathBuf,
 }
 
-pub fn main(args: &TrendArgs) -> u8 {
-    run(args).map_or_else(|error| report_error(&error), |()| 0)
+pub fn main(args: &TrendArgs) -> Outcome {
+    run(args).map_or_else(|error| report_error(&error), |()| Outcome::Passed)
 }
 
 fn run(args: &TrendArgs) -> anyhow::Result<()> {

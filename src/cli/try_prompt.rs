@@ -8,11 +8,12 @@ use super::report::ReportOptions;
 use super::run_flags::RunFlags;
 use super::shared_args::{EvalsArgs, SettingArgs};
 use super::{command_words, environment, print, print_json, report_error};
-use crate::model::ActivationExpectation;
+use crate::model::{ActivationExpectation, Outcome};
 use crate::report::{SkillCallDocument, display_path, terminal_safe};
-use crate::run_setup;
+use crate::session::run_setup;
 use crate::session::{RunOptions, Session};
 use crate::store::read_records;
+use crate::tree::read_regular_text;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -26,7 +27,7 @@ With --args the skill is called by its own command, as a user would type it, in 
 What the agent answers is printed on standard output and nothing is graded: exit code 0 when the agent \
 finished, 3 when it did not. The record is kept like that of any run.")]
 pub struct TryArgs {
-    /// What the user says
+    /// The prompt of the user
     #[arg(required_unless_present = "args")]
     prompt: Option<String>,
     /// Call the skill by its own command with these arguments instead, and print what it answers
@@ -36,10 +37,10 @@ pub struct TryArgs {
     /// folder of the project, whose other skills are then staged beside it
     #[arg(long, value_name = "PATH|NAME")]
     skill: PathBuf,
-    /// Whether the skill must fire: must, must-not (should_not), either (acceptable)
+    /// Whether the skill must be activated: must, must-not (should_not), either (acceptable)
     #[arg(long, default_value = "must", value_parser = parse_expect)]
     expect: ActivationExpectation,
-    /// How often
+    /// How often to run the prompt
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "repeat", value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
     #[command(flatten)]
@@ -59,11 +60,11 @@ fn parse_expect(text: &str) -> Result<ActivationExpectation, String> {
     }
 }
 
-pub fn main(args: &TryArgs) -> u8 {
+pub fn main(args: &TryArgs) -> Outcome {
     try_prompt(args).unwrap_or_else(|error| report_error(&error))
 }
 
-fn try_prompt(args: &TryArgs) -> anyhow::Result<u8> {
+fn try_prompt(args: &TryArgs) -> anyhow::Result<Outcome> {
     let reading = match (&args.prompt, &args.args) {
         (_, Some(words)) => run_setup::single_command_evals(words, &args.skill)?,
         (prompt, None) => {
@@ -93,19 +94,19 @@ fn try_prompt(args: &TryArgs) -> anyhow::Result<u8> {
 }
 
 /// Runs the only trial, and prints the agent's answer.
-fn print_answer(args: &TryArgs, words: &str, session: Session<'_>) -> anyhow::Result<u8> {
+fn print_answer(args: &TryArgs, words: &str, session: Session<'_>) -> anyhow::Result<Outcome> {
     let mut observer = args.flags.observer();
     // The progress would say that the trial is not scored, but nothing is meant to be scored here.
     observer.quiet |= !args.flags.dry_run;
     let suites = session.read_suites(&mut observer)?;
     let skills = suites.suites.iter().flat_map(|planned| &planned.suite.skills);
     let skill = skills.map(|skill| skill.name.clone()).next().unwrap_or_default();
-    let Some(finished) = args.flags.run_with(suites, &mut observer)? else { return Ok(0) };
+    let Some(finished) = args.flags.run_with(suites, &mut observer)? else { return Ok(Outcome::Passed) };
     let run = &finished.run_dir;
     let records = read_records(run.path()).with_context(|| format!("cannot read run {}", run.id()))?;
     let record = records.into_values().next().ok_or_else(|| anyhow!("nothing was run"))?;
     let output = run.path().join("trials").join(record.trial.as_str()).join("output.txt");
-    let output = std::fs::read_to_string(output).unwrap_or_default();
+    let output = read_regular_text(output).unwrap_or_default();
     let has_answer = record.ended.can_be_graded();
     if !has_answer {
         let why = record.ended_because.as_deref().unwrap_or_default();
@@ -137,8 +138,8 @@ fn print_answer(args: &TryArgs, words: &str, session: Session<'_>) -> anyhow::Re
         say!("record: {}", display_path(run.path()));
     }
     Ok(match finished.summary.exit {
-        exit @ (4 | 130) => exit,
-        _ if has_answer => 0,
-        _ => 3,
+        outcome @ (Outcome::OverBudget | Outcome::Interrupted) => outcome,
+        _ if has_answer => Outcome::Passed,
+        _ => Outcome::Incomplete,
     })
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::{print, print_json, report_error};
+use crate::model::Outcome;
 use crate::report::terminal_safe;
 use crate::versions::{ListedVersion, SkillVersions, VersionListing, VersionScore};
 
@@ -25,8 +26,8 @@ pub struct VersionsArgs {
     json: bool,
 }
 
-pub fn main(args: &VersionsArgs) -> u8 {
-    versions(args).map_or_else(|error| report_error(&error), |()| 0)
+pub fn main(args: &VersionsArgs) -> Outcome {
+    versions(args).map_or_else(|error| report_error(&error), |()| Outcome::Passed)
 }
 
 fn versions(args: &VersionsArgs) -> anyhow::Result<()> {

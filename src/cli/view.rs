@@ -6,8 +6,9 @@ use std::process::{Command, Stdio};
 use anyhow::Context;
 
 use super::{interrupts, print, report_error, runtime};
+use crate::model::Outcome;
+use crate::plan::settings::project_root;
 use crate::serve::Viewer;
-use crate::settings::project_root;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -30,8 +31,8 @@ pub struct ViewArgs {
     port: u16,
 }
 
-pub fn main(args: &ViewArgs) -> u8 {
-    view(args).map_or_else(|error| report_error(&error), |()| 0)
+pub fn main(args: &ViewArgs) -> Outcome {
+    view(args).map_or_else(|error| report_error(&error), |()| Outcome::Passed)
 }
 
 fn view(args: &ViewArgs) -> anyhow::Result<()> {

@@ -13,8 +13,8 @@ use practicum::model::AgentEnding::{
     ApiFailed, AuthFailed, Cancelled, Crashed, Finished, OverBudget, RateLimited, TimedOut as TookTooLong,
 };
 use practicum::model::{AgentEnding, Observation, ObservedActivation, TokenUsage};
-use practicum::observe::ProcessEnd::{Exited, Signalled, TimedOut};
-use practicum::observe::{ProcessEnd, RawRun, RawTurn, observe};
+use practicum::workspace::observe::ProcessEnd::{Exited, Signalled, TimedOut};
+use practicum::workspace::observe::{ProcessEnd, RawRun, RawTurn, observe};
 
 /// Whether a skill fired, and what shows it.
 #[derive(Debug, Clone, Copy)]

@@ -9,4 +9,6 @@ mod real_activation;
 mod real_claude;
 mod real_codex;
 mod real_opencode;
+// What it tries to reach are things of Linux.
+#[cfg(target_os = "linux")]
 mod sandbox;

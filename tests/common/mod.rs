@@ -124,6 +124,15 @@ pub fn path_with(program: &Path) -> String {
 }
 
 /// Lists every process whose environment contains this text.
+#[cfg(target_os = "macos")]
+pub fn processes_with(text: &str) -> Vec<String> {
+    let listed = Command::new("ps").args(["axwwE", "-o", "command="]).output().expect("ps starts");
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    listed.lines().filter(|line| line.contains(text)).map(str::to_owned).collect()
+}
+
+/// Lists every process whose environment contains this text.
+#[cfg(not(target_os = "macos"))]
 pub fn processes_with(text: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").expect("proc").flatten();
     entries

@@ -104,7 +104,7 @@ fn a_model_of_nobodys_is_found_out_before_an_agent_is_paid() {
     let project = project(&json!({"grading_model": "llama-3", "grading_criteria": criteria}));
     let args = ["run", "--agent", "builtin", "--script", "script.yaml"];
     let ran = project.run(&args).exits(2);
-    assert!(ran.stderr.contains("whose model \"llama-3\" is cannot be told"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("unknown provider for model \"llama-3\""), "{}", ran.stderr);
     assert!(!project.path().join(".practicum/runs").exists());
     project.run(&[&args[..], &["--no-judge"]].concat()).exits(3);
     project.run(&[&args[..], &["--grading-provider", "openai"]].concat()).exits(3);

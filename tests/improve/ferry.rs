@@ -19,7 +19,7 @@ pub const CASES: [(&str, &str); 6] = [
 
 pub const IMPROVE: [&str; 5] = ["improve", "ferry", "--sandbox", "off", "--json"];
 
-/// Where nothing depends on how often a case runs.
+/// For loops that need not accept anything: with one run of each case, nothing can be confirmed.
 pub const ONCE: [&str; 7] = ["improve", "ferry", "--sandbox", "off", "--json", "--repeat", "1"];
 
 pub fn usual_cases() -> Vec<(&'static str, String)> {

@@ -5,15 +5,15 @@ use std::process::Stdio;
 use serde_json::json;
 
 use super::common::{self, wait_until};
-use super::ferry::{ONCE, SKILL, diligent, evals, project, read, script, skill, usual_cases};
+use super::ferry::{IMPROVE, ONCE, SKILL, diligent, evals, project, read, script, skill, usual_cases};
 
 #[test]
 fn limits_and_interruptions_leave_something_to_go_on_with() {
     let project = project(&usual_cases(), &diligent());
-    let improved = project.run(&[&ONCE[..], &["--max-time", "1ms"]].concat()).exits(0).json();
+    let improved = project.run(&[&IMPROVE[..], &["--max-time", "1ms"]].concat()).exits(0).json();
     assert_eq!((&improved["stopped"], &improved["applied"]), (&json!("time"), &json!(false)), "{improved:#}");
     let child = project
-        .practicum(&["improve", "ferry", "--sandbox", "off", "--repeat", "1"])
+        .practicum(&["improve", "ferry", "--sandbox", "off"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -22,11 +22,11 @@ fn limits_and_interruptions_leave_something_to_go_on_with() {
     wait_until(|| std::fs::read_to_string(&journal).unwrap_or_default().lines().count() >= 3);
     common::interrupt(&child);
     let ran = common::Ran::of(child.wait_with_output().expect("ends")).exits(130);
-    assert!(ran.stdout.contains("the same command goes on"), "{}", ran.stdout);
-    let improved = project.run(&[&ONCE[..], &["--target", "0.5"]].concat()).exits(0).json();
+    assert!(ran.stdout.contains("the same command continues"), "{}", ran.stdout);
+    let improved = project.run(&[&IMPROVE[..], &["--target", "0.5"]].concat()).exits(0).json();
     assert_eq!((&improved["stopped"], &improved["best"]), (&json!("target"), &json!(1)), "{improved:#}");
     let anew =
-        project.run(&[&ONCE[..], &["--anew", "--seed", "3", "--rounds", "1"]].concat()).exits(0).json();
+        project.run(&[&IMPROVE[..], &["--anew", "--seed", "3", "--rounds", "1"]].concat()).exits(0).json();
     assert_eq!((&anew["baseline"], &anew["best"]), (&json!(1), &json!(2)));
 }
 
@@ -39,7 +39,7 @@ fn what_cannot_begin_is_told() {
     let ran = project.run(&["improve", "ferry", "--dry-run"]).exits(0);
     assert!(ran.stderr.contains("18 trials"), "{}", ran.stderr);
     let ran = project.run(&["improve", "ferry", "--sandbox", "off"]).exits(3);
-    assert!(ran.stdout.contains("could not go on"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("the loop failed"), "{}", ran.stdout);
     assert_eq!(skill(&project), SKILL);
 }
 
@@ -65,9 +65,10 @@ fn time_ends_a_run_that_goes_on() {
 #[test]
 fn what_makes_no_sense_is_refused_before_anything_is_begun() {
     let project = project(&usual_cases(), &[]);
-    for (flags, part) in
-        [(&["--description-only"][..], "must fire"), (&["--record", "a.jsonl"], "a cassette holds one")]
-    {
+    for (flags, part) in [
+        (&["--description-only"][..], "no case checks whether the skill is activated"),
+        (&["--record", "a.jsonl"], "a cassette holds one"),
+    ] {
         let ran = project.run(&[&ONCE[..], flags].concat()).exits(2);
         assert!(ran.stderr.contains(part), "{}", ran.stderr);
     }

@@ -16,7 +16,7 @@ fn nobody_who_advises_is_shown_a_case_that_is_held_out() {
     let project =
         Project::new(&[("ferry/SKILL.md", SKILL), ("ferry/evals/trips.practicum.yaml", &suite.to_string())]);
     let wire = Wire::to(&project, &script(&diligent()));
-    let improved = Ran::of(wire.at(project.practicum(&ONCE)).output().expect("it starts")).exits(0).json();
+    let improved = Ran::of(wire.at(project.practicum(&IMPROVE)).output().expect("it starts")).exits(0).json();
     assert_eq!(improved["best"], 2, "{improved:#}");
     let asked = wire.asked();
     let said_of = |id: &str| format!("Plan trip {id}");
@@ -78,7 +78,7 @@ fn a_proposer_that_learns_by_heart_is_rejected() {
     assert_eq!(improved["split"], split);
     assert_eq!((&improved["best"], &improved["stopped"]), (&json!(0), &json!("flat")), "{improved:#}");
     assert!(
-        improved["rounds"][0]["why"].as_str().is_some_and(|why| why.contains("held-out")),
+        improved["rounds"][0]["why"].as_str().is_some_and(|why| why.contains("do not confirm")),
         "{improved:#}"
     );
     assert!(improved["rounds"][0]["tuning"]["value"].as_f64().is_some_and(|gain| gain > 0.0));
@@ -95,12 +95,12 @@ fn a_malicious_proposer_changes_nothing_and_is_reported() {
         edit
     };
     let attacks = [
-        (in_file("evals/trips.practicum.yaml", "Greeting: ahoy."), "no file of the skill"),
-        (in_file("../elsewhere.md", "Greeting: none."), "no file of the skill"),
-        (in_file("evals/../../elsewhere.md", "Greeting: none."), "no file of the skill"),
-        (in_file("/etc/passwd", "root"), "no file of the skill"),
-        (in_file("linked.md", "Elsewhere."), "no file of the skill"),
-        (in_file("linked/elsewhere.md", "Elsewhere."), "no file of the skill"),
+        (in_file("evals/trips.practicum.yaml", "Greeting: ahoy."), "not a file of the skill"),
+        (in_file("../elsewhere.md", "Greeting: none."), "not a file of the skill"),
+        (in_file("evals/../../elsewhere.md", "Greeting: none."), "not a file of the skill"),
+        (in_file("/etc/passwd", "root"), "not a file of the skill"),
+        (in_file("linked.md", "Elsewhere."), "not a file of the skill"),
+        (in_file("linked/elsewhere.md", "Elsewhere."), "not a file of the skill"),
         (edit("Elsewhere.", "Pwned."), "not in the skill"),
         (edit("Plan trip quay.", "Plan nothing."), "not in the skill"),
         (edit("---\nname: ferry\ndescription: Plans ferry trips.\n---\n", ""), "break the frontmatter"),

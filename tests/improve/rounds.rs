@@ -132,8 +132,8 @@ fn every_run_of_every_version_is_graded_as_documented() {
     let advisers = [
         aligned("(?s)The text of the skill.*Greeting: ahoy", "pass"),
         aligned("The text of the skill", "fail"),
-        marking("(?s)The record of the exam.*Greeting: ahoy", 5),
-        marking("The record of the exam", 2),
+        marking("(?s)The record of the run.*Greeting: ahoy", 5),
+        marking("The record of the run", 2),
         proposing("greet", "Propose edits", &[greet]),
     ];
     let measuring = r#"> plan.txt; echo '{\"total_steps\": 2}' > metrics.json"#;

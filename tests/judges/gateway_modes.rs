@@ -30,7 +30,7 @@ cases:
 const MODEL: &str = "\
 practicum_script: 1
 scenarios:
-  - when: The record of the exam
+  - when: The record of the run
     steps:
       - tools:
           - name: report_marks
@@ -334,7 +334,7 @@ fn all_runs_of_a_comparison_spend_from_one_purse() {
     assert_eq!(found["comparisons"][0]["after"]["name"], "smart", "{found}");
     let stopped = compare("100").exits(4);
     assert!(stopped.stderr.contains("mode smart"), "the first run is whole: {}", stopped.stderr);
-    assert!(stopped.stderr.contains("100 of 100 tokens are used; 1 trial not begun"), "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("100 of 100 tokens are used; 1 trial not started"), "{}", stopped.stderr);
 }
 
 #[test]

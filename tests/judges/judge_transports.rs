@@ -9,16 +9,16 @@ use std::time::Duration;
 use crate::common::{claude, codex, path_with};
 use practicum::agents::{claude_model_cli, codex_model_cli};
 use practicum::gateway::{Gateway, ModelScript, ScopeKind};
-use practicum::judge::{
+use practicum::grade::judge::{
     CaseQuestions, CliJudge, Judge, JudgeConnection, JudgeContext, JudgeLimits, JudgeResult, TrialEvidence,
 };
 use practicum::llm::{ApiRetryPolicy, Endpoint, ModelApi, ModelClient};
 use practicum::model::{
-    AgentEnding, Check, CheckKind, CheckNeed, CheckTarget, Diagnostics, JudgedStatement, Observation,
-    RelPath, ScoreScale, WorkspaceView,
+    AgentEnding, Check, CheckKind, CheckNeed, CheckTarget, CheckWeight, Diagnostics, JudgedStatement,
+    Observation, RelPath, ScoreScale, WorkspaceView,
 };
-use practicum::run::CancelToken;
 use practicum::tree::{SourceFile, SourceSyntax};
+use practicum::workspace::run::CancelToken;
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone, Copy)]
@@ -96,6 +96,7 @@ fn statement(id: &str) -> Check {
         id: id.to_owned(),
         name: None,
         need: CheckNeed::Required,
+        weight: CheckWeight::ONE,
         target: CheckTarget::WholeRun,
         kind: CheckKind::Judged(judged),
     }
@@ -176,7 +177,7 @@ fn table(way: Way) -> Vec<Row> {
         ("cut off", vec![json!({"text": "{\"results\": [{\"id\": \"a\",", "stop": "max_tokens"})], UNSCORED),
         ("rate limited for ever", vec![json!({"error": 429, "headers": {"retry-after": "0"}})], UNSCORED),
         ("broken for ever", vec![json!({"error": 500})], UNSCORED),
-        ("not let in", vec![json!({"error": 401})], UNSCORED),
+        ("refused the login", vec![json!({"error": 401})], UNSCORED),
     ]
 }
 

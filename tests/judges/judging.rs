@@ -122,12 +122,12 @@ fn what_a_judge_notices_is_kept_and_shown() {
     for part in [
         "weak check: any list has one",
         "not covered: whether the zips are right",
-        "claim not borne out: there is a zoo",
+        "unconfirmed claim: there is a zoo",
     ] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
     let shown = project.run(&["show"]).exits(0).stdout;
-    assert!(shown.contains("1 weak check, 1 uncovered behaviour, 1 claim not borne out"), "{shown}");
+    assert!(shown.contains("1 weak check, 1 uncovered behaviour, 1 unconfirmed claim"), "{shown}");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_cli_that_is_not_there_is_no_judge() {
     let project = project(EVAL, &[JUDGE]);
     let args = ["run", "evals", "--script", "script.yaml", "--transport", "cli", "--json"];
     let why = project.run(&args).exits(2).stderr;
-    assert!(why.contains("claude is not installed") && why.contains("nothing was begun"), "{why}");
+    assert!(why.contains("claude is not installed") && why.contains("nothing was started"), "{why}");
 }
 
 #[test]

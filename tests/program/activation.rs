@@ -128,7 +128,7 @@ fn a_skill_that_the_prompt_names_is_counted_apart() {
     let found = run(&project, 0)["activation"].clone();
     assert_eq!((counts(&found), &found["invoked"]), ([2, 0, 0, 0, 0, 0], &json!(8)));
     let text = project.run(&["show"]).exits(0).stdout;
-    assert!(text.contains("in no rate: 8 runs told to use the skill by name"), "{text}");
+    assert!(text.contains("counted in no rate: 8 runs with the skill named in the prompt"), "{text}");
 }
 
 /// The agents' own streams do not show what the user invokes.
@@ -356,7 +356,7 @@ fn a_canary_shows_what_a_plain_stream_does_not_and_its_silence_is_no_did_not_fir
     let echoes = "case \"$1\" in *quiet*) echo hush ;; *) cat .agents/skills/gull/SKILL.md ;; esac";
     let project = own_agent(echoes, "text");
     let ran = run(&project, &[]);
-    assert!(ran.stderr.contains("carry a marker line"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("have a marker line"), "{}", ran.stderr);
     let summary = ran.exits(0).json();
     assert_eq!(fired(&summary), [[1, 0, 0], [0, 0, 1]], "fired, and unknown: {summary}");
     assert_eq!(summary["probes"][0]["fired"], true);
@@ -420,7 +420,9 @@ fn what_leaked_from_the_users_own_configuration_voids_a_trial() {
         assert_eq!(told, why);
         if why.is_none() {
             let events = std::fs::read_to_string(project.only_run().join("events.jsonl"));
-            assert!(events.expect("events").contains("lists brand-new, which is neither in its room"));
+            assert!(
+                events.expect("events").contains("lists brand-new, which is neither staged in its workspace")
+            );
         }
         let again = run(&["grade", "latest", "--json", "--allow-unscored", "1"]).exits(code).json();
         assert_eq!(again["summary"]["arms"]["void_pairs"], void, "as much when it is marked again");

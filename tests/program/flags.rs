@@ -240,7 +240,8 @@ fn doctor_waits_for_no_agent_and_leaves_none_running() {
     let started = std::fs::read_to_string(&log).expect("one was");
     assert_eq!(started.lines().count(), 1, "{started}");
     for process in started.split_whitespace() {
-        assert!(!std::path::Path::new("/proc").join(process).exists(), "{process} is left");
+        let process = process.parse().ok().and_then(rustix::process::Pid::from_raw).expect("a number");
+        assert!(rustix::process::test_kill_process(process).is_err(), "{process:?} is left");
     }
 }
 
@@ -313,7 +314,7 @@ fn a_wrong_value_is_answered_with_what_would_be_right() {
     let project = project(&cases(1));
     let rows: &[(&[&str], i32, &str)] = &[
         (&["--agent", "shel"], 2, "there is no agent \"shel\"; did you mean \"shell\"?"),
-        (&["--agent", "claude"], 3, "practicum doctor tells which are here"),
+        (&["--agent", "claude"], 3, "practicum doctor shows which are installed"),
         (&["--arm", "both"], 2, "--arm both: there is no arm \"both\"; there are with and without"),
         (&["--timeout", "5min"], 2, "--timeout 5min: it must be a number of seconds, or like"),
         (&["--grading-provider", "x"], 2, "--grading-provider x: it must be one of anthropic"),
@@ -321,7 +322,7 @@ fn a_wrong_value_is_answered_with_what_would_be_right() {
         (&["--max-cost", "-1"], 2, "--max-cost -1: it must be an amount of USD"),
         (&["--env", "SEEN=1"], 2, "SEEN=… practicum run --env SEEN"),
         (&["--case", "zz*", "--only", "artifact"], 2, "--case zz* matches no case"),
-        (&["--resume", "evals"], 2, "--resume wants a run, and evals is none"),
+        (&["--resume", "evals"], 2, "--resume needs a run, and evals is not one"),
     ];
     for (args, code, words) in rows {
         let ran = project.run(&[&["run", "evals"], *args].concat()).exits(*code);

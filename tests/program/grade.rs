@@ -326,7 +326,7 @@ fn a_stored_run_is_marked_again_by_what_was_kept_of_it() {
     project.write("evals/script.yaml", &SCRIPT.replace("verdict: pass", "verdict: fail"));
     let ran = project.run(&["grade", &id]).exits(1);
     for part in [
-        "marked again from run",
+        "regraded from run",
         "says: passed → failed: the check has changed: ",
         "ahoy: not there → passed: the check is new: ",
         "friendly: passed → failed: judged anew: It is.",

@@ -113,7 +113,7 @@ fn nothing_but_noise_is_no_measurement() {
     assert!(!project.path().join(".practicum/noise.json").exists());
     project.write(".practicum/noise.json", "{");
     let ran = project.run(&["run", "evals"]).exits(2);
-    assert!(ran.stderr.contains("practicum noise makes it anew"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("practicum noise measures it again"), "{}", ran.stderr);
 }
 
 #[test]
@@ -128,12 +128,11 @@ fn only_undecided_cases_are_run_again() {
     // Seven passes, or two failures, tell; a case in between has a failure, a pass and a failure.
     assert_eq!([trials(0), trials(1), trials(2)], [7, 2, 3]);
     assert_eq!(summary["left_out"], 36 - 12);
-    assert_eq!(
-        summary["cases"][0]["pass_rate"]["low"],
-        Value::Null,
-        "no interval for a number that was not fixed"
-    );
-    assert_eq!(summary["gates"][0]["low"], Value::Null);
+    // Seven passes have an interval that holds at every number of runs, wider than that of a fixed number.
+    let low = summary["cases"][0]["pass_rate"]["low"].as_f64().expect("a bound");
+    assert!(low > 0.4 && low < 0.59, "{low}");
+    assert_eq!(summary["gates"][0]["low"], Value::Null, "the share of cases that pass has none");
+    assert!(summary["pass_rate"]["low"].is_number());
     let few = ["run", "evals", "--repeat", "3", "--stop-early", "--case", "steady"];
     let summary = project.run(&[&few[..], &ALONE[..]].concat()).exits(0).json();
     assert_eq!(summary["totals"]["trials"], 3, "never more than was asked for");

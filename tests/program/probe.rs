@@ -55,7 +55,7 @@ fn a_probe_that_fires_comes_first_and_is_paid_for() {
     let project = project(DESCRIPTION, TAKES_IT_UP);
     let ran = run(&project, &["--timeout", "30s"]).exits(0);
     assert!(ran.stderr.contains("1 probe before, one per agent and skill"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("probe of greeter with builtin: it can be taken up"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("probe of greeter with builtin: it can be activated"), "{}", ran.stderr);
     let summary = ran.json();
     let probe = &summary["probes"][0];
     assert_eq!((&probe["fired"], &probe["agent"]), (&json!(true), &json!("builtin")));

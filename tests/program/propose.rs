@@ -96,8 +96,8 @@ fn candidates_are_sifted_and_written_for_review() {
         "name already",
         "name already",
         "request already",
-        "must fire",
-        "stay quiet",
+        "must be activated",
+        "must not be activated",
         "names no file",
     ];
     assert!(why.iter().zip(expected).all(|(why, part)| why.contains(part)), "{why:#?}");

@@ -244,7 +244,11 @@ fn a_comparison_that_was_ended_goes_on_when_it_is_asked_again() {
         ["compare", "evals", "--modes", "baseline", "smart", "-j", "4", "--sandbox", "off", "--json"];
     let ran = end_after(&project, &compare, 10, |child| crate::common::interrupt(child)).exits(130);
     assert_eq!(ran.stdout, "", "half a run is compared with nothing");
-    assert!(ran.stderr.contains("interrupted; the same practicum compare again goes on"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("interrupted; the same practicum compare again continues it"),
+        "{}",
+        ran.stderr
+    );
     assert!(!ran.stderr.contains("mode smart"), "no other run begins: {}", ran.stderr);
     let interrupted = project.only_run();
     let before = starts(&project);
@@ -253,7 +257,7 @@ fn a_comparison_that_was_ended_goes_on_when_it_is_asked_again() {
     // The run of the first mode is whole by then, and that of the second has begun.
     end_after(&project, &compare, TRIALS + 10, kill);
     let refused = again(&project, &["run", "--resume"]).exits(2);
-    assert!(refused.stderr.contains("the same practicum compare again goes on"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the same practicum compare again continues it"), "{}", refused.stderr);
     let listed = again(&project, &["runs"]).exits(0).stdout;
     assert!(listed.contains("broken off; the same practicum compare again"), "{listed}");
 
@@ -272,7 +276,7 @@ fn a_measurement_of_noise_is_whole_or_goes_on() {
     let known = project.path().join(".practicum/noise.json");
     let ran = end_after(&project, &noise, 10, |child| crate::common::interrupt(child)).exits(130);
     let id = project.only_run().file_name().expect("an id").to_string_lossy().into_owned();
-    let way_on = format!("practicum noise --resume {id} goes on with it");
+    let way_on = format!("practicum noise --resume {id} continues it");
     assert!(ran.stderr.contains(&way_on), "{}", ran.stderr);
     assert!(!known.exists(), "half a measurement is none");
 
@@ -291,5 +295,5 @@ fn a_measurement_of_noise_is_whole_or_goes_on() {
     let run = again(&project, &["run", "evals", "-q", "--json"]).exits(0).json();
     let run = run["run"].as_str().expect("an id");
     let refused = again(&project, &["noise", "--resume", run]).exits(2);
-    assert!(refused.stderr.contains("was not begun by practicum noise"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("was not started by practicum noise"), "{}", refused.stderr);
 }

@@ -93,7 +93,7 @@ fn a_malicious_proposer_changes_nothing_and_is_reported() {
         .map(|refused| refused["why"].as_str().expect("why"))
         .collect();
     let expected = [
-        "no file of the skill",
+        "not a file of the skill",
         "no file of",
         "no file of",
         "not in the skill",

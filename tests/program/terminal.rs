@@ -10,12 +10,13 @@ workspace: empty
 run: { agents: [slow] }
 cases:
   - { id: good, prompt: p, checks: [{ contains: done }] }
-  - { id: \"bad\\e[31m\", prompt: p, checks: [{ contains: never said }] }
+  - { id: bad, prompt: p, checks: [{ contains: never said }] }
 ";
 
 fn project() -> Project {
     let project = Project::new(&[("evals/e.practicum.yaml", EVAL)]);
-    let agent = "[agents.slow]\ncommand = [\"/bin/bash\", \"-c\", \"sleep 0.6; echo done\"]\n";
+    let agent =
+        "[agents.slow]\ncommand = [\"/bin/bash\", \"-c\", \"sleep 0.6; printf 'done bad\\\\033[31m'\"]\n";
     project.write("practicum.toml", &format!("sandbox = \"off\"\n{agent}"));
     project
 }
@@ -39,7 +40,7 @@ fn a_terminal_shows_what_runs_and_is_left_tidy() {
     let (view, closing) = shown.rsplit_once("\x1b[J\x1b[?2026l").expect("it was drawn");
     assert!(!closing.contains("\x1b[K") && closing.contains("FAIL"), "then only the results: {closing:?}");
     assert!(view.contains("failed     bad"), "what failed stays: {view:?}");
-    assert!(!shown.contains("bad\x1b[31m"), "no case can steer the terminal");
+    assert!(!shown.contains("bad\x1b[31m"), "no agent can control the terminal");
 }
 
 #[test]

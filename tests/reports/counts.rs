@@ -255,11 +255,12 @@ fn a_case_that_a_rate_decides_stands_so_in_every_report() {
         }
         let word = if stand[0] { "passes" } else { "fails" };
         let page = read(&project, "r.md");
-        let told =
-            format!("The case {word}: the skill fired in 2 of 3 runs, and {first}0 or more is wanted.");
+        let told = format!(
+            "The case {word}: the skill was activated in 2 of 3 runs, and {first}0 or more is wanted."
+        );
         assert!(page.contains(&told), "{page}");
         for (id, passes) in ["often", "never"].into_iter().zip(stand) {
-            let words = format!("title={id} of mixed::the skill fired in ");
+            let words = format!("title={id} of mixed::the skill was activated in ");
             assert_eq!(annotations.contains(&words), !passes, "{annotations}");
         }
     }

@@ -167,6 +167,28 @@ fn a_key_beside_the_one_that_is_read_is_not_passed_over() {
     }
 }
 
+/// Such keys were only a notice of `check`, so a run was green without what they ask for.
+#[test]
+fn criteria_or_a_limit_under_another_key_are_not_passed_over() {
+    for (key, value, warned) in [
+        ("criteria", r#"["It is short"]"#, true),
+        ("success_criteria", r#""It is short""#, true),
+        ("acceptance_criteria", r#"["It is short"]"#, true),
+        ("validation", r#""It is short""#, true),
+        ("timeout_seconds", "5", true),
+        ("turns", r#"["Go", "Go on"]"#, true),
+        ("tags", r#"["short"]"#, false),
+        ("_criteria", r#"["It is short"]"#, false),
+    ] {
+        let evals = EVALS.replace("\"expectations\"", &format!("\"{key}\": {value}, \"expectations\""));
+        let project = project(&[("evals/brief/evals.json", &evals)]);
+        let ran = project.run(&["run", "skills/brief", "--agent", "own", "--no-judge"]);
+        let told =
+            format!("an eval has a key \"{key}\" that is not read, so nothing checks or does what it says");
+        assert_eq!(ran.stderr.contains(&told), warned, "{key}: {}", ran.stderr);
+    }
+}
+
 #[test]
 fn a_key_of_an_assertion_that_is_not_read_is_told_in_a_run() {
     let project = project(&[(

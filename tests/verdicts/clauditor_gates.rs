@@ -263,3 +263,52 @@ fn a_folder_among_skills_without_a_skill_is_told() {
     let ran = project.run(&["check", "skills/n"]).exits(2);
     assert!(ran.stderr.contains("skills/n has no SKILL.md"), "{}", ran.stderr);
 }
+
+/// Says "Bib" in the first run, and crashes in all others.
+const CRASHING_LATER_AGENT: &str = r#"
+echo '{"type":"start","schema_version":1,"skills":["clean"]}'
+runs=$(cat "$0.runs" 2>/dev/null || echo 0); echo $((runs + 1)) > "$0.runs"
+if [ "$runs" != 0 ]; then exit 3; fi
+echo '{"type":"text","text":"Bib"}'
+echo '{"type":"end","ending":"finished"}'
+"#;
+
+/// One run that passed beside others without an answer was shown as a case that passes, under an open gate.
+#[test]
+fn a_skill_that_missing_runs_could_make_unsteady_is_not_shown_as_passed() {
+    for (stability, decided) in [(0.8, false), (0.3, true)] {
+        let project = project(&json!({
+            "assertions": [{"id": "a", "type": "contains", "needle": "Bib"}],
+            "variance": {"n_runs": 3, "min_stability": stability},
+        }));
+        project.write("agent.sh", CRASHING_LATER_AGENT);
+        let agent = project.path().join("agent.sh");
+        let own = format!(
+            "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\ndecoder = \"practicum-jsonl\"\n",
+            agent.display()
+        );
+        project.write("practicum.toml", &own);
+        let ran = project.run(&["run", "--agent", "own", "--jobs", "1", "--retries", "0"]).exits(3);
+        assert!(ran.stdout.contains("1 of 3 trials passed, 2 not scored"), "{}", ran.stdout);
+        assert_eq!(ran.stdout.contains('✓'), decided, "{stability}: {}", ran.stdout);
+        assert_eq!(ran.stdout.contains("1 of 1 case passes by its rate"), decided, "{}", ran.stdout);
+    }
+}
+
+/// The case that calls the command has no arm without the skill, and refused it for the selected cases, too.
+#[test]
+fn a_case_that_is_not_selected_does_not_refuse_an_arm() {
+    let project = project(&json!({
+        "assertions": [{"id": "a", "type": "contains", "needle": "Bib"}],
+        "trigger_tests": {"should_not_trigger": ["what is the time"]},
+    }));
+    let arms = ["--arm", "with", "--arm", "without"];
+    for only in [["--case", "trigger-*"], ["--only", "activation"]] {
+        let ran = run(&project, &[&arms[..], &only[..]].concat()).exits(0);
+        assert!(ran.stderr.contains("run only with the skill"), "{only:?}: {}", ran.stderr);
+    }
+    for only in [&["--case", "clean"][..], &["--only", "artifact"], &[]] {
+        let ran = run(&project, &[&arms[..], only].concat()).exits(2);
+        assert!(ran.stderr.contains("case clean of suite clean is a bare command"), "{}", ran.stderr);
+    }
+}

@@ -229,7 +229,7 @@ fn a_command_file_is_mended_captured_and_improved() {
         "--sandbox",
         "off",
         "--repeat",
-        "1",
+        "4",
         "--rounds",
         "1",
         "--json",
@@ -381,4 +381,72 @@ fn a_command_file_that_says_nothing_is_warned_of() {
         assert!(checked.contains(told) && ran.contains(told), "{text:?}: {checked} {ran}");
         assert_eq!(linted.contains("no problems"), told.is_empty(), "{text:?}: {linted}");
     }
+}
+
+/// The command is staged where Claude Code looks for it. An agent that does not look there runs without it.
+#[test]
+fn an_agent_that_reads_no_commands_does_not_lack_one_in_silence() {
+    let file = ".claude/commands/skillet/add.md";
+    let project = Project::new(&[(file, COMMAND), ("e.practicum.yaml", &suite("/skillet:add now"))]);
+    let agent = |folder: &str| format!("[agents.own]\ncommand = [\"/bin/echo\", \"{{prompt}}\"]\n{folder}");
+    let run = |settings: &str| {
+        project.write("practicum.toml", &agent(settings));
+        let args =
+            ["run", "e.practicum.yaml", "--agent", "own", "--sandbox", "off", "--no-cache", "--skill", file];
+        project.run(&args).exits(1)
+    };
+    let told =
+        "own reads no command files, so it runs without skillet:add: /skillet:add is plain text for it";
+    let ran = run("");
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert!(
+        project.run(&["report", "--format", "md"]).exits(0).stdout.contains("own reads no command files")
+    );
+    let ran = run("skills_dir = \".claude/skills\"\n");
+    assert!(!ran.stderr.contains("reads no command files"), "{}", ran.stderr);
+}
+
+/// An agent that has no command files stays away from every command, so each query that must not activate it passed.
+#[test]
+fn a_command_that_an_agent_does_not_offer_does_not_pass_by_staying_inactive() {
+    let spec = json!({
+        "assertions": [{"id": "a", "type": "contains", "needle": "aboard"}],
+        "trigger_tests": {"should_trigger": ["when is the ferry"], "should_not_trigger": ["what is the time"]},
+    });
+    let agent = "echo '{\"type\":\"start\",\"schema_version\":1}'
+echo '{\"type\":\"text\",\"text\":\"aboard\"}'
+echo '{\"type\":\"end\",\"ending\":\"finished\"}'\n";
+    for (skills_dir, of_trigger, total) in [
+        ("", "does not offer command files to its model", "1 of 3 trials passed, 2 not scored"),
+        ("skills_dir = \".claude/skills\"\n", "", "2 of 3 trials passed, 1 failed"),
+    ] {
+        let project = Project::new(&[
+            (".claude/commands/ferry.md", COMMAND),
+            (".claude/commands/ferry.eval.json", &spec.to_string()),
+            ("agent.sh", agent),
+        ]);
+        let path = project.path().join("agent.sh");
+        let own = format!(
+            "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\ndecoder = \"practicum-jsonl\"\n",
+            path.display()
+        );
+        project.write("practicum.toml", &format!("{own}{skills_dir}"));
+        let ran = project.run(&["run", "--agent", "own", "--no-probe"]);
+        assert_eq!(ran.code, if of_trigger.is_empty() { 1 } else { 3 }, "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains(total), "{}", ran.stdout);
+        assert!(ran.stderr.contains(of_trigger) && ran.stdout.contains(of_trigger), "{}", ran.stderr);
+        // What does not ask for activation is measured all the same.
+        project.run(&["run", "--agent", "own", "--only", "artifact"]).exits(0);
+        // A model that predicts activation needs no agent.
+        let plan = project.run(&["run", "--agent", "own", "--predicted", "--no-judge", "--dry-run"]).exits(0);
+        assert!(!plan.stderr.contains("does not offer"), "{}", plan.stderr);
+    }
+    // The agents that have command files measure it.
+    let project = Project::new(&[
+        (".claude/commands/ferry.md", COMMAND),
+        (".claude/commands/ferry.eval.json", &spec.to_string()),
+        ("script.yaml", SCRIPT),
+    ]);
+    let ran = project.run(&["run", "--agent", "builtin", "--script", "script.yaml", "--only", "activation"]);
+    assert!(ran.exits(1).stdout.contains("1 of 2 trials passed, 1 failed"));
 }

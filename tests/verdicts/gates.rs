@@ -149,3 +149,48 @@ fn reports_do_not_fail_a_case_that_is_steady_enough() {
     let ran = run(&project, "evals", &["--repeat", "5"]).exits(1);
     assert!(ran.stdout.contains("✗ a "), "{}", ran.stdout);
 }
+
+/// Each row: the rule, the words that one run says, and what the run comes to. The checks are worth 3 and 1.
+#[test]
+fn a_score_below_the_needed_one_does_not_pass() {
+    let checks =
+        "checks: [{ contains: alpha, weight: 3 }, { contains: beta }, { contains: gamma, weight: 0 }]";
+    for (rule, said, exit, score) in [
+        ("{ score: 0.75 }", "alpha", 0, Some(0.75)),
+        ("{ score: 0.76 }", "alpha", 1, Some(0.75)),
+        ("{ score: 0.5 }", "beta", 1, Some(0.25)),
+        ("{ mean_of_scores: 0.75 }", "alpha", 0, Some(0.75)),
+        ("{ mean_of_scores: 0.8 }", "alpha", 1, Some(0.75)),
+        ("checks", "alpha", 2, None),
+    ] {
+        let text = format!(
+            "practicum: 1\nname: n\nskill: ../skills/gull\nworkspace: empty\ncases:\n  - {{ id: sums, prompt: {said}, pass_when: {rule}, {checks} }}\n"
+        );
+        let project = project(&[("evals/n.practicum.yaml", &text)]);
+        let ran = run(&project, "evals", &["--json"]);
+        assert_eq!(ran.code, exit, "{rule} {said}: {}{}", ran.stdout, ran.stderr);
+        let Some(score) = score else { continue };
+        let summary: Value = serde_json::from_str(&ran.stdout).expect("a summary");
+        assert_eq!(summary["cases"][0]["score"]["mean"], json!(score), "{rule} {said}");
+        let shown = project.run(&["show", "latest", "sums"]);
+        assert!(shown.stdout.contains("weight 3"), "{}", shown.stdout);
+        assert!(shown.stdout.contains(&format!("score {score}")), "{}", shown.stdout);
+        for format in ["md", "html", "junit"] {
+            let text = project.run(&["report", "latest", "--format", format]).exits(0).stdout;
+            assert!(exit == 0 || text.contains(&format!("core {score}")), "{format}: {text}");
+        }
+    }
+}
+
+#[test]
+fn the_mean_of_the_scores_decides_a_case_and_not_each_run() {
+    // The first run says "alpha beta", the later ones say "steady".
+    let text = "practicum: 1\nname: n\nskill: ../skills/gull\nworkspace: empty\ncases:\n  - { id: sums, prompt: alpha beta, pass_when: { mean_of_scores: 0.5 }, checks: [{ contains: alpha }, { contains: beta }] }\n";
+    for (repeat, exit, mean) in [("1", 0, 1.0), ("2", 0, 0.5), ("4", 1, 0.25)] {
+        let project = project(&[("evals/n.practicum.yaml", text)]);
+        let ran = run(&project, "evals", &["--json", "--repeat", repeat]);
+        assert_eq!(ran.code, exit, "{repeat}: {}{}", ran.stdout, ran.stderr);
+        let summary: Value = serde_json::from_str(&ran.stdout).expect("a summary");
+        assert_eq!(summary["cases"][0]["score"]["mean"], json!(mean), "{repeat}");
+    }
+}

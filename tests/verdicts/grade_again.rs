@@ -98,7 +98,7 @@ fn a_run_from_the_cache_does_not_hide_its_probe() {
         );
         assert_eq!(again.json()["probes"][0]["fired"], true, "{}", again.stdout);
         let page = std::fs::read_to_string(project.path().join("r.md")).expect("a report");
-        assert!(page.contains("probe of gull with own: it can be taken up"), "{page}");
+        assert!(page.contains("probe of gull with own: it can be activated"), "{page}");
     }
     assert!(run(&["--no-probe"]).exits(0).json()["probes"].is_null());
 }

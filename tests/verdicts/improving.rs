@@ -86,7 +86,7 @@ fn a_baseline_that_most_cases_never_measured_is_nothing_to_be_better_than() {
 fn an_accepted_version_says_how_much_was_measured() {
     let project = project(&[judge("(?s)Make.*Make it done", Some(5)), judge("Make", Some(1))]);
     let ran = improve(&project).exits(0);
-    let words = "accepted: better on the tuning cases, not worse on the 1 held-out case (9 of 9 runs scored)";
+    let words = "accepted: better in fresh runs, not worse on the 1 held-out case (9 of 9 runs scored)";
     assert!(ran.stdout.contains(words), "{}", ran.stdout);
     assert!(skill(&project).contains("Make it done."));
 }
@@ -188,7 +188,7 @@ fn a_mean_of_some_criteria_is_not_the_mean_of_all() {
     assert_eq!((&grading["overall_score"], &grading["required_score"]), (&Value::Null, &json!(4.0)));
     let noted = grading["user_notes_summary"].as_str().expect("a text");
     assert!(noted.contains("the criterion \"y\" has no score, so there is no overall score"), "{noted}");
-    assert!(noted.contains("no mark for the criterion \"y\""), "{noted}");
+    assert!(noted.contains("no verdict for the statement \"y\""), "{noted}");
     assert_eq!(read(&project, "out/history.json")["versions"][0]["average_score"], Value::Null);
 }
 

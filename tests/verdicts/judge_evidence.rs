@@ -117,7 +117,7 @@ fn an_invented_quote_beside_a_real_one_is_asked_about_and_then_flagged() {
     let shown = project.run(&["show", "latest", "venues"]).exits(0).stdout;
     assert!(shown.contains("quoted, but not in the record: the beach"), "{shown}");
     let text = project.run(&["show", "latest"]).exits(0).stdout;
-    assert!(text.contains("doubts: 1 mark without support"), "{text}");
+    assert!(text.contains("doubts: 1 verdict without a quote"), "{text}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::symlink;
 
+use serde_json::json;
+
 use crate::common::Project;
 
 fn eval(word: &str) -> String {
@@ -243,16 +245,20 @@ fn an_empty_or_broken_file_beside_evals_is_not_passed_over() {
 #[test]
 fn a_file_beside_evals_that_is_not_read_is_named() {
     let lines = r#"{"query": "boats", "should_trigger": true}"#;
-    for (evals, name, text) in [
-        (IN_JSON, "more.jsonl", lines),
-        (IN_JSON, "data.json", r#"{"port": 80}"#),
-        (IN_JSON, "empty.yaml", ""),
-        (IN_YAML, "settings.yaml", "port: 80\n"),
-        (IN_YAML, "list.yaml", "- a\n"),
+    let (no_eval, no_syntax) = ("it holds no eval", "evals are written in JSON or YAML");
+    for (evals, name, text, why) in [
+        (IN_JSON, "more.jsonl", lines, no_syntax),
+        (IN_JSON, "more.ndjson", lines, no_syntax),
+        (IN_JSON, "evals.jsonc", IN_JSON.1, no_syntax),
+        (IN_YAML, "more.json5", IN_JSON.1, no_syntax),
+        (IN_JSON, "data.json", r#"{"port": 80}"#, no_eval),
+        (IN_JSON, "empty.yaml", "", no_eval),
+        (IN_YAML, "settings.yaml", "port: 80\n", no_eval),
+        (IN_YAML, "list.yaml", "- a\n", no_eval),
     ] {
         let project = beside(evals, (name, text));
         let ran = project.run(&RUN_OWN).exits(0);
-        assert!(ran.stderr.contains(&format!("{name} (it holds no eval)")), "{name}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("{name} ({why})")), "{name}: {}", ran.stderr);
     }
     // A fixture of a case is no loss, even if it is empty.
     let with_file = IN_JSON.1.replace(r#""prompt": "p""#, r#""prompt": "p", "files": ["evals/data.json"]"#);
@@ -260,5 +266,107 @@ fn a_file_beside_evals_that_is_not_read_is_named() {
         let project = beside((IN_JSON.0, &with_file), ("data.json", text));
         let ran = project.run(&RUN_OWN).exits(0);
         assert!(!ran.stderr.contains("skipped"), "{text}: {}", ran.stderr);
+    }
+}
+
+/// Of a JSON file, only the beginning is looked at first.
+#[test]
+fn a_suite_whose_first_text_is_long_is_not_lost() {
+    let long = "x ".repeat(10_000);
+    let case = |prompt: &str| json!({"prompt": prompt, "expectation": "must_activate"});
+    let skills = json!([{"name": "gull", "plugin": "birds", "test_cases": [case("say one")]}]);
+    for suite in [
+        json!({"name": "long", "description": long, "skills": skills}),
+        json!({"skill": "gull", "cases": [case(&long)]}),
+        json!([{"input": long, "expected_skill": "gull"}]),
+        json!({"skill_name": "gull", "evals": [{"id": 1, "prompt": long, "expectations": ["Says one."]}]}),
+    ] {
+        let project = project();
+        project
+            .write("plugins/birds/skills/gull/SKILL.md", "---\nname: gull\ndescription: Says.\n---\nOne.\n");
+        project.write("suites/long.json", &suite.to_string());
+        // Data that only mentions the words is no suite.
+        project.write(
+            "data/words.json",
+            &json!([{"input": long, "output": "\"test_cases\" and prompt"}]).to_string(),
+        );
+        let checked = project.run(&["check", "."]).exits(0).stdout;
+        assert!(checked.contains("long.json"), "{checked}");
+        assert!(!checked.contains("words.json"), "{checked}");
+    }
+}
+
+/// Cases that a model proposed are not run before someone accepts them. An eval may be called like that by chance.
+#[test]
+fn an_eval_that_is_called_like_a_proposal_is_not_skipped_in_silence() {
+    let project = project();
+    project.write("e/job.candidates.yaml", &eval("c"));
+    project.write("e/old.candidates/d.yaml", &eval("d"));
+    let ran = project.run(&RUN).exits(0);
+    assert!(ran.stderr.contains("skipped 2 files"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("job.candidates.yaml (its name has .candidates"), "{}", ran.stderr);
+    let named =
+        ["run", "e/job.candidates.yaml", "--agent", "builtin", "--script", "script.yaml", "--sandbox", "off"];
+    assert!(project.run(&named).exits(0).stdout.contains("job.candidates"));
+}
+
+/// writing-skills, skill-creator and others write JSON; people also write the same in YAML.
+#[test]
+fn a_suite_in_yaml_is_not_lost_where_no_other_evals_lie_beside_it() {
+    let writing = "version: '1.0'\nskill: skills/gull\ncases:\n  - id: a\n    prompt: p\n    expectations:\n      \
+                   - { criterion: c, description: Says one, required: true }\n";
+    let creator = "skill_name: gull\nevals:\n  - { id: 1, prompt: p, expectations: [Says one] }\n";
+    let skill = "---\nname: gull\ndescription: Speaks. Use when asked to.\n---\nkee-ow\n";
+    for (path, text) in [
+        ("skills/gull/evals/evals.yaml", writing),
+        ("evals/gull/evals.yml", writing),
+        ("evals/gull/my-cases.yaml", writing),
+        ("evals/gull/evals.yaml", creator),
+        ("evals/gull/triggers.yaml", "- { query: q, should_trigger: true }\n"),
+    ] {
+        let project = Project::new(&[("skills/gull/SKILL.md", skill), (path, text)]);
+        project.write(
+            "other/e.practicum.yaml",
+            "practicum: 1\ncases: [{ id: x, prompt: p, checks: [{ contains: x }] }]\n",
+        );
+        let checked = project.run(&["check", ".", "--json"]).exits(0).json();
+        let files: Vec<&str> = checked["files"]
+            .as_array()
+            .expect("files")
+            .iter()
+            .filter_map(|file| file["path"].as_str())
+            .collect();
+        assert!(files.iter().any(|file| file.ends_with(path)), "{path}: {files:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_called_evals_and_is_not_read_is_named() {
+    for name in ["evals.yaml", "evals.jsonl", "evals.jsonc", "evals.json5", "triggers.yml"] {
+        let project = project();
+        project.write(&format!("other/{name}"), "");
+        let checked = project.run(&["check", "."]).exits(0);
+        assert!(checked.stderr.contains(name), "{name}: {}", checked.stderr);
+    }
+    // The cases of another tool, which ask under another key, are not read as evals with an error.
+    let project = project();
+    project.write("other/cases.yaml", "cases:\n  - { id: a, user_input: p, rubric: [Says one] }\n");
+    let checked = project.run(&["check", "."]).exits(0);
+    assert!(checked.stderr.contains("cases.yaml"), "{}", checked.stderr);
+    // What is plainly something else is not: a workflow that runs evals.
+    project.write(".github/workflows/evals.yml", "on: push\njobs:\n  evals: { runs-on: ubuntu }\n");
+    let checked = project.run(&["check", "."]).exits(0);
+    assert!(!checked.stderr.contains("evals.yml"), "{}", checked.stderr);
+}
+
+/// A fixture with the name of evals was counted once as a fixture and once as ignored by git, which it is not.
+#[test]
+fn a_skipped_file_is_not_counted_twice() {
+    for name in ["files/evals.json", "setup/cases.json", "c/setup/triggers.json"] {
+        let project =
+            beside(IN_JSON, (name, r#"{"evals": [{"id": "x", "prompt": "q", "expectations": ["e"]}]}"#));
+        let ran = project.run(&RUN_OWN);
+        assert!(ran.stderr.contains("skipped 1 file: "), "{name}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("ignored by git"), "{name}: {}", ran.stderr);
     }
 }

@@ -87,11 +87,15 @@ fn no_number_of_runs_is_advised_to_find_a_difference_that_is_not_there() {
     project.run(&["run", ".", "--json", "--no-cache"]).exits(0);
     let before = first["run"].as_str().expect("an id");
     let text = project.run(&["compare", before, "latest"]).exits(0).stdout;
-    assert!(text.contains("no difference seen; to find one of 0.10, about "), "{text}");
+    assert!(
+        text.contains("no difference seen; cannot tell: the smallest loss that this design finds is")
+            && text.contains("to settle it, "),
+        "{text}"
+    );
     let found = project.run(&["compare", before, "latest", "--json"]).exits(0).json();
     let one = &found["comparisons"][0];
     assert_eq!(one["sought"], 0.1, "{one}");
-    assert!(one["more_runs"].as_u64().is_some_and(|runs| runs < 300), "{one}");
+    assert!(one["more_runs"].as_u64().is_some_and(|runs| runs < 2000), "{one}");
     // Neither where the two are arms of one run.
     let skill = "---\nname: gull\ndescription: Speaks. Use when asked to.\n---\n\nkee-ow\n";
     project.write("gull/SKILL.md", skill);
@@ -99,7 +103,7 @@ fn no_number_of_runs_is_advised_to_find_a_difference_that_is_not_there() {
     let ran = project.run(&["run", ".", "--no-cache", "--arm", "with", "--arm", "without"]);
     let line = ran.stdout.lines().find(|line| line.contains("with against without")).unwrap_or_default();
     assert!(
-        line.contains("no difference seen; to find one of 0.10, about "),
+        line.contains("no difference seen; cannot tell: ") && line.contains("to settle it, "),
         "{}\n{}",
         ran.stdout,
         ran.stderr
@@ -213,7 +217,7 @@ fn a_text_whose_judged_checks_nobody_answered_does_not_pass() {
         let grade = ["grade", "--output", "out.txt", "--spec", spec];
         let ran = project.run(&grade).exits(3);
         assert!(ran.stdout.starts_with("INCOMPLETE"), "{}", ran.stdout);
-        assert!(ran.stdout.contains("nobody answered 1 check: kind"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("no answer for 1 check: kind"), "{}", ran.stdout);
         let found = project.run(&[&grade[..], &["--json"]].concat()).exits(3).json();
         assert_eq!(found["ok"], false, "{found}");
         assert!(found["notes"][0].as_str().is_some_and(|note| note.contains("check: kind")), "{found}");
@@ -232,6 +236,7 @@ fn a_sample_is_not_taken_for_all_cases() {
     for (how, told) in [
         (["--max-evals", "2"], "sample of 2 of 3 cases (--max-evals 2)"),
         (["--shard", "2/3"], "sample of 2 of 3 cases (--shard 2/3)"),
+        (["--case", "br*"], "sample of 2 of 3 cases (--case br*)"),
     ] {
         let project = project(EVALS);
         let args = ["run", ".", "--report", "md=r.md", "--report", "html=r.html", "--report", "junit=r.xml"];

@@ -43,8 +43,9 @@ cases:
     assert_eq!(case.expect("a case")["endings"]["not_started"], 1);
     let shown = project.run(&["show", "latest", "gone"]).exits(0).stdout;
     assert!(shown.contains("the agent was not started") && shown.contains("gone.txt"), "{shown}");
-    // What is not selected cannot block.
-    project.run(&["run", "evals", "--case", "there", "-q"]).exits(0);
+    // What is not selected cannot block, and is no error of a run that passes.
+    let passed = project.run(&["run", "evals", "--case", "there", "-q"]).exits(0);
+    assert!(!passed.stderr.contains("error["), "{}", passed.stderr);
     // And it runs once the file is there.
     project.write("evals/gone.txt", "");
     let again = project.run(&["run", "evals", "-q"]).exits(0);

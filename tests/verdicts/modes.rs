@@ -222,7 +222,7 @@ fn the_modes_are_not_worded_otherwise_than_in_skill_test() {
              3. Only THEN respond",
         ),
     ] {
-        let found = practicum::system_prompt::mode_text(
+        let found = practicum::plan::system_prompt::mode_text(
             &practicum::model::SkillUseMode::from(mode.to_owned()),
             &Default::default(),
         )
@@ -247,6 +247,16 @@ fn two_modes_that_do_the_same_have_no_best() {
     assert_eq!(document["best"]["clear"], false);
     assert_eq!(document["comparisons"].as_array().map(Vec::len), Some(2));
     run(&project, &["compare", "suites/birds.json", "--modes", "smart"]).exits(2);
+}
+
+#[test]
+fn a_comparison_that_was_paid_for_is_not_lost_with_its_file() {
+    let project = birds();
+    let compare = |to: &str| run(&project, &["compare", "suites/birds.json", "--modes", "-o", to]);
+    compare("new/folder/modes.md").exits(0);
+    assert!(project.path().join("new/folder/modes.md").is_file());
+    let ran = compare("suites/birds.json/modes.md").exits(2);
+    assert!(ran.stdout.contains("no mode is clearly better"), "{}", ran.stdout);
 }
 
 /// Activates the skill only where it is told to evaluate each skill, and leaves it alone for a stranger's words.
@@ -379,6 +389,7 @@ fn a_suite_of_acceptable_cases_does_not_pass() {
         let ran = project.run(&[&args[..], gate].concat()).exits(0);
         assert!(ran.stdout.contains("NO GATE"), "{}", ran.stdout);
         assert!(ran.stdout.contains("nothing was tested"), "{}", ran.stdout);
+        assert!(!ran.stdout.contains("sets one"), "no gate would help: {}", ran.stdout);
         let report = std::fs::read_to_string(project.path().join("r.md")).expect("a report");
         assert!(report.contains("No gate: nothing was tested"), "{report}");
     }

@@ -379,14 +379,17 @@ skill: ../skills/gull
 run: { agents: [own] }
 cases:
   - { id: fine, prompt: speak, files: [{ from: given, to: given }], checks: [{ contains: files }] }
-  - { id: pipe, prompt: speak, files: [{ from: pipe, to: pipe }], checks: [{ contains: files }] }
-  - { id: device, prompt: speak, files: [{ from: /dev/zero, to: zero }], checks: [{ contains: files }] }
 ";
-    for out in ["out.txt", "out"] {
+    for (out, why) in [
+        ("out.txt", "is a link that leads out of the project"),
+        ("out", "is a link that leads out of the project"),
+        ("pipe", "is neither a regular file nor a folder"),
+        ("{ from: /dev/zero, to: zero }", "is not a relative path inside the project"),
+    ] {
         let case = format!("  - {{ id: o, prompt: p, files: [{out}], checks: [{{ contains: files }}] }}\n");
         project.write("evals/e.practicum.yaml", &format!("{cases}{case}"));
         let refused = project.run(&["run", "evals"]).exits(2);
-        assert!(refused.stderr.contains("is a link that leads out of the project"), "{}", refused.stderr);
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
     }
     project.write("evals/e.practicum.yaml", cases);
     // In the skill and in a folder that is given, too.
@@ -401,9 +404,6 @@ cases:
             .as_u64()
     };
     assert_eq!(passed("fine"), Some(1), "{summary:#}");
-    for id in ["pipe", "device"] {
-        assert_eq!(passed(id), Some(0), "{id}: {summary:#}");
-    }
     let run = project.only_run();
     for trial in std::fs::read_dir(run.join("trials")).expect("trials").flatten() {
         let said = std::fs::read_to_string(trial.path().join("output.txt")).unwrap_or_default();
@@ -428,4 +428,46 @@ fn the_home_folder_is_not_copied_as_a_project() {
     let empty = evals.replace("cases:", "workspace: empty\ncases:");
     project.write("evals/e.practicum.yaml", &empty);
     project.run(&["run", "evals", "--script", "script.yaml", "--sandbox", "off"]).exits(0);
+}
+
+#[test]
+fn a_copy_of_the_records_does_not_show_an_agent_what_others_answered() {
+    let project = project();
+    project.run(&["run", "evals"]).exits(1);
+    let first = said(&project);
+    let records = project.path().join(".practicum");
+    let run = project.only_run();
+    let trial = std::fs::read_dir(run.join("trials")).expect("trials").flatten().next().expect("one").path();
+    for (from, to) in [(records.clone(), "kept"), (run, "docs/last-run"), (trial, "docs/trial")] {
+        let copied =
+            std::process::Command::new("cp").arg("-r").arg(from).arg(project.path().join(to)).status();
+        assert!(copied.expect("cp").success());
+    }
+    // A clone has no records of its own.
+    std::fs::remove_dir_all(records).expect("removed");
+    project.run(&["run", "evals"]).exits(1);
+    assert_eq!(said(&project), first);
+}
+
+/// What a terminal showed, saved with `tee`: a warning quotes the line of the evals that it is about.
+#[test]
+fn saved_messages_do_not_show_an_agent_the_line_that_they_quote() {
+    let project = project();
+    let vague = "  - { id: y, prompt: speak, checks: [{ judge: The marzipan is good }] }\n";
+    project.write("evals/e.practicum.yaml", &format!("{EVALS}{vague}"));
+    let run = ["run", "evals", "--case", "x"];
+    let ran = project.run(&run).exits(1);
+    let first = said(&project);
+    let checked = project.run(&["check", "evals"]).exits(0).stdout;
+    let exported = project.run(&["export", "latest", "--format", "csv"]).exits(0).stdout;
+    let refused = project.run(&["run", "evals", "--no-judge"]).exits(1).stderr;
+    assert!(checked.contains("marzipan") && refused.contains("marzipan"), "{checked}{refused}");
+    std::fs::remove_dir_all(project.path().join(".practicum")).expect("removed");
+    for (path, text) in
+        [("check.log", &checked), ("run.log", &ran.stderr), ("all.log", &refused), ("trials.txt", &exported)]
+    {
+        project.write(path, text);
+    }
+    project.run(&run).exits(1);
+    assert_eq!(said(&project), first);
 }

@@ -109,6 +109,43 @@ fn a_skill_of_a_plugin_is_not_measured_without_its_plugin() {
     assert!(!changed.stderr.contains("reuse"), "the plugin is another: {}", changed.stderr);
 }
 
+/// A plugin without a name of its own is called after its folder, and the agent sees its skills by that name.
+#[test]
+fn a_plugin_in_a_renamed_folder_is_not_the_one_that_was_measured() {
+    let project = Project::new(&[
+        ("plugins/sea/skills/greeter/SKILL.md", GREETER),
+        ("evals/suite.json", &suite(&[("greeter", "sea", "Greet Alice.")])),
+        ("script.yaml", &SCRIPT.replace("{{skill}}", "sea:greeter")),
+    ]);
+    let first = with_claude(&project, &[&RUN[..], &["--json"]].concat()).exits(0).json();
+    assert_eq!(first["activation"]["tp"], 1, "{first:#}");
+    let folder = |name: &str| project.path().join("plugins").join(name);
+    std::fs::rename(folder("sea"), folder("lake")).expect("renamed");
+    project.write("evals/suite.json", &suite(&[("greeter", "lake", "Greet Alice.")]));
+    let second = with_claude(&project, &[&RUN[..], &["--json"]].concat()).exits(0).json();
+    assert_eq!(second["activation"]["fn"], 1, "there is no sea:greeter any more: {second:#}");
+}
+
+/// Claude Code brings skills along, and one of a plugin may have the same name.
+#[test]
+fn a_skill_of_the_agent_is_not_taken_for_its_namesake_in_a_plugin() {
+    let own = "plugin-authoring";
+    let run = |called: &str| {
+        let project = Project::new(&[
+            ("plugins/sea/skills/plugin-authoring/SKILL.md", &GREETER.replace("greeter", own)),
+            ("evals/suite.json", &suite(&[(own, "sea", "Greet Alice.")])),
+            ("script.yaml", &SCRIPT.replace("{{skill}}", called)),
+        ]);
+        let ran = with_claude(&project, &[&RUN[..], &["--json"]].concat()).exits(0);
+        let found = |name: &str| ran.json()["activation"][name].clone();
+        ((found("tp"), found("fn")), project.run(&["show"]).exits(0).stdout)
+    };
+    assert_eq!(run("sea:plugin-authoring").0, (json!(1), json!(0)));
+    let (counts, shown) = run(own);
+    assert_eq!(counts, (json!(0), json!(1)), "{shown}");
+    assert!(shown.contains("plugin-authoring (the agent's own) was activated instead"), "{shown}");
+}
+
 /// The folders of a name below a folder.
 fn found(folder: &Path, name: &str) -> Vec<PathBuf> {
     let mut all = Vec::new();

@@ -244,7 +244,7 @@ fn without_times(text: &str, folder: &Path) -> String {
     for (pattern, with) in [
         (r"\d{8}-\d{9}-[0-9a-f]{6}", "RUN"),
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?", "WHEN"),
-        (r"\d+(\.\d+)?(e-\d+)?(&thinsp;|&nbsp;| |\u{202f})?(s|ms)\b", "TIME"),
+        (r"\d+(\.\d+)?(e-\d+)?(\u{2009}|&nbsp;| |\u{202f})?(s|ms)\b", "TIME"),
         (r#"time="[\d.]+""#, "TIME"),
         (r"(?m)^((?:[^,\n]*,){12})[\d.e-]+,", "${1}TIME,"),
     ] {

@@ -128,7 +128,7 @@ fn declined_trust_runs_nothing() {
         let ran = answered(&project, answer, &["run", "evals", "-q"]).exits(2);
         assert!(ran.stdout.contains("nothing was run") && !ran.stdout.contains("PASS"), "{}", ran.stdout);
     }
-    assert!(!project.path().join(".practicum/runs").exists(), "nothing was begun");
+    assert!(!project.path().join(".practicum/runs").exists(), "nothing was started");
 }
 
 #[test]
@@ -171,13 +171,13 @@ fn a_missing_judge_is_told_before_any_agent_runs() {
     let project = project(&judged);
     for extra in [&[][..], &["--max-cost", "5"], &["--transport", "cli"], &["--judge-model", "gpt-5.4"]] {
         let ran = project.run(&[&["run", "evals", "-q"], extra].concat()).exits(2);
-        assert!(ran.stderr.contains("nothing was begun"), "{extra:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("nothing was started"), "{extra:?}: {}", ran.stderr);
     }
     assert!(!project.path().join(".practicum/runs").exists(), "no agent was run");
     // What no model decides needs no key.
     project.run(&["run", "evals", "-q", "--no-judge"]).exits(3);
     let graded = project.run(&["grade", "latest"]).exits(2);
-    assert!(graded.stderr.contains("nothing was begun"), "{}", graded.stderr);
+    assert!(graded.stderr.contains("nothing was started"), "{}", graded.stderr);
     project.run(&["grade", "latest", "--no-judge"]).exits(3);
 }
 

@@ -281,3 +281,29 @@ fn what_a_judged_assertion_says_is_not_dropped() {
         assert!(judged.contains("x: ") && judged.contains("says zebra twice"), "{assertion}: {said}");
     }
 }
+
+/// BMad runs with the skill only, skill-creator also without it.
+#[test]
+fn a_format_that_was_guessed_is_not_kept_quiet_in_a_run() {
+    let mut eval = eval();
+    eval["id"] = json!("one");
+    let project = project(&eval, &answers(), &["pass", "pass"]);
+    let ran = project.run(&RUN).exits(0);
+    let note =
+        "note: dock/evals/evals.json: read as bmad; it could also be skill-creator (choose with --dialect)";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    let ran = project.run(&[&RUN[..], &["--dialect", "skill-creator"]].concat()).exits(0);
+    assert!(!ran.stderr.contains("could also be"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_trial_without_the_skill_does_not_read_as_one_with_it() {
+    let ran = project(&eval(), &answers(), &["pass", "pass"]).run(&RUN).exits(0);
+    let finished = |arm: &str| ran.stderr.lines().filter(|line| line.contains(arm)).count();
+    assert_eq!(
+        (finished(" 1 #1 (builtin, without, "), finished(" 1 #1 (builtin, ")),
+        (1, 2),
+        "{}",
+        ran.stderr
+    );
+}

@@ -170,6 +170,45 @@ fn a_prompt_that_names_another_skill_leaves_the_choice_of_this_one() {
     assert_eq!(counts(&summary), [0, 2, 0, 2, 0], "{summary:#}");
 }
 
+/// A skill that was a rival in the stored run is listed now. The case says the same words, but means both skills.
+#[test]
+fn a_rival_that_is_listed_now_is_not_forgiven_for_what_it_did_as_a_rival() {
+    let mut suite = suite(&[("fire", "must_activate")]);
+    suite["negative_cases"] = json!([{"prompt": "rival", "expectation": "should_not_activate"}]);
+    let project = project(&suite);
+    project.write("plugins/birds/skills/tern/SKILL.md", TERN);
+    project.write("agent.sh", &AGENT.replace(r#"["gull"]"#, r#"["gull","tern"]"#));
+    assert_eq!(counts(&run(&project, &["--json", "--no-probe"]).exits(0).json()), [2, 0, 2, 0, 0]);
+    let one = json!([{"prompt": "rival two", "expectation": "must_activate"}]);
+    push(&mut suite, json!({"name": "tern", "plugin": "birds", "test_cases": one}));
+    project.write("suites/birds.json", &suite.to_string());
+    let summary = run(&project, &["--json", "--no-probe"]).exits(0).json();
+    assert_eq!(counts(&summary), [4, 2, 0, 0, 0], "{summary:#}");
+    let fresh = run(&project, &["--json", "--no-probe", "--no-cache"]).exits(0).json();
+    assert_eq!(counts(&fresh), counts(&summary));
+}
+
+/// Claude Code lists the skill of a plugin by both names, so people write them both.
+#[test]
+fn a_skill_that_is_named_with_its_plugin_is_not_missing() {
+    let cases = json!([{"prompt": "fire", "expectation": "must_activate"},
+        {"prompt": "fire too", "expectation": "should_not_activate"},
+        {"prompt": "boats", "expectation": "should_not_activate"}]);
+    let nested = json!({"name": "birds", "runs_per_case": 1,
+        "skills": [{"name": "birds:gull", "plugin": "birds", "test_cases": cases}]});
+    let flat = json!({"skill": "birds:gull", "runs_per_case": 1, "cases": cases});
+    let listed = json!([{"input": "fire", "expected_skill": "birds:gull"},
+        {"input": "fire too", "expected_skill": null}, {"input": "boats", "expected_skill": null}]);
+    for suite in [nested, flat, listed] {
+        let project = project(&suite);
+        let summary = run(&project, &["--repeat", "1", "--json"]).exits(0).json();
+        assert_eq!(counts(&summary), [1, 1, 1, 0, 0], "{suite}: {summary:#}");
+    }
+    let other = json!({"name": "birds", "runs_per_case": 1,
+        "skills": [{"name": "sea:gull", "plugin": "birds", "test_cases": cases}]});
+    run(&project(&other), &[]).exits(2);
+}
+
 const TERN: &str = "---\nname: tern\ndescription: Speaks like a tern.\n---\n\nkirr\n";
 
 #[test]
@@ -346,4 +385,35 @@ echo '{"type":"tool_result","id":"1","ok":true,"content":"kee-ow"}'"#;
     project.write("agent.sh", &agent);
     let summary = run(&project, &["--no-probe", "--json"]).json();
     assert_eq!(summary["activation"]["tp"], 1, "{summary:#}");
+}
+
+/// An id with a line break printed a line that looked like the result of another case.
+#[test]
+fn an_id_does_not_print_a_result_of_its_own() {
+    for id in ["x\n[2/2] passed     boats", "x\u{1b}[2K", "x\ry"] {
+        let cases = json!([{"id": id, "prompt": "boats", "expectation": "must_activate"}]);
+        let flat = project(&json!({"skill": "gull", "runs_per_case": 1, "cases": cases}));
+        let ran = run(&flat, &[]).exits(2);
+        assert!(ran.stderr.contains("the id of a case has a line break"), "{}", ran.stderr);
+        let mut named = suite(&MUST);
+        named["name"] = json!(id);
+        run(&project(&named), &[]).exits(2);
+    }
+}
+
+/// The ids of cases that no gate covers stood in reports as they are, so that they could mention people.
+#[test]
+fn an_id_does_not_become_a_mention_or_a_heading_of_the_report() {
+    let cases =
+        json!([{"id": "@octocat <b>Passed</b> [x](y)", "prompt": "boats", "expectation": "must_activate"}]);
+    let project = project(&json!({"skill": "gull", "runs_per_case": 1, "cases": cases}));
+    run(&project, &[]).exits(0);
+    for name in ["md", "github-comment"] {
+        let text = report(&project, name);
+        assert!(text.contains("no gate covers the trials that failed"), "{text}");
+        assert!(
+            !text.contains("@octocat") && !text.contains("<b>") && !text.contains("[x]("),
+            "{name}: {text}"
+        );
+    }
 }

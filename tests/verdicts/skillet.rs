@@ -59,7 +59,7 @@ fn the_loop_does_not_refuse_evals_of_skillet() {
         (".skillet/evals/trips", &["--evals", "trips"]),
     ] {
         let project = project(folder);
-        let loop_once = ["improve", "skills/ferry", "--repeat", "1", "--rounds", "1", "--json"];
+        let loop_once = ["improve", "skills/ferry", "--repeat", "2", "--rounds", "1", "--json"];
         let improved = project.run(&[&loop_once[..], evals, &AGENT].concat()).exits(0).json();
         assert_eq!(improved["stopped"], "target", "{folder}: {improved:#}");
         let text = std::fs::read_to_string(project.path().join("skills/ferry/SKILL.md")).expect("the skill");
@@ -198,14 +198,14 @@ fn a_skill_is_drafted_from_evals_and_never_overwritten() {
 fn a_case_that_the_format_cannot_say_is_not_lost() {
     let project = Project::new(&[("skills/ferry/SKILL.md", SKILL)]);
     let told = project.run(&["init", "skills/ferry", "--dialect", "skillet"]).exits(0).stderr;
-    let note = "skillet cannot say what cases fires, stays-quiet expect; they are written to a native file";
+    let note = "skillet cannot say what cases must-activate, must-not-activate expect; they are written to a native file";
     assert!(told.contains(note), "{told}");
     assert!(!told.contains("the whole case"), "{told}");
     let checked = project.run(&["check", "skills/ferry"]).exits(0).stdout;
     assert!(checked.contains("does-its-work.yaml"), "{checked}");
     let native = std::fs::read_to_string(project.path().join("skills/ferry/evals/ferry.practicum.yaml"));
     let native = native.expect("a native file");
-    assert!(native.contains("fires") && native.contains("stays-quiet"), "{native}");
+    assert!(native.contains("must-activate") && native.contains("must-not-activate"), "{native}");
     assert!(!native.contains("does-its-work"), "{native}");
 }
 

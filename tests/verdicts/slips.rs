@@ -503,3 +503,36 @@ fn a_skill_that_was_read_with_the_shell_is_not_unused() {
     assert!(ran.stdout.contains("read its SKILL.md with Bash"), "{}", ran.stdout);
     assert!(ran.stdout.contains("1 fp 0 tn"), "{}", ran.stdout);
 }
+
+/// `practicum run skills/*` where one skill has no evals.
+#[test]
+fn evals_of_one_skill_are_not_run_with_another() {
+    let spec = r#"{"skill_name": "add", "assertions": [{"id": "a", "type": "contains", "needle": "done"}]}"#;
+    let tern = SKILL.replace("gull", "tern");
+    let native = "practicum: 1\nskill: ..\ncases: [{ id: a, prompt: p, checks: [{ contains: done }] }]\n";
+    let project = project(&[
+        ("skills/gull/SKILL.md", SKILL),
+        ("skills/gull/evals/e.practicum.yaml", native),
+        ("skills/tern/SKILL.md", &tern),
+        ("evals/a.yaml", EVAL),
+        (".claude/commands/add.md", "Add."),
+        (".claude/commands/add.eval.json", spec),
+        (".claude/commands/remove.md", "Remove."),
+    ]);
+    for paths in [
+        ["skills/gull", "skills/tern"],
+        ["skills/tern", "skills/gull/SKILL.md"],
+        [".", "skills/tern"],
+        [".claude/commands/add.md", ".claude/commands/remove.md"],
+    ] {
+        for command in ["run", "check", "list"] {
+            let refused = project.run(&[command, paths[0], paths[1]]).exits(2).stderr;
+            assert!(refused.contains("is about another skill"), "{command} {paths:?}: {refused}");
+        }
+    }
+    // Who names the skill or the file itself may run the evals of one skill with another.
+    project.run(&["list", "skills/gull", "--skill", "skills/tern"]).exits(0);
+    project.run(&["list", "skills/gull/evals/e.practicum.yaml", "skills/tern"]).exits(0);
+    project.run(&["list", "evals", "skills/tern"]).exits(0);
+    project.run(&["list", "skills"]).exits(0);
+}

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::common::Project;
+use super::common::{Project, Ran, claude, path_with};
 
 /// One of the examples, in a project of its own.
 fn example(name: &str) -> Project {
@@ -528,4 +528,59 @@ fn a_changed_fixture_and_an_open_criterion_are_not_told_in_some_reports_only() {
         let names_criterion = ["no-decoration", "neither the colour", "1 expectation without an answer"];
         assert!(names_criterion.iter().any(|words| told.contains(words)), "{name}: {told}");
     }
+}
+
+/// Both agents have a run 1 of the case. Only Claude Code sets the variable.
+#[test]
+fn the_gradings_of_two_agents_are_not_those_of_one() {
+    let project = two_skills();
+    project.write("skills/dock/evals/evals.json", &ONE_CASE.replace("\"SKILL\"", "\"skills/dock\""));
+    let mark = |score: u32| {
+        let result = json!({"id": "c", "score": score, "evidence": ["The end."], "reasoning": "r"});
+        json!([{"tools": [{"name": "report_marks", "input": {"results": [result]}}]}])
+    };
+    let echo = json!({"tools": [{"name": "Bash", "input": {"command": "echo agent-$CLAUDECODE-here"}}]});
+    let script = json!({"practicum_script": 1, "scenarios": [
+        {"name": "agent", "steps": [echo, "The end."]},
+        {"name": "claude", "to": "judge", "when": "agent-1-here", "steps": mark(5)},
+        {"name": "other", "to": "judge", "when": "agent--here", "steps": mark(3)},
+        {"name": "skill", "to": "judge", "steps": ["no"]},
+    ]});
+    project.write("script.yaml", &script.to_string());
+    let mut command = project.practicum(&["run", "skills/dock", "--agent", "builtin", "--agent", "claude"]);
+    command.args(["--script", "script.yaml", "--no-probe", "--report", "writing-skills=out"]);
+    command.env("PATH", path_with(&claude()));
+    Ran::of(command.output().expect("practicum starts")).exits(0);
+    for (agent, score) in [("builtin", 3.0), ("claude", 5.0)] {
+        let folder = format!("out/{agent}");
+        assert_eq!(names_in(&project, &format!("{folder}/grading")), ["a_v0_run1.json"]);
+        let grading = read(&project, &format!("{folder}/grading/a_v0_run1.json"));
+        assert_eq!(grading["overall_score"], score, "{grading}");
+        assert_eq!(read(&project, &format!("{folder}/history.json"))["versions"][0]["average_score"], score);
+    }
+}
+
+#[test]
+fn a_trial_with_some_scores_is_not_said_to_have_none() {
+    let project = example("writing-skills");
+    let script = std::fs::read_to_string(project.path().join("script.yaml")).expect("a script");
+    let (message, length) =
+        (script.find("                - id: message"), script.find("                - id: length"));
+    let script =
+        format!("{}{}", &script[..message.expect("a criterion")], &script[length.expect("another")..]);
+    project.write("script.yaml", &script);
+    let ran =
+        project.run(&[&RUN[..], &["--case", "chart", "--report", "writing-skills=out"]].concat()).exits(3);
+    assert!(!ran.stderr.contains("has scores from 1 to 5"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("every trial lacks the score of a required criterion"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_skill_that_is_named_is_not_said_to_be_missing() {
+    let project = two_skills();
+    let evals =
+        ONE_CASE.replace("\"skill\": \"SKILL\"", "\"skill_name\": \"dock\"").replace("cases", "evals");
+    project.write("skills/dock/evals/evals.json", &evals);
+    let checked = project.run(&["check", "skills/dock", "--json"]).exits(0).json();
+    assert_eq!(checked["files"][0]["problems"], json!([]), "{checked}");
 }

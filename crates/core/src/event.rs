@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Condition, ProbeRecord, SkillJudgement, Summary, TrialId, TrialRecord};
 
-/// One thing that happened.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[schemars(title = "Event of a run (a line of events.jsonl)")]
 pub enum RunEvent {
-    /// The first line, which says for the whole file what it is.
+    /// The run started. This is the first event of every run.
     RunStarted {
         #[schemars(extend("const" = 1))]
         schema_version: u32,
@@ -20,7 +20,7 @@ pub enum RunEvent {
         at: String,
         trials: usize,
     },
-    /// Before the first trial: an agent was told to use a skill.
+    /// A probe ended. Probes run before the first trial.
     ProbeFinished {
         probe: Box<ProbeRecord>,
     },
@@ -39,7 +39,7 @@ pub enum RunEvent {
     SkillJudged {
         judged: Box<SkillJudgement>,
     },
-    /// Something about the run as a whole that a person should know.
+    /// A message for people about the whole run.
     Notice {
         text: String,
     },

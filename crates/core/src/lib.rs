@@ -6,6 +6,9 @@
 // The print macros panic when the reader of the output has gone, and that must not end a run.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+compile_error!("Practicum runs on Linux and macOS. On Windows, install and run it inside WSL.");
+
 pub mod aggregate;
 pub mod compare;
 pub mod event;

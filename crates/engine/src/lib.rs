@@ -2,28 +2,17 @@
 //!
 //! Start with `session::Session`, which takes the options of a run and gives its results.
 
+#![warn(missing_docs)]
 // Printing panics when the reader of the output has gone. A run must not end because of that.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
-pub mod grade_text;
-pub mod grading;
-pub mod history;
-pub mod judge;
-pub mod observe;
-pub mod options;
+#[doc(hidden)]
+pub mod grade;
+#[doc(hidden)]
 pub mod pipeline;
+#[doc(hidden)]
 pub mod plan;
-pub mod probe_diagnosis;
-pub mod reload_trial;
-pub mod run;
-pub mod run_setup;
-pub mod sandbox;
-pub mod self_test;
 pub mod session;
-pub mod settings;
-pub mod stage;
 pub mod store;
-pub mod suite_quality;
-pub mod system_prompt;
-pub mod transcript;
-pub mod trial_key;
+#[doc(hidden)]
+pub mod workspace;

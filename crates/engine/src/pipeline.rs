@@ -4,9 +4,11 @@
 //! format, an agent or a check by name.
 
 mod agent_slots;
+mod execution;
 mod prepared_trial;
-mod probing;
+pub mod probes;
 mod queue;
+mod recorder;
 mod regrade;
 mod reuse;
 mod run_context;
@@ -18,22 +20,22 @@ mod unexpected_skills;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use queue::RetryPolicy;
 pub use regrade::{Regrade, regrade_run};
 pub use reuse::{ReusableResults, ReusableTrial};
-pub use run_context::{GatewayRole, RunContext, StopSignal, SuiteServices};
+pub use run_context::{RunContext, StopSignal};
 
 use self::agent_slots::SlotPermit;
+use self::execution::RunExecution;
 use self::prepared_trial::PreparedTrial;
 use self::run_context::RunPhase;
-use self::scheduler::{Scheduler, SchedulerEvent};
-use crate::grading::{TrialGrades, expected_activation, requested_prediction};
-use crate::observe::observe;
+use crate::grade::grading::{TrialGrades, expected_activation, requested_prediction};
 use crate::plan::{Plan, PlannedSuite};
-use crate::run::{ConversationResult, MemoryPermit, adopt_orphans, kill_orphans};
 use crate::store::{StoreError, TurnFacts};
+use crate::workspace::observe::observe;
+use crate::workspace::run::{ConversationResult, MemoryPermit, adopt_orphans, kill_orphans};
 use practicum_core::aggregate::{ActivationRateRule, RunTally, SuiteGate};
 use practicum_core::event::{EventSinks, RunEvent};
 use practicum_core::model::{
@@ -44,18 +46,11 @@ use practicum_core::model::{
 /// Executes a plan: every trial goes through every stage, with as many agents at once as there are jobs.
 pub async fn execute_run(exam: RunContext, sinks: EventSinks) -> Result<Summary, StoreError> {
     adopt_orphans();
-    let mut course = Scheduler::start(exam, sinks).await;
-    loop {
-        course.start_next_trials();
-        match course.wait_for_event().await {
-            SchedulerEvent::TrialEnded(index, record) => course.finish_trial(index, *record),
-            SchedulerEvent::SkillJudged(judged) => course.record_skill_judgement(judged),
-            SchedulerEvent::TrialMayStart => {}
-            SchedulerEvent::AllDone => break,
-        }
-    }
+    let mut run = RunExecution::start(exam, sinks);
+    run.run_probes().await;
+    run.run_trials().await;
     kill_orphans();
-    course.finish_run()
+    run.finish()
 }
 
 /// Executes one trial: stage, run, observe, grade, store.
@@ -75,7 +70,7 @@ async fn run_trial(exam: &Arc<RunContext>, index: usize, mut seat: SlotPermit) -
 
     notes.extend(given.iter().filter_map(GivenFile::describe_problem));
     let facts = prepared.facts(&seen, started, turns, given);
-    let key = exam.reusable.keys.get(index).cloned();
+    let key = exam.reusable.keys.get(&trial.id).cloned();
     let record = TrialRecord { key, ..build_record(&exam.plan, trial, &seen, marked, notes) };
     let record = prepared.store(exam, record, seen, facts).await;
     drop(held);
@@ -126,6 +121,7 @@ fn build_record(
     TrialRecord {
         ended_because: seen.ended_because.clone(),
         verdict: marked.verdict,
+        score: TrialRecord::score_of(&marked.checks),
         checks: marked.checks,
         fired: marked.activated,
         skills: marked.skills,
@@ -140,15 +136,6 @@ fn build_record(
         seconds: seen.seconds,
         notes,
         ..unfinished_record(plan, trial, seen.ended, "")
-    }
-}
-
-/// Sleeps until a time, or forever if there is none. Each sleep is short, so that a cancelled run is noticed soon.
-async fn sleep_until(until: Option<Instant>) {
-    const MAX_SLEEP: Duration = Duration::from_millis(100);
-    match until {
-        Some(until) => tokio::time::sleep_until(until.min(Instant::now() + MAX_SLEEP).into()).await,
-        None => std::future::pending().await,
     }
 }
 
@@ -214,7 +201,7 @@ fn started_event(plan: &Plan, trial: &Trial) -> RunEvent {
 /// trust its scripts. `None` if the trial can start.
 fn unstarted_record(exam: &RunContext, trial: &Trial) -> Option<TrialRecord> {
     let (planned, case) = exam.plan.suite_and_case(trial);
-    if let Some(why) = planned.why_not_started(case) {
+    if let Some(why) = planned.why_not_started(case, &trial.condition.agent) {
         let record = unfinished_record(&exam.plan, trial, AgentEnding::NotStarted, &why);
         return Some(match case.checks.is_empty() {
             true => TrialRecord { verdict: Verdict::NotScored(NotScoredReason::NoCheck), ..record },
@@ -243,6 +230,7 @@ fn unfinished_record(plan: &Plan, trial: &Trial, ended: AgentEnding, why: &str) 
         ended,
         ended_because: Some(why.to_owned()),
         verdict: Verdict::NotScored(NotScoredReason::Ended(ended)),
+        score: None,
         checks: Vec::new(),
         expect: expected_activation(case),
         fired: None,
@@ -262,7 +250,7 @@ fn unfinished_record(plan: &Plan, trial: &Trial, ended: AgentEnding, why: &str) 
 
 fn send_event(sinks: &mut EventSinks, event: &RunEvent) {
     for (name, error) in sinks.send(event) {
-        let text = format!("{name} can no longer be told what happens: {error}");
+        let text = format!("{name} failed and gets no more events: {error}");
         // The remaining sinks should know. If they fail too, there is nowhere left to report it.
         let _ = sinks.send(&RunEvent::Notice { text });
     }

@@ -25,6 +25,9 @@ mod observer;
 mod planning;
 mod prepared;
 mod record;
+mod registry;
+#[doc(hidden)]
+pub mod run_setup;
 mod shared_budget;
 mod trusted_code;
 
@@ -36,14 +39,15 @@ pub use error::SessionError;
 pub use observer::{PlannedRun, RunObserver, ScriptApproval, ScriptToApprove, SilentObserver};
 pub use planning::SuitesToRun;
 pub use prepared::{FinishedRun, PreparedRun, remove_leftovers};
-pub use record::{Digests, native_suite, run_info, skill_under_test};
+pub use record::{Digests, run_info, skill_under_test};
+pub use registry::RunRegistry;
 pub use shared_budget::{SharedBudget, shared_services};
 pub use trusted_code::{changed_files, trusted_code};
 
-pub use crate::options::{CaseKind, CaseSelection, RunInputs, RunOptions};
+pub use crate::plan::options::{CaseKind, CaseSelection, RunInputs, RunOptions};
 
-use crate::run_setup::EvalFiles;
-use crate::settings::project_root;
+use crate::plan::settings::project_root;
+use crate::session::run_setup::EvalFiles;
 use crate::store::RunDir;
 
 /// A function that changes what was read from the eval files before it is planned, for example to another version
@@ -61,6 +65,7 @@ pub struct Session<'s> {
     resumed: Option<ResumedRun>,
     reading: Option<EvalFiles>,
     change: Option<ChangeReading<'s>>,
+    registry: RunRegistry,
 }
 
 /// Spending limits of a run beyond those in the settings.
@@ -98,6 +103,7 @@ impl<'s> Session<'s> {
             resumed: None,
             reading: None,
             change: None,
+            registry: RunRegistry::default(),
         }
     }
 
@@ -123,6 +129,12 @@ impl<'s> Session<'s> {
     #[must_use]
     pub fn with_environment(self, environment: BTreeMap<String, String>) -> Self {
         Self { environment, ..self }
+    }
+
+    /// Replaces the formats, checks and agents that the run may use, to add some from outside.
+    #[must_use]
+    pub fn with_registry(self, registry: impl Into<RunRegistry>) -> Self {
+        Self { registry: registry.into(), ..self }
     }
 
     /// Adds a skill folder, an eval folder or an eval file to the run.

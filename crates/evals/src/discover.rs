@@ -4,23 +4,28 @@
 
 mod file_kind;
 mod folder_search;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use self::file_kind::{EVAL_FILE_ENDINGS, EVAL_FILE_NAMES, EvalFileKind};
+use self::file_kind::EvalFileKind;
 pub use self::folder_search::SkippedFile;
 use self::folder_search::{FolderSearchResult, search_folder};
+use crate::dialects::EvalRegistry;
 use practicum_skills::skill::{SKILL_FILE, normalise_path};
 
 /// An eval file that was found.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EvalFile {
+    /// The path of the file.
     pub file: PathBuf,
     /// The folder below which its cases are named.
     pub root: PathBuf,
     /// The skill for which the file was searched, if the file does not lie in the skill's folder.
     pub skill: Option<PathBuf>,
+    /// How the file was found.
     pub found_by: DiscoveryMethod,
 }
 
@@ -36,6 +41,7 @@ pub enum DiscoveryMethod {
 /// The result of a search for eval files.
 #[derive(Debug)]
 pub struct DiscoveryResult {
+    /// The eval files that were found.
     pub files: Vec<EvalFile>,
     /// Files in searched folders that look like evals, or lie among evals, and were left out.
     pub skipped: Vec<SkippedFile>,
@@ -52,34 +58,74 @@ pub struct EvalSearch {
     pub evals: Option<PathBuf>,
     /// Skillet's own folder, usually `~/.skillet`: a bare name may be a folder of its evals.
     pub skillet: Option<PathBuf>,
+    /// The formats whose files are searched.
+    pub registry: EvalRegistry,
 }
 
 /// An error: no eval files were found, or it is not clear which are meant.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoverError {
+    /// A path that does not exist.
     #[error("there is no {0}")]
     Missing(PathBuf),
+    /// A name that exists neither here nor among Skillet's own evals.
     #[error("there is no {path}, and none in {}, which has {}", .folder.display(), .names.join(", "))]
-    MissingInSkillet { path: String, folder: PathBuf, names: Vec<String> },
+    MissingInSkillet {
+        /// The name that was given.
+        path: String,
+        /// Skillet's own folder of evals.
+        folder: PathBuf,
+        /// The names of what is in that folder.
+        names: Vec<String>,
+    },
+    /// No eval file was found.
     #[error(
         "no eval files found; looked in {}{}\n  \
-         They are called {} or *{}, or are Skillet's YAML; practicum init SKILL writes first ones",
-        list_paths(.0),
-        describe_missing_skill(.0),
-        EVAL_FILE_NAMES.join(", "),
-        EVAL_FILE_ENDINGS.join(", *")
+         They are called {}, or are Skillet's YAML; practicum init SKILL writes first ones",
+        list_paths(.searched),
+        describe_missing_skill(.searched),
+        .names.join(", ")
     )]
-    NoEvals(Vec<PathBuf>),
+    NoEvals {
+        /// The places that were searched.
+        searched: Vec<PathBuf>,
+        /// The names that eval files have.
+        names: Vec<&'static str>,
+    },
+    /// All files that look like evals were left out.
     #[error(
         "no eval files found in {}; skipped: {}\n  Name one of them, or its folder, to use it",
         list_paths(.searched),
         describe_skipped(.skipped)
     )]
-    AllSkipped { searched: Vec<PathBuf>, skipped: Vec<SkippedFile> },
+    AllSkipped {
+        /// The places that were searched.
+        searched: Vec<PathBuf>,
+        /// The files that were left out.
+        skipped: Vec<SkippedFile>,
+    },
+    /// Several skills were named that have no evals.
     #[error("{} have no evals of their own; name the skill that the evals are run with by --skill", list_paths(.0))]
     SeveralSkills(Vec<PathBuf>),
+    /// A skill without evals was named beside the evals of another skill.
+    #[error(
+        "{} has no evals of its own, and {} is about another skill; leave the first out, or run those evals with it by --skill",
+        .skill.display(), .evals.display()
+    )]
+    EvalsOfAnotherSkill {
+        /// The skill without evals.
+        skill: PathBuf,
+        /// A file about another skill.
+        evals: PathBuf,
+    },
+    /// It is not clear which folder holds the evals of a skill.
     #[error("several folders could hold the evals of {skill}: {}; choose one with --evals", list_paths(.places))]
-    Ambiguous { skill: String, places: Vec<PathBuf> },
+    Ambiguous {
+        /// The name of the skill.
+        skill: String,
+        /// The folders that could hold its evals.
+        places: Vec<PathBuf>,
+    },
 }
 
 /// Gives a note that a folder among skills is no skill, if that may be why nothing was found.
@@ -109,9 +155,11 @@ pub fn discover(
     let mut all = FolderSearchResult::default();
     let mut searched = Vec::new();
     let mut skills = Vec::new();
+    let registry = &search.registry;
+    let mut evals_of_skills = Vec::new();
     if let Some(evals) = &search.evals {
         let path = path_in_skillet(evals, search.skillet.as_deref()).unwrap_or_else(|| absolute_path(evals));
-        all = find_at_path(&path, &mut searched)?;
+        all = find_at_path(&path, registry, &mut searched)?;
     } else {
         for path in &search.paths {
             refuse_unknown_name(path, search.skillet.as_deref())?;
@@ -121,17 +169,22 @@ pub fn discover(
             let skill = skill_folder_at(&path);
             let is_alone = search.paths.len() == 1;
             let found = match (&skill, spec_of_command(&path)) {
-                (Some(skill), _) => find_for_skill(skill, &project_of(skill), &mut searched)?,
-                (None, Some(spec)) => find_at_path(&spec, &mut searched)?,
+                (Some(skill), _) => find_for_skill(skill, &project_of(skill), registry, &mut searched)?,
+                (None, Some(spec)) => find_at_path(&spec, registry, &mut searched)?,
                 (None, None) if is_command_file(&path) => {
-                    find_for_command(&path, &project_of(&path), &mut searched)?
+                    find_for_command(&path, &project_of(&path), registry, &mut searched)?
                 }
-                (None, None) => find_at_path(&path, &mut searched)?,
+                (None, None) => find_at_path(&path, registry, &mut searched)?,
             };
             // A path without any evals is probably a slip, even if other paths have some.
+            let is_skill = skill.is_some() || is_command_file(&path);
+            let belongs_to_skill = |found: &&EvalFile| is_skill || is_found_in_skill(found);
+            evals_of_skills.extend(found.found.iter().find(belongs_to_skill).map(|found| found.file.clone()));
             match found.found.is_empty() {
-                true if skill.is_some() || is_command_file(&path) => skills.push(path),
-                true if !is_alone => return Err(no_evals_error(searched.split_off(before), found.skipped)),
+                true if is_skill => skills.push(path),
+                true if !is_alone => {
+                    return Err(no_evals_error(searched.split_off(before), found.skipped, registry));
+                }
                 _ => {}
             }
             all.found.extend(found.found);
@@ -152,7 +205,11 @@ pub fn discover(
     skipped.dedup();
     searched.dedup();
     if found.is_empty() {
-        return Err(no_evals_error(searched, skipped));
+        return Err(no_evals_error(searched, skipped, registry));
+    }
+    // The evals of one skill must not be run with another skill only because both are named.
+    if let (Some(skill), Some(evals)) = (skills.first(), evals_of_skills.first()) {
+        return Err(DiscoverError::EvalsOfAnotherSkill { skill: skill.clone(), evals: evals.clone() });
     }
     if skills.len() > 1 {
         return Err(DiscoverError::SeveralSkills(skills));
@@ -160,9 +217,20 @@ pub fn discover(
     Ok(DiscoveryResult { files: found, skipped, skill: skills.pop() })
 }
 
-fn no_evals_error(searched: Vec<PathBuf>, skipped: Vec<SkippedFile>) -> DiscoverError {
+/// Says whether a search found this file in the folder of a skill, so that the file is about that skill. If the user
+/// names the file itself, it may be run with any skill.
+fn is_found_in_skill(found: &EvalFile) -> bool {
+    let mut above = found.file.ancestors().skip(1);
+    found.found_by == DiscoveryMethod::Search && above.any(|folder| folder.join(SKILL_FILE).is_file())
+}
+
+fn no_evals_error(
+    searched: Vec<PathBuf>,
+    skipped: Vec<SkippedFile>,
+    registry: &EvalRegistry,
+) -> DiscoverError {
     match skipped.is_empty() {
-        true => DiscoverError::NoEvals(searched),
+        true => DiscoverError::NoEvals { searched, names: registry.eval_file_names() },
         false => DiscoverError::AllSkipped { searched, skipped },
     }
 }
@@ -245,13 +313,18 @@ fn spec_of_command(path: &Path) -> Option<PathBuf> {
     (is_command_file(path) && spec.is_file()).then_some(spec)
 }
 
-fn find_at_path(path: &Path, searched: &mut Vec<PathBuf>) -> Result<FolderSearchResult, DiscoverError> {
-    if path.is_dir() {
+fn find_at_path(
+    path: &Path,
+    registry: &EvalRegistry,
+    searched: &mut Vec<PathBuf>,
+) -> Result<FolderSearchResult, DiscoverError> {
+    let is_folder = path.is_dir();
+    if is_folder && !registry.knows_folder(path) {
         searched.push(path.to_owned());
-        return Ok(search_folder(path));
+        return Ok(search_folder(path, registry));
     }
     // A broken link exists. Reading it will report what is wrong with it.
-    if path.symlink_metadata().is_ok() {
+    if is_folder || path.symlink_metadata().is_ok() {
         let root = path.parent().unwrap_or(path).to_owned();
         let file = EvalFile { file: path.to_owned(), root, skill: None, found_by: DiscoveryMethod::Name };
         return Ok(FolderSearchResult { found: vec![file], skipped: Vec::new() });
@@ -264,19 +337,20 @@ fn find_at_path(path: &Path, searched: &mut Vec<PathBuf>) -> Result<FolderSearch
 fn find_for_skill(
     skill: &Path,
     project: &Path,
+    registry: &EvalRegistry,
     searched: &mut Vec<PathBuf>,
 ) -> Result<FolderSearchResult, DiscoverError> {
     searched.push(skill.to_owned());
-    let FolderSearchResult { found, mut skipped } = search_folder(skill);
+    let FolderSearchResult { found, mut skipped } = search_folder(skill, registry);
     let (usual, unusual): (Vec<EvalFile>, Vec<EvalFile>) =
-        found.into_iter().partition(|found| is_usual_place(&found.file, skill));
+        found.into_iter().partition(|found| is_usual_place(&found.file, skill, registry));
     let passed_over = |found: &EvalFile| SkippedFile { path: found.file.clone(), why: REASON_OUTSIDE_EVALS };
     let left_over: Vec<SkippedFile> = unusual.iter().map(passed_over).collect();
     if !usual.is_empty() {
         skipped.extend(left_over);
         return Ok(FolderSearchResult { found: usual, skipped });
     }
-    let mut there = find_outside_skill(skill, project, skipped, searched)?;
+    let mut there = find_outside_skill(skill, project, skipped, registry, searched)?;
     if there.found.is_empty() {
         there.found = unusual;
     } else {
@@ -290,13 +364,13 @@ const REASON_OUTSIDE_EVALS: &str = "among the files of the skill, not in its fol
 
 /// Says whether a file lies where the evals of a skill usually are: directly beside its SKILL.md with an eval
 /// file's name, or in a folder for evals.
-fn is_usual_place(file: &Path, skill: &Path) -> bool {
+fn is_usual_place(file: &Path, skill: &Path, registry: &EvalRegistry) -> bool {
     const EVAL_FOLDERS: [&str; 4] = ["evals", "eval", "evaluations", "tests"];
     let Ok(below) = file.strip_prefix(skill) else { return true };
     let mut parts = below.components();
     match (parts.next(), parts.next()) {
         (Some(Component::Normal(folder)), Some(_)) => EVAL_FOLDERS.iter().any(|known| folder == *known),
-        _ => EvalFileKind::detect(file).holds_evals(),
+        _ => file.is_dir() || EvalFileKind::detect(file, registry).holds_evals(),
     }
 }
 
@@ -305,6 +379,7 @@ fn find_outside_skill(
     skill: &Path,
     project: &Path,
     mut skipped: Vec<SkippedFile>,
+    registry: &EvalRegistry,
     searched: &mut Vec<PathBuf>,
 ) -> Result<FolderSearchResult, DiscoverError> {
     let Some(name) = skill.file_name() else { return Ok(FolderSearchResult { found: Vec::new(), skipped }) };
@@ -315,7 +390,7 @@ fn find_outside_skill(
     places.dedup();
     for place in places.into_iter().rev() {
         searched.push(place.clone());
-        let there = search_folder(&place).only_directly_in(&place);
+        let there = search_folder(&place, registry).only_directly_in(&place);
         if !there.found.is_empty() {
             return Ok(FolderSearchResult {
                 found: assign_skill(there.found, skill),
@@ -327,7 +402,7 @@ fn find_outside_skill(
     let all_evals = project.join("evals");
     searched.push(all_evals.join("**").join(name));
     let mut places: BTreeMap<PathBuf, Vec<EvalFile>> = BTreeMap::new();
-    for found in search_folder(&all_evals).found {
+    for found in search_folder(&all_evals, registry).found {
         let place = found.file.ancestors().find(|above| above.file_name() == Some(name)).map(Path::to_owned);
         if let Some(place) = place {
             places.entry(place.clone()).or_default().push(EvalFile { root: place, ..found });
@@ -349,6 +424,7 @@ fn find_outside_skill(
 fn find_for_command(
     file: &Path,
     project: &Path,
+    registry: &EvalRegistry,
     searched: &mut Vec<PathBuf>,
 ) -> Result<FolderSearchResult, DiscoverError> {
     let folder = file.parent().unwrap_or(file);
@@ -357,13 +433,17 @@ fn find_for_command(
         return Ok(FolderSearchResult::default());
     };
     for place in [folder.to_owned(), folder.join("evals"), project.join("evals")] {
-        let files = EVAL_FILE_ENDINGS.map(|ending| place.join(format!("{name}{ending}")));
+        let endings = registry.eval_file_names().into_iter().filter_map(|known| known.strip_prefix('*'));
+        let files: Vec<PathBuf> = endings.map(|ending| place.join(format!("{name}{ending}"))).collect();
         let own_folder = place.join(name);
         searched.push(place);
-        let mut there =
-            if own_folder.is_dir() { search_folder(&own_folder) } else { FolderSearchResult::default() };
+        let mut there = if own_folder.is_dir() {
+            search_folder(&own_folder, registry)
+        } else {
+            FolderSearchResult::default()
+        };
         for suite in files.iter().filter(|file| file.is_file()) {
-            there.found.extend(find_at_path(suite, searched)?.found);
+            there.found.extend(find_at_path(suite, registry, searched)?.found);
         }
         if !there.found.is_empty() {
             return Ok(FolderSearchResult { found: assign_skill(there.found, file), ..there });
@@ -375,239 +455,4 @@ fn find_for_command(
 
 fn assign_skill(found: Vec<EvalFile>, skill: &Path) -> Vec<EvalFile> {
     found.into_iter().map(|found| EvalFile { skill: Some(skill.to_owned()), ..found }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SUITE: &str = "practicum: 1\n";
-    const EVAL: &str = "timestamp: x\nname: n\nprompt: p\nexpected: e\n";
-
-    /// Gives the files found for `ask` in a tree, relative to it, or the kind of error.
-    fn check(files: &[(&str, &str)], ask: &str, evals: Option<&str>) -> Result<Vec<String>, &'static str> {
-        let tree = tempfile::tempdir().expect("a folder");
-        let root = tree.path().canonicalize().expect("real");
-        for (path, content) in files {
-            let path = root.join(path);
-            std::fs::create_dir_all(path.parent().expect("a parent")).expect("create");
-            std::fs::write(path, content).expect("write");
-        }
-        let search = EvalSearch {
-            paths: vec![if ask == "bare" { ask.into() } else { root.join(ask) }],
-            evals: evals.map(|evals| root.join(evals)),
-            skillet: Some(root.join("home/.skillet")),
-        };
-        let relative = |path: &Path| path.strip_prefix(&root).expect("below").display().to_string();
-        match discover(&search, &|_| root.clone()) {
-            Ok(found) => Ok(found
-                .files
-                .iter()
-                .map(|found| format!("{} @{}", relative(&found.file), relative(&found.root)))
-                .collect()),
-            Err(DiscoverError::Missing(_) | DiscoverError::MissingInSkillet { .. }) => Err("missing"),
-            Err(DiscoverError::NoEvals(_)) => Err("nothing"),
-            Err(DiscoverError::AllSkipped { .. }) => Err("ignored"),
-            Err(DiscoverError::SeveralSkills(_)) => Err("several skills"),
-            Err(DiscoverError::Ambiguous { .. }) => Err("ambiguous"),
-        }
-    }
-
-    #[test]
-    fn places() {
-        let skill = ("skills/s/SKILL.md", "x");
-        let ok = |paths: &[&str]| {
-            Ok::<Vec<String>, &'static str>(paths.iter().map(|path| (*path).to_owned()).collect())
-        };
-        for (files, ask, evals, expected) in [
-            (vec![("a/x.practicum.yaml", SUITE)], "a", None, ok(&["a/x.practicum.yaml @a"])),
-            (vec![("a/odd.txt", SUITE)], "a/odd.txt", None, ok(&["a/odd.txt @a"])),
-            (
-                vec![("a/1.yaml", EVAL), ("a/b/2.yml", EVAL), ("a/other.yaml", "x: 1")],
-                "a",
-                None,
-                ok(&["a/1.yaml @a", "a/b/2.yml @a"]),
-            ),
-            (
-                vec![skill, ("skills/s/evals/evals.json", "{}"), ("evals/s/evals.json", "{}")],
-                "skills/s",
-                None,
-                ok(&["skills/s/evals/evals.json @skills/s"]),
-            ),
-            (
-                vec![skill, ("evals/s/evals.json", "{}")],
-                "skills/s/SKILL.md",
-                None,
-                ok(&["evals/s/evals.json @evals/s"]),
-            ),
-            // An example that a skill shows does not replace its evals.
-            (
-                vec![skill, ("skills/s/assets/evals.json", "{}"), ("evals/s/evals.json", "{}")],
-                "skills/s",
-                None,
-                ok(&["evals/s/evals.json @evals/s"]),
-            ),
-            (
-                vec![skill, ("skills/s/assets/evals.json", "{}"), ("skills/s/evals/evals.json", "{}")],
-                "skills/s",
-                None,
-                ok(&["skills/s/evals/evals.json @skills/s"]),
-            ),
-            (
-                vec![skill, ("skills/s/assets/evals.json", "{}")],
-                "skills/s",
-                None,
-                ok(&["skills/s/assets/evals.json @skills/s"]),
-            ),
-            (
-                vec![("deep/skills/s/SKILL.md", "x"), ("evals/s/triggers.json", "[]")],
-                "deep/skills/s",
-                None,
-                ok(&["evals/s/triggers.json @evals/s"]),
-            ),
-            (
-                vec![skill, ("evals/group/s/evals.json", "{}")],
-                "skills/s",
-                None,
-                ok(&["evals/group/s/evals.json @evals/group/s"]),
-            ),
-            (
-                vec![skill, ("evals/g/s/evals.json", "{}"), ("evals/h/s/evals.json", "{}")],
-                "skills/s",
-                None,
-                Err("ambiguous"),
-            ),
-            (
-                vec![skill, ("other/evals.json", "{}"), ("evals/s/evals.json", "{}")],
-                "skills/s",
-                Some("other"),
-                ok(&["other/evals.json @other"]),
-            ),
-            (
-                vec![("home/.skillet/evals/bare/1.yaml", EVAL)],
-                "bare",
-                None,
-                ok(&["home/.skillet/evals/bare/1.yaml @home/.skillet/evals/bare"]),
-            ),
-            (
-                vec![
-                    ("a/.gitignore", "x.eval.json"),
-                    ("a/x.eval.json", "{}"),
-                    ("a/node_modules/evals.json", "{}"),
-                ],
-                "a",
-                None,
-                Err("ignored"),
-            ),
-            (
-                vec![("a/s.json", "{\"test_cases\": []}"), ("a/package.json", "{}")],
-                "a",
-                None,
-                ok(&["a/s.json @a"]),
-            ),
-            (
-                vec![
-                    ("a/1.yaml", "timestamp: x\nname: n\npromt: p\nexpected: e\n"),
-                    ("a/2.yaml", "timestamp: x\nname: n\nprompt: p\nexpcted: e\n"),
-                    ("a/3.yaml", "\u{feff}timestamp: x\nprompt: p\n"),
-                    ("a/other.yaml", "name: n\nprompt: p\n"),
-                ],
-                "a",
-                None,
-                ok(&["a/1.yaml @a", "a/2.yaml @a", "a/3.yaml @a", "a/other.yaml @a"]),
-            ),
-            (
-                vec![
-                    ("a/1.yaml", "\"prompt\": p\n'expected' : e\n"),
-                    ("a/2.yaml", "x:\n  prompt: p\n  expected: e\n"),
-                ],
-                "a",
-                None,
-                ok(&["a/1.yaml @a"]),
-            ),
-            (
-                vec![
-                    ("a/1.json", r#"{"evals": [{"prompt": "p", "assertions": []}]}"#),
-                    ("a/2.json", r#"[{"input": "p", "rubric": []}]"#),
-                    ("a/3.json", r#"{"input": "p"}"#),
-                ],
-                "a",
-                None,
-                ok(&["a/1.json @a", "a/2.json @a"]),
-            ),
-            (
-                vec![("commands/c.md", "x"), ("commands/c.eval.json", "{}"), ("commands/d.eval.json", "{}")],
-                "commands/c.md",
-                None,
-                ok(&["commands/c.eval.json @commands"]),
-            ),
-            (vec![("commands/c.md", "x")], "commands/c.md", None, Err("nothing")),
-            (
-                vec![skill, ("deep/in/s/evals.json", "{}")],
-                "skills/s",
-                Some("deep/in/s/evals.json"),
-                ok(&["deep/in/s/evals.json @deep/in/s"]),
-            ),
-            (vec![], "nowhere", None, Err("missing")),
-        ] {
-            assert_eq!(check(&files, ask, evals), expected, "{files:?} {ask}");
-        }
-    }
-
-    #[test]
-    fn a_file_is_found_once() {
-        let tree = tempfile::tempdir().expect("a folder");
-        let root = tree.path().canonicalize().expect("real");
-        for folder in ["elsewhere", "evals/inner"] {
-            std::fs::create_dir_all(root.join(folder)).expect("create");
-        }
-        for file in ["elsewhere/far.yaml", "evals/inner/near.yaml"] {
-            std::fs::write(root.join(file), EVAL).expect("write");
-        }
-        for (target, link) in [
-            ("../elsewhere/far.yaml", "evals/linked.yaml"),
-            ("../elsewhere/far.yaml", "evals/twice.yaml"),
-            ("inner/near.yaml", "evals/a.yaml"),
-            ("../elsewhere", "evals/folder"),
-            ("nowhere.yaml", "evals/broken.yaml"),
-        ] {
-            std::os::unix::fs::symlink(target, root.join(link)).expect("link");
-        }
-        let evals = root.join("evals");
-        let search = EvalSearch { paths: vec![evals.join("inner"), evals.clone()], ..EvalSearch::default() };
-        let found = discover(&search, &|path| path.to_owned()).expect("found");
-        let places: Vec<(PathBuf, PathBuf)> =
-            found.files.into_iter().map(|found| (found.file, found.root)).collect();
-        // A broken link counts as an eval that cannot be read.
-        let expected =
-            ["broken.yaml", "inner/near.yaml", "linked.yaml"].map(|file| (evals.join(file), evals.clone()));
-        assert_eq!(places, expected);
-    }
-
-    #[test]
-    fn the_skill_is_known_for_whose_sake_files_were_found() {
-        let tree = tempfile::tempdir().expect("a folder");
-        let root = tree.path().canonicalize().expect("real");
-        for file in ["x/skills/s/SKILL.md", "evals/s/evals.json", "other/t.json"] {
-            let file = root.join(file);
-            std::fs::create_dir_all(file.parent().expect("a folder")).expect("create");
-            std::fs::write(file, "{}").expect("write");
-        }
-        let skill = root.join("x/skills/s");
-        let search = EvalSearch { paths: vec![skill.clone()], ..EvalSearch::default() };
-        let found = discover(&search, &|_| root.clone()).expect("found");
-        assert_eq!(found.files.iter().map(|found| found.skill.as_ref()).collect::<Vec<_>>(), [Some(&skill)]);
-        assert_eq!(search.skill_of_evals(), None);
-        let elsewhere = EvalSearch { evals: Some(root.join("other")), ..search };
-        assert_eq!(elsewhere.skill_of_evals(), Some(skill));
-    }
-
-    #[test]
-    fn a_circle_of_links_ends() {
-        let tree = tempfile::tempdir().expect("a folder");
-        std::os::unix::fs::symlink(tree.path(), tree.path().join("again")).expect("link");
-        std::fs::write(tree.path().join("x.practicum.yaml"), SUITE).expect("write");
-        let search = EvalSearch { paths: vec![tree.path().to_owned()], ..EvalSearch::default() };
-        assert_eq!(discover(&search, &|path| path.to_owned()).expect("found").files.len(), 1);
-    }
 }

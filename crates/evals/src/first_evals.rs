@@ -12,7 +12,9 @@ use practicum_skills::skill::{Skill, SkillForm};
 /// A file to write, if it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvalFileDraft {
+    /// The path to write the file to.
     pub path: PathBuf,
+    /// The content of the file.
     pub content: String,
 }
 
@@ -32,13 +34,13 @@ pub fn native_draft(skill: &Skill) -> EvalFileDraft {
         "run": {"repeat": 3},
         "cases": [
             {
-                "id": "fires",
+                "id": "must-activate",
                 "note": "Say what a user would say who needs the skill and has never heard of it.",
                 "prompt": format!("I need help with this: {about}"),
                 "activation": "must",
             },
             {
-                "id": "stays-quiet",
+                "id": "must-not-activate",
                 "note": "Something that sounds related and is not what the skill is for.",
                 "prompt": "What is the capital of France?",
                 "activation": "must_not",
@@ -66,7 +68,7 @@ pub fn skill_test_draft(skill: Option<&Skill>, output: &Path) -> EvalFileDraft {
     let name = skill.map_or("my-skill", |skill| skill.name.as_str());
     let document = json!({
         "name": format!("{name}-activation"),
-        "description": format!("Does {name} fire when it should, and only then?"),
+        "description": format!("Is {name} activated when it should be, and only then?"),
         "runs_per_case": 5,
         "skills": [{
             "name": name,
@@ -135,9 +137,10 @@ pub fn eval_folder_for(skill: &Skill) -> PathBuf {
 }
 
 /// Gives the skill's name as part of a file name. The name of a command has colons, which a file name must not
-/// have.
+/// have. A name that cannot be a file name, such as one with `..`, is replaced by that of the folder.
 pub fn eval_file_stem(skill: &Skill) -> String {
     match skill.form {
+        SkillForm::Folder if skill.describe_unusable_name().is_some() => file_name(skill.folder()),
         SkillForm::Folder => skill.name.clone(),
         SkillForm::Command => file_name(&skill.file.with_extension("")),
     }

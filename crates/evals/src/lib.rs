@@ -2,11 +2,14 @@
 //!
 //! A new format is a file in `dialects`, a new check a file in `checks`.
 
+#![warn(missing_docs)]
 // The print macros panic if nobody reads the output any more, and a run must not end because of that.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod checks;
 pub mod dialects;
 pub mod discover;
+#[doc(hidden)]
 pub mod first_evals;
+#[doc(hidden)]
 pub mod url_check;

@@ -26,6 +26,7 @@ pub struct HttpUrlChecker {
 }
 
 impl HttpUrlChecker {
+    /// Makes a checker that sends its requests on a runtime.
     pub fn with_runtime(runtime: Handle) -> Self {
         Self { runtime, may_connect: is_public }
     }

@@ -1,13 +1,18 @@
 //! Reads an earlier state of a skill from git.
 //!
 //! In: a skill on disk and a git ref. Out: a copy of the skill at that ref. Never: touches the working tree, the
-//! index or the history.
+//! index or the history, or starts a program that the repository names.
+
+mod repository;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use self::repository::{GitRepository, TreeEntry, TreeEntryKind};
+use practicum_core::tree::read_regular;
 
 use crate::skill::{SKILL_FILE, SkillForm, command_path, name_from_path};
 
+/// An error: a skill cannot be read from git.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error("git cannot be started: {0}")]
@@ -18,7 +23,7 @@ pub enum GitError {
     NoCommit(String),
     #[error("{skill} is not in {reference}; has it been moved since?")]
     NotInCommit { skill: PathBuf, reference: String },
-    #[error("git could not write the skill: {0}")]
+    #[error("git could not read the skill: {0}")]
     Failed(String),
 }
 
@@ -37,16 +42,12 @@ pub fn write_skill_at_ref(
         false => skill,
     };
     let folder = folder.canonicalize().map_err(|_| GitError::NoRepository(skill.to_owned()))?;
-    let git = GitRepository { folder: &folder, index: into.join("index") };
-    let prefix = git
-        .query(&["rev-parse", "--show-prefix"])?
-        .ok_or_else(|| GitError::NoRepository(skill.to_owned()))?;
+    let git = GitRepository { folder: &folder };
+    git.query(&["rev-parse", "--show-prefix"])?.ok_or_else(|| GitError::NoRepository(skill.to_owned()))?;
     let commit = git
         .query(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{reference}^{{commit}}")])?
         .ok_or_else(|| GitError::NoCommit(reference.to_owned()))?;
     let not_there = || GitError::NotInCommit { skill: skill.to_owned(), reference: reference.to_owned() };
-    let tree = format!("{commit}:{}", prefix.trim_end_matches('/'));
-    let tree = git.query(&["rev-parse", "--verify", "--quiet", &tree])?.ok_or_else(not_there)?;
     let copy = match is_command {
         // The copy keeps the file's own name: a command gets its name from the folders above it.
         true => {
@@ -56,17 +57,11 @@ pub fn write_skill_at_ref(
         }
         false => into.join(folder.file_name().unwrap_or("skill".as_ref())),
     };
-    let top = git.query(&["rev-parse", "--show-toplevel"])?.ok_or_else(not_there)?;
-    // From a folder below the top, git would write only the files of that folder.
-    let git = GitRepository { folder: Path::new(&top), index: git.index };
-    git.execute(&["read-tree", &tree])?;
-    git.execute(&["checkout-index", "--all", &format!("--prefix={}/", copy.display())])?;
-    for path in left_out {
-        if let Ok(relative) = path.strip_prefix(&folder) {
-            // A file that did not exist at that ref need not be removed.
-            let _ = std::fs::remove_file(copy.join(relative));
-        }
-    }
+    let mut entries = git.list_files(&commit, ".")?;
+    entries.retain(|entry| {
+        entry.kind != TreeEntryKind::Submodule && !left_out.contains(&entry.path.join_to(&folder))
+    });
+    write_entries(&git, entries, &copy)?;
     let found = match (is_command, skill.file_name()) {
         (true, Some(name)) => copy.join(name),
         _ => copy,
@@ -74,61 +69,78 @@ pub fn write_skill_at_ref(
     if found.exists() { Ok(found) } else { Err(not_there()) }
 }
 
+/// Writes files of a commit below the folder `to`. Links come last, so that no file is written through one.
+fn write_entries(git: &GitRepository<'_>, mut entries: Vec<TreeEntry>, to: &Path) -> Result<(), GitError> {
+    use std::os::unix::ffi::OsStringExt;
+    use std::os::unix::fs::OpenOptionsExt;
+    entries.sort_by_key(|entry| entry.kind == TreeEntryKind::Link);
+    let mut objects = git.open_objects()?;
+    for entry in entries {
+        let path = entry.path.join_to(to);
+        let bytes = objects.read(&entry.object)?;
+        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let mut new_file = std::fs::File::options();
+        new_file.write(true).create_new(true);
+        let mode = if entry.kind == TreeEntryKind::Program { 0o777 } else { 0o666 };
+        let written = folder.and_then(|()| match entry.kind {
+            TreeEntryKind::Link => std::os::unix::fs::symlink(std::ffi::OsString::from_vec(bytes), &path),
+            TreeEntryKind::File | TreeEntryKind::Program | TreeEntryKind::Submodule => {
+                std::io::Write::write_all(&mut new_file.mode(mode).open(&path)?, &bytes)
+            }
+        });
+        written.map_err(|error| GitError::Failed(format!("{}: {error}", path.display())))?;
+    }
+    Ok(())
+}
+
 /// Finds the commit that contains a skill's folder or command file in its present state. `None` if there are
 /// changes since the last commit, or no repository.
+///
+/// The files are compared here and not by `git status`, which would start the filters that the repository names.
 pub fn find_matching_commit(skill: &Path) -> Option<String> {
     let (folder, what) = match (skill.parent(), skill.file_name()) {
         (Some(folder), Some(name)) if skill.is_file() => (folder, name.to_str()?),
         _ => (skill, "."),
     };
-    let says = |args: &[&str]| {
-        let mut command = Command::new("git");
-        command.arg("--no-optional-locks").arg("-C").arg(folder).args(args);
-        let output = command.output().ok().filter(|output| output.status.success())?;
-        String::from_utf8(output.stdout).ok()
-    };
-    let changes = says(&["status", "--porcelain", "--untracked-files=all", "--", what])?;
-    if !changes.trim().is_empty() {
+    let git = GitRepository { folder };
+    let commit = git.query(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok()??;
+    let tracked = git.list_files(&commit, what).ok().filter(|files| !files.is_empty())?;
+    let new = git.query(&["ls-files", "-z", "--others", "--exclude-standard", "--", what]).ok()??;
+    if !new.is_empty() {
         return None;
     }
-    // A folder that git ignores has no changes either, but is in no commit.
-    let tracked = says(&["ls-files", "--", what]).filter(|files| !files.trim().is_empty());
-    tracked
-        .and_then(|_| says(&["rev-parse", "--verify", "--quiet", "HEAD"]))
-        .map(|hash| hash.trim().to_owned())
+    let mut objects = git.open_objects().ok()?;
+    let mut is_unchanged = |entry: &TreeEntry| {
+        entry.kind != TreeEntryKind::Submodule
+            && objects.read(&entry.object).is_ok_and(|content| is_same_on_disk(entry, &content, folder))
+    };
+    tracked.iter().all(&mut is_unchanged).then_some(commit)
 }
 
-/// A git repository, used with an index of the program's own.
-struct GitRepository<'g> {
-    folder: &'g Path,
-    index: PathBuf,
-}
-
-impl GitRepository<'_> {
-    fn run(&self, args: &[&str]) -> Result<std::process::Output, GitError> {
-        let mut command = Command::new("git");
-        command.arg("-C").arg(self.folder).args(args).env("GIT_INDEX_FILE", &self.index);
-        command.output().map_err(GitError::NoGit)
-    }
-
-    /// Runs a git command and gives its output; `None` if git refuses.
-    fn query(&self, args: &[&str]) -> Result<Option<String>, GitError> {
-        let output = self.run(args)?;
-        let text = String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned();
-        Ok(output.status.success().then_some(text))
-    }
-
-    fn execute(&self, args: &[&str]) -> Result<(), GitError> {
-        let output = self.run(args)?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(GitError::Failed(String::from_utf8_lossy(&output.stderr).trim().to_owned())),
+/// Says whether a file is on disk as it is in a commit.
+fn is_same_on_disk(entry: &TreeEntry, content: &[u8], folder: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let path = entry.path.join_to(folder);
+    let Ok(metadata) = path.symlink_metadata() else { return false };
+    let is_program = metadata.permissions().mode() & 0o100 != 0;
+    match entry.kind {
+        TreeEntryKind::Link => {
+            std::fs::read_link(&path).is_ok_and(|target| target.as_os_str().as_encoded_bytes() == content)
+        }
+        TreeEntryKind::Submodule => false,
+        TreeEntryKind::File | TreeEntryKind::Program => {
+            metadata.is_file()
+                && is_program == (entry.kind == TreeEntryKind::Program)
+                && metadata.len() == content.len() as u64
+                && read_regular(&path).is_ok_and(|bytes| bytes == content)
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     fn git(folder: &Path, args: &[&str]) {

@@ -5,6 +5,9 @@
 
 mod build_folders;
 mod credentials;
+mod ignore_files;
+
+pub use ignore_files::{has_unreadable_ignore_file, skip_unreadable_ignore_files};
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

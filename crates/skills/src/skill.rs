@@ -9,29 +9,37 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 pub use frontmatter::{end_of_opening_fence, read_frontmatter, remove_key, split_frontmatter};
-pub use plugin::{Plugin, PluginError, PluginSkill, is_manifest, plugins_in, remove_code_keys, starts_code};
+pub use plugin::{
+    MANIFEST_FOLDER, Plugin, PluginError, PluginSkill, is_manifest, plugins_in, remove_code_keys, starts_code,
+};
 
 use practicum_core::model::{Diagnostics, Digest, RelPath, Severity};
-use practicum_core::tree::{NodeData, TreeNode, read_bounded};
+use practicum_core::tree::{NodeData, TreeNode, read_bounded, read_regular};
 
 /// The file that makes a folder a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
 
+/// A skill that can be staged.
 #[derive(Debug, Clone)]
 pub struct Skill {
     /// The SKILL.md or command file.
     pub file: PathBuf,
+    /// Whether the skill is a folder or one command file.
     pub form: SkillForm,
     /// The name in the frontmatter, else the one that follows from the path. The name of a command file always
     /// follows from its path.
     pub name: String,
+    /// The description, by which an agent decides when to use the skill.
     pub description: Option<String>,
+    /// The frontmatter, if it can be parsed.
     pub frontmatter: Option<TreeNode>,
+    /// The text after the frontmatter.
     pub body: String,
     /// Problems in the text although agents read it, each with file, line and what to do.
     pub warnings: Vec<String>,
 }
 
+/// The form of a skill on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkillForm {
     /// A folder whose other files belong to the skill.
@@ -40,13 +48,16 @@ pub enum SkillForm {
     Command,
 }
 
+/// An error: a skill cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SkillError {
+    /// There is no skill at this path.
     #[error("no skill at {0}: a skill is a folder with a SKILL.md, or a command file")]
     Missing(PathBuf),
     /// The frontmatter cannot be read. The message has the line and a hint.
     #[error("the frontmatter of {0} cannot be read: {1}")]
     Frontmatter(PathBuf, String),
+    /// The skill at this path cannot be read, with the reason.
     #[error("cannot read {0}: {1}")]
     Unreadable(PathBuf, String),
 }
@@ -369,7 +380,7 @@ pub fn skill_digest(
     is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static,
 ) -> std::io::Result<Digest> {
     match skill.form {
-        SkillForm::Command => Ok(Digest::of_bytes(&std::fs::read(&skill.file)?)),
+        SkillForm::Command => Ok(Digest::of_bytes(&read_regular(&skill.file)?)),
         SkillForm::Folder => folder_digest(skill.folder(), is_hidden),
     }
 }
@@ -386,7 +397,7 @@ pub fn folder_digest(
             // The executable bit counts, because it decides whether an agent can run a script.
             Some(kind) if kind.is_file() => {
                 let mode = format!("{:o}\n", path.metadata()?.mode() & 0o777);
-                [mode.into_bytes(), std::fs::read(path)?].concat()
+                [mode.into_bytes(), read_regular(path)?].concat()
             }
             Some(kind) if kind.is_symlink() => {
                 std::fs::read_link(path)?.into_os_string().into_encoded_bytes()

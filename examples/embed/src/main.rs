@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use practicum::model::Outcome;
 use practicum::session::{Session, SessionError, SilentObserver};
 
 fn main() -> ExitCode {
     // The built-in agent and the sandbox start this program again.
-    if let Some(code) = practicum::cli::run_helper_command() {
+    if let Some(code) = practicum::run_helper_command() {
         return code;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -15,7 +16,7 @@ fn main() -> ExitCode {
         .map_err(|error| error.to_string())
         .and_then(|runtime| runtime.block_on(run()).map_err(|error| error.to_string()))
     {
-        Ok(exit) => ExitCode::from(exit),
+        Ok(outcome) => ExitCode::from(u8::from(outcome)),
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::from(2)
@@ -23,7 +24,7 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run() -> Result<u8, SessionError> {
+async fn run() -> Result<Outcome, SessionError> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("greeter");
     let finished = Session::new(&folder)
         .suite(folder.join("evals/greeter.practicum.yaml"))

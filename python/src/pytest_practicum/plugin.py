@@ -83,5 +83,5 @@ def practicum_blind_compare(
 
 @pytest.fixture
 def practicum_triggers(_practicum_examiner: Examiner) -> Triggers:
-    """Runs only what asks whether skills fire."""
+    """Runs only the cases that check whether skills are activated."""
     return Triggers(_practicum_examiner)

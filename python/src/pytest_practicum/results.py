@@ -181,7 +181,7 @@ class BlindComparison:
 
 @dataclass(frozen=True)
 class Activation:
-    """Whether the skill fired when it should, and only then."""
+    """The rates of right and wrong activations of a skill."""
 
     true_positives: int
     false_positives: int
@@ -220,7 +220,7 @@ class Case:
     passed: int
     failed: int
     not_scored: int
-    #: How often the skill fired and did not; trials of which nobody can say are in neither.
+    #: The number of trials in which the skill was activated, and in which it was not. Unknown trials are in neither.
     fired: int
     quiet: int
     fire_rate: Optional[Interval]
@@ -263,7 +263,7 @@ class Run:
     cost_usd: Optional[float]
     cases: tuple[Case, ...]
     gates: tuple[Gate, ...]
-    #: None where no case asks whether the skill fires.
+    #: None if no case checks whether the skill is activated.
     activation: Optional[Activation]
     #: Everything, as `practicum schema` describes it.
     document: Document = field(repr=False)
@@ -299,4 +299,4 @@ class Run:
         """Fails the test, with what every case came to, unless every gate holds."""
         __tracebackhide__ = True
         if not self.ok:
-            raise AssertionError(f"the exam was not passed\n{self}\n{self.stderr}")
+            raise AssertionError(f"the evals did not pass\n{self}\n{self.stderr}")

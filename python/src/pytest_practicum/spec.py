@@ -88,7 +88,7 @@ class Examiner:
 
 @dataclass(frozen=True)
 class Triggers:
-    """Asks only whether skills fire when they should, and not what comes of it."""
+    """Runs only the cases that check whether skills are activated, and no other checks."""
 
     examiner: Examiner
 

@@ -7,14 +7,12 @@ use crate::store::RunInfo;
 
 /// Gives a note for each skill, workspace, system prompt and script that has changed since the run. The results
 /// are those of the old one.
-pub fn changed_since(made: &RunInfo, then: &[Option<Suite>], plan: &Plan) -> Vec<String> {
+pub fn changed_since(made: &RunInfo, then: &[Suite], plan: &Plan) -> Vec<String> {
     let mut notes = Vec::new();
     for (index, planned) in plan.suites.iter().enumerate() {
         notes.extend(changed_skill(made, plan, index));
-        if let Some(then) = &then[index] {
-            notes.extend(changed_system_prompt(then, planned));
-            notes.extend(changed_workspaces(made, then, plan, index));
-        }
+        notes.extend(changed_system_prompt(&then[index], planned));
+        notes.extend(changed_workspaces(made, &then[index], plan, index));
     }
     let code = made.trusted_code.as_ref().and_then(|then| changed_files(then, &trusted_code(plan)));
     notes.extend(code.map(|files| {
@@ -27,7 +25,7 @@ fn changed_skill(made: &RunInfo, plan: &Plan, index: usize) -> Option<String> {
     let ran_with_skill =
         plan.trials.iter().any(|trial| trial.suite == index && trial.condition.arm != Arm::WithoutSkill);
     let suite = &plan.suites[index].suite;
-    let ran = made.suites.iter().find(|ran| ran.suite["name"] == suite.name.as_str())?.skill.as_ref()?;
+    let ran = made.suite(&suite.name)?.skill.as_ref()?;
     let now = skill_under_test(suite)?;
     (ran_with_skill && now.digest != ran.digest).then(|| {
         let name = suite.skills.first().map_or("", |skill| skill.name.as_str());
@@ -47,7 +45,7 @@ fn changed_system_prompt(then: &Suite, planned: &PlannedSuite) -> Option<String>
 /// A note that names the cases whose agents would find something else today: another setup, other files.
 fn changed_workspaces(made: &RunInfo, then: &Suite, plan: &Plan, index: usize) -> Option<String> {
     let name = plan.suites[index].suite.name.as_str();
-    let ran = made.suites.iter().find(|ran| ran.suite["name"] == name);
+    let ran = made.suite(name);
     let now = Digests::default().given_files(&plan.suites[index].suite);
     let holds_other = |case: &Case| {
         let before = ran.and_then(|ran| ran.given_files.get(&case.id));

@@ -12,22 +12,23 @@ use crate::cli::{
     environment, has_colour, interrupts, print, print_json, print_to_stderr, runtime, tell_notices,
 };
 use crate::dialects;
+use crate::dialects::EvalRegistry;
 use crate::gateway::{PriceTable, SpendingBudget, SpendingLedger};
-use crate::grade_text::{self, TextToGrade};
-use crate::judge::ScrubFn;
-use crate::model::{Case, CheckResult, Ratio, Severity, UrlChecker};
+use crate::grade::grade_text::{self, TextToGrade};
+use crate::grade::judge::ScrubFn;
+use crate::model::{Case, CheckResult, Outcome, Ratio, Severity, UrlChecker};
 use crate::pipeline::StopSignal;
+use crate::plan::settings::{SettingLayers, project_root};
 use crate::plan::{CaseGlob, PlannedSuite};
 use crate::report::{
     GradedCheck, GradedGate, TextGradingDocument, render_diagnostics, render_graded, terminal_safe,
 };
-use crate::run_setup::{self, EvalFiles, JudgePool, RunSetupError, SharedServices};
 use crate::session::RunInputs;
-use crate::settings::{SettingLayers, project_root};
+use crate::session::run_setup::{self, EvalFiles, JudgePool, RunSetupError, SharedServices};
 use crate::store::Scrubber;
 use crate::url_check::HttpUrlChecker;
 
-pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Result<u8> {
+pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Result<Outcome> {
     let environment = environment();
     let dialect =
         args.dialect.as_deref().and_then(dialects::find_dialect).map(|dialect| dialect.name().to_owned());
@@ -37,7 +38,7 @@ pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Res
         script: args.script.clone(),
         ..RunInputs::default()
     };
-    let mut reading = run_setup::read_eval_files(&ask, &environment)?;
+    let mut reading = run_setup::read_eval_files(&ask, &environment, &EvalRegistry::default())?;
     tell_notices(&reading.notices);
     let found = std::mem::take(&mut reading.notices);
     if reading.has_errors() {
@@ -107,7 +108,7 @@ pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Res
     let Some(marked) = marked else {
         bail!("{} has no case that this text could answer; nothing was graded", spec.display());
     };
-    let (exit, gates, notes) = (marked.exit, marked.gates.clone(), marked.notes.clone());
+    let (outcome, gates, notes) = (marked.exit, marked.gates.clone(), marked.notes.clone());
     let results = marked.into_results();
     if args.json {
         print_json(&TextGradingDocument {
@@ -115,14 +116,14 @@ pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Res
             results: results.into_iter().map(graded_check).collect(),
             gates: gates.into_iter().map(GradedGate::from).collect(),
             notes: found.into_iter().chain(note).chain(notes).collect(),
-            ok: exit == 0,
+            ok: outcome == Outcome::Passed,
         })?;
     } else {
-        let text = render_graded(exit, &results, &gates, &notes);
+        let text = render_graded(outcome, &results, &gates, &notes);
         let plain = anstream::AutoStream::choice(&std::io::stdout()) == anstream::ColorChoice::Never;
         print(&if plain { anstream::adapter::strip_str(&text).to_string() } else { text })?;
     }
-    Ok(exit)
+    Ok(outcome)
 }
 
 fn graded_check((id, result): (String, CheckResult)) -> GradedCheck {

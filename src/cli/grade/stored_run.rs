@@ -2,32 +2,34 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 
 use super::GradeArgs;
 use super::changed_since::changed_since;
 use super::output::shared_services;
+use crate::agents::AgentRegistry;
 use crate::cli::report::ReportOptions;
 use crate::cli::{
     command_words, environment, global_setting, interrupts, print, print_json, runtime, tell_notices,
 };
-use crate::dialects::LocatedSuite;
+use crate::dialects::{EvalRegistry, LocatedSuite};
 use crate::event::{EventSink, EventSinks};
 use crate::model::{
-    Case, Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_verdicts, count_with_noun,
+    Case, Outcome, Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_verdicts, count_with_noun,
 };
 use crate::pipeline::{Regrade, StopSignal, regrade_run};
+use crate::plan::settings::{JUDGE_JOBS, SettingLayers, project_root};
 use crate::plan::{Plan, PlannedSuite, leave_out_unmeasured_gates, set_gates};
 use crate::report::{PlainProgress, RegradeDocument, RunResults, SuiteNaming, render_changes};
-use crate::run_setup::{self, RunSetupError, StoredSuite};
-use crate::session::{RunInputs, native_suite, run_info};
-use crate::settings::{JUDGE_JOBS, SettingLayers, project_root};
-use crate::stage::WorkspaceRoot;
+use crate::session::run_setup::{self, RunSetupError, StoredSuite};
+use crate::session::{RunInputs, run_info};
 use crate::store::{
     PlannedTrial, RunDir, RunInfo, RunLock, Scrubber, read_noise, read_records, read_skill_judgements,
 };
 use crate::url_check::HttpUrlChecker;
+use crate::workspace::stage::WorkspaceRoot;
 
 /// The settings that affect grading. The flags of the original run apply unless a flag of this command replaces
 /// them.
@@ -40,7 +42,7 @@ const GRADING_SETTINGS: [&str; 6] = [
     "judge.unsupported",
 ];
 
-pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<u8> {
+pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<Outcome> {
     let environment = environment();
     let here = project_root(&std::path::absolute(&args.project)?);
     let from = RunDir::find(&here, wanted).map_err(|why| anyhow!(why))?;
@@ -54,11 +56,10 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<u8> 
 
     let layers = SettingLayers::read(merged_flags(args, &made), environment.clone(), &project)
         .map_err(RunSetupError::from)?;
-    let (stored, mut notices) = run_setup::stored_suites(&made, &environment)?;
-    let (then, mut today): (Vec<Option<Suite>>, Vec<_>) =
+    let (stored, mut notices) = run_setup::stored_suites(&made, &environment, &EvalRegistry::default())?;
+    let (then, mut today): (Vec<Suite>, Vec<_>) =
         stored.into_iter().map(|StoredSuite { original: then, current: today }| (then, today)).unzip();
     for (then, LocatedSuite { suite, .. }) in then.iter().zip(&mut today) {
-        let Some(then) = then else { continue };
         notices.extend(added_cases_note(then, suite));
         notices.extend(restore_removed_cases(then, suite, &made));
     }
@@ -120,21 +121,22 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<u8> 
     };
     // The record keeps the skill and the prompts of the original run, even if they have changed. If this run is
     // regraded, the changes must still be noticed.
-    for ((suite, then), planned) in again.suites.iter_mut().zip(&then).zip(&plan.suites) {
-        let ran = made.suites.iter().find(|ran| ran.suite["name"] == suite.suite["name"]);
-        suite.skill = ran.and_then(|ran| ran.skill.clone());
-        suite.given_files = ran.map(|ran| ran.given_files.clone()).unwrap_or_default();
-        suite.suite = native_suite(&as_it_ran(then.as_ref(), &planned.suite));
+    for suite in again.suites.iter_mut() {
+        let Some(ran) = made.suite(&suite.suite.name) else { continue };
+        suite.skill.clone_from(&ran.skill);
+        suite.given_files.clone_from(&ran.given_files);
+        put_back_prompts(&ran.suite, &mut suite.suite);
     }
     run_dir.write_info(&again)?;
     RunLock::write(run_dir.path(), &WorkspaceRoot::path_for_run(run_dir.id()))
-        .context("cannot mark the run")?;
+        .context("cannot mark the run as running")?;
     let scrubber = Scrubber::new(&environment);
     let progress = PlainProgress::new(std::io::stderr(), SuiteNaming::from_count(plan.suites.len()));
     let sinks: Vec<Box<dyn EventSink>> =
         vec![Box::new(run_dir.open_log(scrubber.clone())?), Box::new(progress)];
     let stop = StopSignal::default();
-    let again = Regrade {
+    let again = Arc::new(Regrade {
+        agents: AgentRegistry::default(),
         plan,
         not_run,
         stopped_early: from.summary().is_some_and(|summary| summary.left_out.is_some()),
@@ -155,7 +157,7 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<u8> 
         prices: shared.ledger.prices().clone(),
         judge_jobs: global_setting(&layers, &JUDGE_JOBS)?,
         web: args.allow_network.then(|| HttpUrlChecker::with_runtime(runtime.handle().clone())),
-    };
+    });
     let (summary, records) = runtime.block_on(async {
         tokio::spawn(interrupts::stop_on_requests(stop));
         regrade_run(&again, EventSinks::new(sinks)).await
@@ -193,9 +195,13 @@ fn project_of(run: &RunDir) -> Option<PathBuf> {
 
 /// Gives the flags of the original run, replaced by the flags of this command where it has them.
 fn merged_flags(args: &GradeArgs, made: &RunInfo) -> BTreeMap<&'static str, String> {
-    let said = |name: &str| {
-        let rows = made.settings.iter().find_map(|rows| rows.get(name));
-        rows.filter(|row| row.from == "flag").map(|row| row.value.clone())
+    let said = |name: &str| match &made.options {
+        Some(options) => options.settings.get(name).cloned(),
+        // The record of a regraded run, or of an earlier version, has only the values that applied.
+        None => {
+            let row = made.suites.iter().find_map(|of| of.settings.get(name));
+            row.filter(|row| row.from == "flag").map(|row| row.value.clone())
+        }
     };
     let then = GRADING_SETTINGS.into_iter().filter_map(|name| Some((name, said(name)?)));
     then.chain(args.judging.flags()).collect()
@@ -225,7 +231,7 @@ fn remaining_trials(
     for planned in &made.trials {
         let Some((suite, case)) = place(planned) else {
             // Without this case, the rest would look like the whole run.
-            bail!("case {} is no longer in the evals, and the run's copy of it cannot be read", planned.case);
+            bail!("case {} is neither in the evals nor in the run's copy of them", planned.case);
         };
         let PlannedTrial { id, condition, attempt, .. } = planned.clone();
         let of = if old.contains_key(&id) { &mut trials } else { &mut not_run };
@@ -265,14 +271,14 @@ fn added_cases_note(then: &Suite, today: &Suite) -> Option<String> {
 /// Finds the trials whose prompt has changed since the run, each with a note. The old answer says nothing about
 /// today's prompt.
 fn trials_with_changed_prompt(
-    then: &[Option<Suite>],
+    then: &[Suite],
     today: &[PlannedSuite],
     trials: &[Trial],
 ) -> BTreeMap<TrialId, String> {
     let mut changed = BTreeMap::new();
     for trial in trials {
         let case = &today[trial.suite].suite.cases[trial.case];
-        let before = then[trial.suite].iter().flat_map(|suite| &suite.cases).find(|old| old.id == case.id);
+        let before = then[trial.suite].case(&case.id);
         if before.is_some_and(|before| before.prompt != case.prompt) {
             let note =
                 format!("case {} asks something else today, so its old answers are not scored", case.id);
@@ -282,18 +288,15 @@ fn trials_with_changed_prompt(
     changed
 }
 
-/// Gives today's suite with the prompts and workspaces of the run.
-fn as_it_ran(then: Option<&Suite>, today: &Suite) -> Suite {
-    let mut suite = today.clone();
-    let Some(then) = then else { return suite };
+/// Gives a suite the prompts and workspaces that it had in the run.
+fn put_back_prompts(then: &Suite, suite: &mut Suite) {
     suite.run_policy.system_prompt.clone_from(&then.run_policy.system_prompt);
     for case in &mut suite.cases {
-        if let Some(old) = then.cases.iter().find(|old| old.id == case.id) {
+        if let Some(old) = then.case(&case.id) {
             case.prompt.clone_from(&old.prompt);
             case.workspace.clone_from(&old.workspace);
         }
     }
-    suite
 }
 
 /// Gives a note about the files that were skipped as evals in the run.
@@ -303,11 +306,16 @@ fn files_skipped(skipped: &[PathBuf]) -> Option<String> {
     (!names.is_empty()).then(|| format!("this run skipped {files}: {}", names.join(", ")))
 }
 
-fn verdict_changes(again: &Regrade, then: &[Option<Suite>], records: &[TrialRecord]) -> Vec<VerdictChange> {
+fn verdict_changes(
+    again: &Regrade,
+    then: &[Suite],
+    records: &BTreeMap<TrialId, TrialRecord>,
+) -> Vec<VerdictChange> {
     let mut changes = Vec::new();
-    for (trial, record) in again.plan.trials.iter().zip(records) {
+    for trial in &again.plan.trials {
+        let Some(record) = records.get(&trial.id) else { continue };
         let (_, case) = again.plan.suite_and_case(trial);
-        let before = then[trial.suite].iter().flat_map(|suite| &suite.cases).find(|old| old.id == case.id);
+        let before = then[trial.suite].case(&case.id);
         let is_changed = |id: &str| {
             let was = before.and_then(|before| before.checks.iter().find(|check| check.id == id));
             was.is_some_and(|was| case.checks.iter().all(|check| check != was))

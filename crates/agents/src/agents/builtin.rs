@@ -62,7 +62,7 @@ pub fn agent() -> AgentCli {
         skill_command: Some(|skill, args| format!("/{skill} {args}").trim_end().to_owned()),
         home_files: None,
         own_skills: &[],
-        auto: true,
+        auto: Some(100),
     }
 }
 
@@ -72,6 +72,11 @@ const SHELL_TOOLS: [&str; 7] =
 
 /// The tool with which agents ask the user.
 const ASK_USER_TOOL: &str = "AskUserQuestion";
+
+/// The tools with which agents load a skill, each with the key of its name, and those with which they read a file.
+const SKILL_TOOLS: [(&str, &str); 3] = [("Skill", "skill"), ("skill", "name"), ("activate_skill", "name")];
+const READ_TOOLS: [&str; 3] = ["Read", "read", "read_file"];
+const PATH_KEYS: [&str; 4] = ["file_path", "filePath", "absolute_path", "path"];
 
 #[derive(Default)]
 struct JsonlDecoder {
@@ -112,11 +117,7 @@ impl Decoder for JsonlDecoder {
                     ActivationMeans::Tool => ActivationEvidence::SkillTool,
                     ActivationMeans::Read => ActivationEvidence::ReadSkillFile { tool: "read".to_owned() },
                 };
-                let (plugin, skill) = match name.rsplit_once(':') {
-                    Some((plugin, skill)) => (Some(plugin.to_owned()), skill.to_owned()),
-                    None => (None, name),
-                };
-                self.transcript.activations.push(ActivatedSkill { skill, plugin, evidence });
+                self.record_activation(name, evidence);
             }
             JsonlEvent::Usage { input, output, cache_read, cache_write } => {
                 self.api_calls += 1;
@@ -154,26 +155,44 @@ impl JsonlDecoder {
         }
     }
 
+    /// Records an activation once: an agent may print both the call of its skill tool and an event for it.
+    fn record_activation(&mut self, name: String, evidence: ActivationEvidence) {
+        let (plugin, skill) = match name.rsplit_once(':') {
+            Some((plugin, skill)) => (Some(plugin.to_owned()), skill.to_owned()),
+            None => (None, name),
+        };
+        let activated = ActivatedSkill { skill, plugin, evidence };
+        if !self.transcript.activations.contains(&activated) {
+            self.transcript.activations.push(activated);
+        }
+    }
+
     fn record_tool_result(&mut self, id: &str, ok: bool, content: String) {
         let Some(at) = self.pending.remove(id) else { return };
         let Some(Step::Tool(call)) = self.transcript.steps.get_mut(at) else { return };
         call.ok = Some(ok);
         call.result = Some(content);
-        if !ok && call.name == "Skill" {
-            self.transcript.refused_skills.extend(refused_skill_call(call, "skill"));
-        }
         let skills = skills_read(call, ok);
+        let key = SKILL_TOOLS.iter().find(|(tool, _)| *tool == call.name).map(|(_, key)| *key);
+        let asked_for = key.and_then(|key| call.input[key].as_str()).filter(|_| ok);
+        let loaded = asked_for.map(|name| name.trim_start_matches('/').to_owned());
+        let refused = key.filter(|_| !ok).and_then(|key| refused_skill_call(call, key));
+        self.transcript.refused_skills.extend(refused);
+        if let Some(name) = loaded {
+            self.record_activation(name, ActivationEvidence::SkillTool);
+        }
         self.transcript.activations.extend(skills);
     }
 }
 
-/// The skills whose files a call has shown to the model. Agents of one's own may call their tools as any known agent
+/// Gives the skills whose files a call has shown to the model. A user's own agent may use the tool names of any known agent
 /// does.
 fn skills_read(call: &ToolCall, ok: bool) -> Vec<ActivatedSkill> {
     let text = |key: &str| call.input[key].as_str();
     let skills = match (call.name.as_str(), text("command")) {
-        ("Read", _) if ok => {
-            text("file_path").and_then(skill_of_path).map(str::to_owned).into_iter().collect()
+        (name, _) if READ_TOOLS.contains(&name) && ok => {
+            let path = PATH_KEYS.iter().find_map(|key| text(key));
+            path.and_then(skill_of_path).map(str::to_owned).into_iter().collect()
         }
         (name, Some(command)) if SHELL_TOOLS.contains(&name) => {
             skills_shown_by_command(command, call.result.as_deref().unwrap_or_default(), ok)

@@ -18,6 +18,15 @@ pub static DECODER: DecoderKind = DecoderKind {
     new_decoder: || Box::new(ClaudeDecoder::default()),
 };
 
+/// The folder of a project in which Claude Code looks for commands.
+pub const COMMANDS_FOLDER: &str = ".claude/commands";
+
+/// The tool with which a skill is activated. A list of allowed tools must name it.
+pub const SKILL_TOOL: &str = "Skill";
+
+/// The variable that makes background tasks run in the foreground. Other agents ignore it.
+pub const FOREGROUND_TASKS_VARIABLE: (&str, &str) = ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1");
+
 /// The skills that Claude Code lists as its own. Most are bundled, and disappear if it obeys the variable set
 /// below.
 const OWN_SKILLS: &[&str] = &[
@@ -87,7 +96,7 @@ pub fn agent() -> AgentCli {
         decoder: &DECODER,
         skills_dir: RelPath::new(".claude/skills").expect("a relative path"),
         env: [
-            // The CLI refuses to skip permissions as root unless it is told that it is sandboxed.
+            // The CLI refuses to skip permissions as root unless a variable says that it is sandboxed.
             ("IS_SANDBOX", "1"),
             ("CLAUDE_CODE_TMPDIR", "{tmp}"),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
@@ -119,7 +128,7 @@ pub fn agent() -> AgentCli {
         skill_command: Some(|skill, args| format!("/{skill} {args}").trim_end().to_owned()),
         home_files: None,
         own_skills: OWN_SKILLS,
-        auto: true,
+        auto: Some(1),
     }
 }
 
@@ -231,7 +240,8 @@ impl ClaudeDecoder {
                 let refused = refused_skill_call(call, "skill").map(|refused| RefusedSkill { by, ..refused });
                 self.transcript.refused_skills.extend(refused);
             }
-            if ok && let Some(activated) = activation_from_call(call, &event["tool_use_result"]) {
+            let listed = self.transcript.skills_listed.as_deref().unwrap_or_default();
+            if ok && let Some(activated) = activation_from_call(call, &event["tool_use_result"], listed) {
                 self.transcript.activations.push(activated);
             }
             self.transcript.activations.extend(skills_read_by_shell(call));
@@ -303,7 +313,7 @@ fn result_text(content: &Value) -> String {
 
 /// Finds the skill that the model itself activated with a call: with its Skill tool, or by reading the skill's
 /// file.
-fn activation_from_call(call: &ToolCall, outcome: &Value) -> Option<ActivatedSkill> {
+fn activation_from_call(call: &ToolCall, outcome: &Value, listed: &[String]) -> Option<ActivatedSkill> {
     match call.name.as_str() {
         "Skill" => {
             // The name of the launched skill is taken from the result if the stream has it. A rejected call was an
@@ -316,7 +326,9 @@ fn activation_from_call(call: &ToolCall, outcome: &Value) -> Option<ActivatedSki
                 Some((plugin, skill)) => (Some(plugin.to_owned()), skill),
                 None => (None, launched.trim_start_matches('/')),
             };
-            Some(ActivatedSkill { skill: skill.to_owned(), plugin, evidence: ActivationEvidence::SkillTool })
+            let is_of_agent = plugin.is_none() && is_listed_beside_plugin(skill, listed);
+            let skill = if is_of_agent { format!("{skill} (the agent's own)") } else { skill.to_owned() };
+            Some(ActivatedSkill { skill, plugin, evidence: ActivationEvidence::SkillTool })
         }
         "Read" => {
             let skill = skill_of_path(call.input["file_path"].as_str()?)?;
@@ -325,6 +337,13 @@ fn activation_from_call(call: &ToolCall, outcome: &Value) -> Option<ActivatedSki
         }
         _ => None,
     }
+}
+
+/// Says whether the agent lists a skill of exactly this name and another one of a plugin with the same name. The
+/// bare name then calls the first, which Claude Code brings along.
+fn is_listed_beside_plugin(skill: &str, listed: &[String]) -> bool {
+    let is_of_plugin = |name: &String| name.rsplit_once(':').is_some_and(|(_, bare)| bare == skill);
+    listed.iter().any(|name| name == skill) && listed.iter().any(is_of_plugin)
 }
 
 /// Finds skills whose files the model read with a shell command, which is weaker evidence than its Skill tool.

@@ -60,7 +60,7 @@ pub fn agent() -> AgentCli {
             vec![(path, config_toml(env, by_file))]
         }),
         own_skills: &[],
-        auto: true,
+        auto: Some(2),
     }
 }
 

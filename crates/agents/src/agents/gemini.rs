@@ -45,11 +45,11 @@ pub fn agent() -> AgentCli {
             vec![(path, settings_json())]
         }),
         own_skills: &[],
-        auto: false,
+        auto: None,
     }
 }
 
-/// Writes the settings. The CLI loads no skills in a folder that is not trusted, and in a new home it must be told
+/// Writes the settings. The CLI loads no skills in a folder that is not trusted, and in a new home it must be configured
 /// how to log in.
 fn settings_json() -> String {
     let settings = json!({

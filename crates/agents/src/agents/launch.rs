@@ -4,18 +4,22 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::DecoderKind;
+use super::credentials::{AgentCredentials, AgentLogin};
 use practicum_core::model::RelPath;
 
 /// An agent CLI as data. The built-in ones and those of a project file have the same type.
 #[derive(Clone)]
 pub struct AgentCli {
+    /// The name of the agent, as `--agent` takes it.
     pub name: String,
+    /// The program to start.
     pub program: AgentProgram,
     /// Arguments of the first turn. A group is left out if a `{placeholder}` in it has no value. If no argument
     /// contains `{prompt}`, the prompt goes to standard input.
     pub first_turn_args: Vec<Vec<String>>,
     /// Arguments of later turns; empty if the agent cannot continue a session.
     pub later_turn_args: Vec<Vec<String>>,
+    /// The kind of decoder that reads the agent's output.
     pub decoder: &'static DecoderKind,
     /// The folder in which the agent looks for a project's skills.
     pub skills_dir: RelPath,
@@ -23,6 +27,7 @@ pub struct AgentCli {
     pub env: Vec<(String, String)>,
     /// Variables passed on if the user has set them.
     pub pass_env: Vec<String>,
+    /// The ways to log the agent in.
     pub credentials: AgentCredentials,
     /// The way to point the agent at a gateway; `None` if it cannot be.
     pub route: Option<GatewayRoute>,
@@ -34,75 +39,27 @@ pub struct AgentCli {
     pub home_files: Option<HomeFiles>,
     /// The skills that the agent itself brings along.
     pub own_skills: &'static [&'static str],
-    /// Whether `auto` may choose it.
-    pub auto: bool,
+    /// The place among the agents that `auto` tries, the smallest first; `None` if the agent must be named.
+    pub auto: Option<u8>,
 }
 
 /// A function that makes the files of the agent's home from the environment that it will have, and from whether
 /// its own login is linked there.
 pub type HomeFiles = fn(&BTreeMap<String, String>, bool) -> Vec<(RelPath, String)>;
 
+/// The program of an agent: how it is found.
 #[derive(Clone)]
 pub enum AgentProgram {
+    /// A program of this name, found on `PATH`.
     OnPath(String),
     /// This program itself.
     ThisProgram,
 }
 
-/// The ways to log the agent in: the first of the variables that is set and not empty, or the file that its own
-/// login wrote.
-#[derive(Clone)]
-pub struct AgentCredentials {
-    pub variables: Vec<String>,
-    pub file: Option<LoginFile>,
-}
-
-/// The file in which an agent keeps its login: in a folder of the home, unless a variable names that folder.
-#[derive(Clone)]
-pub struct LoginFile {
-    pub variable: &'static str,
-    pub folder: &'static str,
-    pub name: &'static str,
-}
-
-/// The user's login with an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AgentLogin {
-    Variable(String),
-    /// The agent's own login file. It is linked and never copied, because a renewed login must reach the user.
-    File(PathBuf),
-}
-
-impl AgentCredentials {
-    pub fn from_variables(variables: Vec<String>) -> Self {
-        Self { variables, file: None }
-    }
-
-    /// Gives the folder in which the agent keeps its login and other files of the user.
-    pub fn login_folder(&self, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
-        let set = |name: &str| user_env.get(name).filter(|value| !value.is_empty());
-        let file = self.file.as_ref()?;
-        match set(file.variable) {
-            Some(folder) => Some(PathBuf::from(folder)),
-            None => Some(Path::new(set("HOME")?).join(file.folder)),
-        }
-    }
-
-    pub fn find_login(&self, user_env: &BTreeMap<String, String>) -> Option<AgentLogin> {
-        let set = |name: &str| user_env.get(name).filter(|value| !value.is_empty());
-        let variable = self.variables.iter().find(|name| set(name).is_some());
-        variable.cloned().map(AgentLogin::Variable).or_else(|| {
-            let file = self.file.as_ref()?;
-            Some(self.login_folder(user_env)?.join(file.name))
-                .filter(|path| path.is_file())
-                .map(AgentLogin::File)
-        })
-    }
-}
-
 /// The variables that point an agent at another model endpoint.
 #[derive(Clone)]
 pub struct GatewayRoute {
+    /// The variable for the address of the model API.
     pub base_url_variable: String,
     /// The suffix that this agent needs after the gateway's URL.
     pub suffix: &'static str,
@@ -124,11 +81,14 @@ impl GatewayRoute {
 /// The address of a model: the value of the variable, else the vendor's own address.
 #[derive(Clone)]
 pub struct ModelAddress {
+    /// The variable that can name another address.
     pub variable: Option<String>,
+    /// The address that is used if the variable is not set.
     pub default: String,
 }
 
 impl ModelAddress {
+    /// Makes the address that a variable names, or the given one if it is not set.
     pub fn from_variable(variable: &str, default: &str) -> Self {
         Self { variable: Some(variable.to_owned()), default: default.to_owned() }
     }
@@ -137,13 +97,19 @@ impl ModelAddress {
 /// The data for one turn of one trial.
 #[derive(Debug, Clone)]
 pub struct AgentTurn<'t> {
+    /// The user's message.
     pub prompt: &'t str,
+    /// The folder that the agent works in.
     pub workspace: &'t Path,
+    /// The folder that the agent has as its home.
     pub home: &'t Path,
+    /// The folder for temporary files.
     pub tmp: &'t Path,
+    /// The model to use; `None` leaves the choice to the agent.
     pub model: Option<&'t str>,
     /// The session's id. `None` in the first turn of an agent that names its own sessions.
     pub session: Option<&'t str>,
+    /// Whether the turn continues a session.
     pub is_later: bool,
     /// Text added to the agent's own system prompt.
     pub append_system_prompt: Option<&'t str>,
@@ -165,7 +131,9 @@ pub const SANDBOX_VARIABLE: &str = "PRACTICUM_WALLED";
 /// A process to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
+    /// The path of the program.
     pub program: PathBuf,
+    /// The arguments of the program.
     pub args: Vec<String>,
     /// The whole environment: nothing is inherited.
     pub env: BTreeMap<String, String>,
@@ -177,16 +145,33 @@ pub struct Launch {
     pub stdin: Option<String>,
 }
 
+/// An error: an agent cannot be started.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LaunchError {
+    /// The agent's program is not on `PATH`.
     #[error("{agent} is not installed: no \"{program}\" on PATH")]
-    NotInstalled { agent: String, program: String },
-    #[error("{0} cannot go on with a session, and this case has several turns")]
+    NotInstalled {
+        /// The name of the agent.
+        agent: String,
+        /// The program that was looked for.
+        program: String,
+    },
+    /// The agent of this name cannot continue a session.
+    #[error("{0} cannot continue a session, and this case has several turns")]
     NoLaterTurns(String),
+    /// The agent of this name cannot be pointed at a gateway.
     #[error("{0} cannot be pointed at a gateway")]
     NoRoute(String),
+    /// The agent cannot be pointed at a gateway with this model.
     #[error("{agent} cannot be pointed at a gateway with the model {model}; it can with {ways}")]
-    NoRouteFor { agent: String, model: String, ways: String },
+    NoRouteFor {
+        /// The name of the agent.
+        agent: String,
+        /// The model that was asked for.
+        model: String,
+        /// The models with which it can be, in words.
+        ways: String,
+    },
 }
 
 /// Variables that are inherited if they are set: the path of programs, language, time zone, certificates.
@@ -194,7 +179,34 @@ const INHERITED_VARIABLES: [&str; 8] =
     ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "TERM"];
 
 impl AgentCli {
-    /// Says whether the agent can be told which plugins to load.
+    /// Makes an agent whose program is found on `PATH`. It gets the prompt on standard input and no arguments, looks
+    /// for skills in `.agents/skills`, and needs no login. The other fields can be set afterwards.
+    pub fn new(name: impl Into<String>, program: impl Into<String>, decoder: &'static DecoderKind) -> Self {
+        Self {
+            name: name.into(),
+            program: AgentProgram::OnPath(program.into()),
+            first_turn_args: Vec::new(),
+            later_turn_args: Vec::new(),
+            decoder,
+            skills_dir: RelPath::new(".agents/skills").expect("a relative path"),
+            env: Vec::new(),
+            pass_env: Vec::new(),
+            credentials: AgentCredentials::from_variables(Vec::new()),
+            route: None,
+            models: Vec::new(),
+            skill_command: None,
+            home_files: None,
+            own_skills: &[],
+            auto: None,
+        }
+    }
+
+    /// Says whether the agent offers command files (`.claude/commands`) to its model, as far as that is known.
+    pub fn offers_commands(&self) -> bool {
+        self.skill_command.is_some() || self.skills_dir.as_str() == ".claude/skills"
+    }
+
+    /// Says whether the agent's command line has an option for plugins.
     pub fn can_load_plugins(&self) -> bool {
         self.first_turn_args.iter().flatten().any(|argument| argument.contains(PLUGIN_PLACEHOLDER))
     }
@@ -214,6 +226,7 @@ impl AgentCli {
         matches!(self.program, AgentProgram::ThisProgram)
     }
 
+    /// Gives the path of the agent's program. Fails if the program is not installed.
     pub fn installed_path(&self, user_env: &BTreeMap<String, String>) -> Result<PathBuf, LaunchError> {
         let missing = |program: &str| LaunchError::NotInstalled {
             agent: self.name.clone(),
@@ -235,6 +248,7 @@ impl AgentCli {
         addresses.collect()
     }
 
+    /// Gives the process that one turn of this agent starts.
     pub fn launch(
         &self,
         turn: &AgentTurn<'_>,

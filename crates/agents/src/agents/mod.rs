@@ -5,11 +5,13 @@
 mod builtin;
 mod claude;
 mod codex;
+mod credentials;
 mod gemini;
 mod launch;
 mod model_cli;
 mod opencode;
 mod own_commands;
+mod registry;
 mod shell_reads;
 mod skill_paths;
 mod stream;
@@ -19,17 +21,24 @@ mod text;
 mod tool_names;
 
 pub use builtin::SUBCOMMAND as BUILTIN_SUBCOMMAND;
+pub use claude::{COMMANDS_FOLDER, FOREGROUND_TASKS_VARIABLE, SKILL_TOOL};
+pub use credentials::{AgentCredentials, AgentLogin, LoginFile};
 pub use launch::{
-    AgentCli, AgentCredentials, AgentLogin, AgentProgram, AgentTurn, GatewayRoute, HomeFiles, Launch,
-    LaunchError, LoginFile, ModelAddress, find_program,
+    AgentCli, AgentProgram, AgentTurn, GatewayRoute, HomeFiles, Launch, LaunchError, ModelAddress,
+    find_program,
 };
-pub use model_cli::{ModelCli, ModelCliRequest, claude_model_cli, codex_model_cli};
+pub use model_cli::{
+    ModelCli, ModelCliRequest, claude_model_cli, codex_model_cli, default_judge_model, model_cli_of,
+};
 pub use own_commands::is_own_command;
+pub use registry::AgentRegistry;
 use shell_reads::skills_shown_by_command;
 pub use skill_paths::skill_of_path;
 use stream::refused_skill_call;
 pub use stream::{Decoder, DecoderKind, StreamEnd, StreamTranscript};
 pub use tool_names::{is_tool_name, tool_names};
+
+use practicum_core::model::RelPath;
 
 /// The agents that need no configuration. A new one is a file and a line here.
 pub static AGENTS: &[fn() -> AgentCli] =
@@ -45,14 +54,34 @@ pub static DECODERS: &[&DecoderKind] = &[
     &text::DECODER,
 ];
 
+/// Gives the built-in agent of this name.
 pub fn find_agent(name: &str) -> Option<AgentCli> {
     AGENTS.iter().map(|make| make()).find(|agent| agent.name == name)
 }
 
+/// Translates the name that other tools use for an agent.
+pub fn translate_agent_name(name: &str) -> &str {
+    match name {
+        "claude-code" => "claude",
+        other => other,
+    }
+}
+
+/// Gives the folders of a project in which the known agents look for skills and commands.
+pub fn skill_and_command_folders() -> Vec<RelPath> {
+    let commands = RelPath::new(COMMANDS_FOLDER).expect("a relative path");
+    let mut folders: Vec<RelPath> = AGENTS.iter().map(|make| make().skills_dir).chain([commands]).collect();
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+/// Gives the names of the built-in agents.
 pub fn agent_names() -> Vec<String> {
     AGENTS.iter().map(|make| make().name).collect()
 }
 
+/// Gives the built-in decoder of this name.
 pub fn find_decoder(name: &str) -> Option<&'static DecoderKind> {
     DECODERS.iter().copied().find(|kind| kind.name == name)
 }
@@ -64,7 +93,10 @@ mod tests {
     #[test]
     fn auto_chooses_among_these_in_this_order() {
         assert_eq!(agent_names(), ["claude", "codex", "gemini", "opencode", "builtin"]);
-        let auto = AGENTS.iter().map(|make| make()).filter(|agent| agent.auto);
-        assert_eq!(auto.map(|agent| agent.name).collect::<Vec<String>>(), ["claude", "codex", "builtin"]);
+        let mut auto: Vec<AgentCli> =
+            AGENTS.iter().map(|make| make()).filter(|agent| agent.auto.is_some()).collect();
+        auto.sort_by_key(|agent| agent.auto);
+        let names = auto.into_iter().map(|agent| agent.name);
+        assert_eq!(names.collect::<Vec<String>>(), ["claude", "codex", "builtin"]);
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{AgentCli, AgentTurn, Launch, LaunchError, claude, codex};
+use practicum_core::model::Provider;
 
 /// A CLI that can be asked one question.
 #[derive(Clone)]
@@ -25,14 +26,19 @@ enum SchemaPassing {
 
 /// One question to a CLI.
 pub struct ModelCliRequest<'i> {
+    /// The system prompt.
     pub system_prompt: &'i str,
+    /// The question for the model.
     pub prompt: &'i str,
     /// The JSON Schema of the answer.
     pub schema: &'i Value,
+    /// The model to ask.
     pub model: &'i str,
     /// An empty folder, used for this question alone. So are `home` and `tmp`.
     pub folder: &'i Path,
+    /// The folder that the program has as its home.
     pub home: &'i Path,
+    /// The folder for temporary files.
     pub tmp: &'i Path,
     /// The gateway to use instead of the vendor's API.
     pub gateway: Option<&'i str>,
@@ -43,6 +49,23 @@ const LONGEST_ARGUMENT: usize = 120_000;
 
 const SYSTEM_FILE: &str = "instructions.md";
 
+/// Gives the CLI that is asked in place of a provider's API.
+pub fn model_cli_of(provider: Provider) -> ModelCli {
+    match provider {
+        Provider::Openai => codex_model_cli(),
+        Provider::Anthropic | Provider::Auto => claude_model_cli(),
+    }
+}
+
+/// Gives the model of a provider that judges if none is named.
+pub fn default_judge_model(provider: Provider) -> &'static str {
+    match provider {
+        Provider::Openai => "gpt-5.4",
+        Provider::Anthropic | Provider::Auto => "claude-sonnet-4-6",
+    }
+}
+
+/// Gives the way to ask a model through the Claude CLI, without tools.
 pub fn claude_model_cli() -> ModelCli {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let mut agent = claude::agent();
@@ -63,6 +86,7 @@ pub fn claude_model_cli() -> ModelCli {
     }
 }
 
+/// Gives the way to ask a model through the Codex CLI, without tools.
 pub fn codex_model_cli() -> ModelCli {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let settings = [
@@ -91,10 +115,12 @@ pub fn codex_model_cli() -> ModelCli {
 }
 
 impl ModelCli {
+    /// Gives the name of the agent whose CLI is used.
     pub fn name(&self) -> &str {
         &self.agent.name
     }
 
+    /// Gives the agent whose CLI is used.
     pub fn agent(&self) -> &AgentCli {
         &self.agent
     }

@@ -58,7 +58,7 @@ pub fn agent() -> AgentCli {
         skill_command: None,
         home_files: Some(home_files),
         own_skills: &[OWN_SKILL],
-        auto: false,
+        auto: None,
     }
 }
 

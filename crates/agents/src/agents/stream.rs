@@ -30,11 +30,13 @@ pub trait Decoder: Send {
         false
     }
 
+    /// Reads the next bytes. Called only if the decoder wants bytes.
     fn read_bytes(&mut self, _bytes: &[u8]) {}
 
     /// Says beforehand how many bytes will come.
     fn expect_bytes(&mut self, _bytes: u64) {}
 
+    /// Gives what was decoded, after the last line.
     fn finish(self: Box<Self>) -> StreamTranscript;
 }
 
@@ -58,21 +60,27 @@ fn replace_lone_surrogates(line: &str) -> Option<String> {
 
 /// A kind of decoder, with the name that `practicum.toml` uses for it.
 pub struct DecoderKind {
+    /// The name of the decoder, as a settings file takes it.
     pub name: &'static str,
     /// Whether the stream has events that show the activation of a skill. If not, the staged copy of a skill
     /// contains a canary.
     pub shows_skills: bool,
+    /// Makes a decoder for one process.
     pub new_decoder: fn() -> Box<dyn Decoder>,
 }
 
 /// The decoded stream of one process.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StreamTranscript {
+    /// The messages and tool calls, in order.
     pub steps: Vec<Step>,
     /// The last assistant message.
     pub output: String,
+    /// The skills that the agent says it has; `None` if it does not say.
     pub skills_listed: Option<Vec<String>>,
+    /// The slash commands that the agent says it has.
     pub commands_listed: Vec<String>,
+    /// The skills that the agent activated.
     pub activations: Vec<ActivatedSkill>,
     /// Skills that the agent asked for and did not get.
     pub refused_skills: Vec<RefusedSkill>,
@@ -80,15 +88,21 @@ pub struct StreamTranscript {
     pub hides_tools: bool,
     /// The reason why the stream was not read completely, if it was not.
     pub unread_reason: Option<String>,
+    /// The tokens that the agent used.
     pub usage: TokenUsage,
     /// Whether `usage` and `cost_usd` count the whole session up to here, and not only this process.
     pub totals_of_session: bool,
+    /// The cost in USD, if the stream says it.
     pub cost_usd: Option<f64>,
+    /// The number of requests to the model, if the stream says it.
     pub api_calls: Option<u64>,
+    /// The model that answered, if the stream says it.
     pub model: Option<String>,
+    /// The version of the agent, if the stream says it.
     pub version: Option<String>,
     /// The session's id, which a later turn needs.
     pub session: Option<String>,
+    /// The ending that the stream reports.
     pub end: StreamEnd,
 }
 
@@ -109,13 +123,19 @@ pub enum StreamEnd {
     /// No ending: the stream broke off.
     #[default]
     BrokenOff,
+    /// The agent finished its work.
     Done,
     /// Done, with nothing but a question to the user.
     AskedUser,
+    /// The model API refused because of a rate limit, with this message.
     RateLimited(String),
+    /// The login was refused, with this message.
     AuthFailed(String),
+    /// The model API failed, with this message.
     ApiFailed(String),
+    /// The agent stopped at a limit of turns or cost, with this message.
     OverBudget(String),
+    /// The agent was interrupted, with this message.
     Interrupted(String),
 }
 

@@ -16,6 +16,7 @@ use practicum_core::model::count_with_noun;
 
 const MAX_TOKENS: u32 = 16_000;
 
+/// The built-in agent during one run.
 pub struct BuiltinAgent<'a, W> {
     options: &'a BuiltinOptions,
     out: &'a mut W,

@@ -25,6 +25,7 @@ use practicum_core::model::AgentEnding;
 
 pub const SCHEMA_VERSION: u32 = 1;
 
+/// A line of the stream format practicum-jsonl.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum JsonlEvent {
@@ -93,6 +94,7 @@ pub enum ActivationMeans {
     Read,
 }
 
+/// How a run ended, as the last line of practicum-jsonl says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JsonlEnding {

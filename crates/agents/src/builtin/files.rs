@@ -1,5 +1,6 @@
 //! Reading, writing and editing files. Every error is a sentence for the model.
 
+use practicum_core::tree::read_regular;
 use std::fs;
 use std::path::Path;
 
@@ -81,7 +82,7 @@ fn read_text(path: &Path, largest: u64) -> Result<String, String> {
     if size > largest {
         return Err(format!("the file has {size} bytes, more than {largest}"));
     }
-    let bytes = fs::read(path).map_err(|error| error.to_string())?;
+    let bytes = read_regular(path).map_err(|error| error.to_string())?;
     String::from_utf8(bytes).map_err(|_| "the file is not UTF-8 text".to_owned())
 }
 

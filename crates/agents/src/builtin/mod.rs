@@ -23,6 +23,7 @@ use crate::llm::{Endpoint, LlmError, ModelClient};
 use agent::BuiltinAgent;
 use events::{JsonlEnding, JsonlEvent};
 
+/// The options of one run of the built-in agent.
 #[derive(Debug, Clone)]
 pub struct BuiltinOptions {
     /// The prompt. `/name …` invokes the skill of that name, if there is one.

@@ -1,16 +1,18 @@
 //! The conversation so far, kept in a file between runs.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::llm::ChatMessage;
+use practicum_core::tree::open_regular;
 
 const SCHEMA_VERSION: u32 = 1;
 const LARGEST_SESSION_FILE: u64 = 64 * 1024 * 1024;
 
+/// The stored conversation of the built-in agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BuiltinSession {
     schema_version: u32,
@@ -25,7 +27,7 @@ impl BuiltinSession {
 
     /// Reads the conversation. A missing file is a conversation that has not begun.
     pub fn load(path: &Path) -> io::Result<Self> {
-        let file = match File::open(path) {
+        let file = match open_regular(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::new()),
             Err(error) => return Err(error),
@@ -34,7 +36,7 @@ impl BuiltinSession {
         file.take(LARGEST_SESSION_FILE).read_to_string(&mut text)?;
         let wrong = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
         let session: BuiltinSession = serde_json::from_str(&text)
-            .map_err(|error| wrong(format!("{} is no session: {error}", path.display())))?;
+            .map_err(|error| wrong(format!("{} is not a session file: {error}", path.display())))?;
         if session.schema_version != SCHEMA_VERSION {
             return Err(wrong(format!(
                 "{} is a session of version {}, not {SCHEMA_VERSION}",

@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use practicum_core::model::Diagnostics;
-use practicum_core::tree::NodeData;
+use practicum_core::tree::{NodeData, read_regular};
 use practicum_skills::skill::{read_frontmatter, split_frontmatter};
 
 const MOST_SKILLS: usize = 500;
 const LARGEST_SKILL: u64 = 1024 * 1024;
 const LONGEST_DESCRIPTION: usize = 1500;
 
+/// A skill or command that the built-in agent can activate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AvailableSkill {
     pub name: String,
@@ -69,7 +70,7 @@ fn read_skill(file: &Path, folder: Option<&Path>) -> Option<AvailableSkill> {
     if !metadata.is_file() || metadata.len() > LARGEST_SKILL {
         return None;
     }
-    let text = String::from_utf8_lossy(&fs::read(file).ok()?).replace("\r\n", "\n");
+    let text = String::from_utf8_lossy(&read_regular(file).ok()?).replace("\r\n", "\n");
     let (front, body) = split_frontmatter(&text);
     let front = front.map(|front| SkillHeader::read(file, front)).unwrap_or_default();
     let place = folder.map_or_else(|| file.file_stem(), Path::file_name);

@@ -30,6 +30,7 @@ impl From<Result<String, String>> for ToolOutcome {
     }
 }
 
+/// The tools of the built-in agent.
 pub struct Toolbox {
     pub skills: Vec<AvailableSkill>,
     pub allowed_folders: AllowedFolders,

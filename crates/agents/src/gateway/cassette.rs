@@ -4,7 +4,6 @@
 //! repeats everything before; `exchange` lines refer to them by their digests.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -12,14 +11,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ScopeKind;
-use crate::llm::ModelApi;
+use crate::llm::{ModelApi, SseEvent};
 use practicum_core::model::Digest;
+use practicum_core::tree::open_regular;
 
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The largest cassette that is read. Hours of conversation stay far below it.
 const LARGEST_CASSETTE: u64 = 1024 * 1024 * 1024;
 
+/// A line of a cassette file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum CassetteLine {
@@ -28,6 +29,7 @@ pub enum CassetteLine {
     Exchange(CassetteExchange),
 }
 
+/// A recorded request and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CassetteExchange {
     pub trial: String,
@@ -42,12 +44,14 @@ pub struct CassetteExchange {
     pub response: RecordedResponse,
 }
 
+/// A part of a recorded request, with its position and the digest of its text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestPart {
     pub at: String,
     pub digest: Digest,
 }
 
+/// A recorded answer of a model API.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordedResponse {
     pub status: u16,
@@ -58,22 +62,15 @@ pub struct RecordedResponse {
     pub cut: bool,
 }
 
+/// The body of a recorded answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordedBody {
-    Events(Vec<CassetteEvent>),
+    Events(Vec<SseEvent>),
     Json(Value),
     Text(String),
     /// The reason why the body was not recorded.
     Withheld(String),
-}
-
-/// One server-sent event. Data that is not JSON is kept as text: OpenAI's `[DONE]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CassetteEvent {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub event: Option<String>,
-    pub data: Value,
 }
 
 mod api_name {
@@ -90,6 +87,7 @@ mod api_name {
     }
 }
 
+/// An error: a cassette cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("the cassette {path} cannot be used: {problem}")]
 pub struct CassetteError {
@@ -114,7 +112,7 @@ pub struct Cassette {
 impl Cassette {
     pub fn read(path: &Path) -> Result<Self, CassetteError> {
         let error = CassetteError::for_path(path);
-        let file = File::open(path).map_err(|problem| error(problem.to_string()))?;
+        let file = open_regular(path).map_err(|problem| error(problem.to_string()))?;
         let size = file.metadata().map_err(|problem| error(problem.to_string()))?.len();
         if size > LARGEST_CASSETTE {
             return Err(error("it is larger than any cassette".to_owned()));
@@ -151,35 +149,6 @@ impl Cassette {
     }
 }
 
-/// Reads the events of a stream.
-pub fn parse_events(stream: &str) -> Vec<CassetteEvent> {
-    let stream = stream.replace("\r\n", "\n");
-    let block = |block: &str| {
-        let field = |line: &str, name: &str| {
-            line.strip_prefix(name).map(|value| value.strip_prefix(' ').unwrap_or(value).to_owned())
-        };
-        let event = block.lines().find_map(|line| field(line, "event:"));
-        let data: Vec<String> = block.lines().filter_map(|line| field(line, "data:")).collect();
-        if data.is_empty() {
-            return None;
-        }
-        let data = data.join("\n");
-        let data = serde_json::from_str(&data).unwrap_or(Value::String(data));
-        Some(CassetteEvent { event, data })
-    };
-    stream.split("\n\n").filter_map(block).collect()
-}
-
-impl CassetteEvent {
-    pub fn render(&self) -> String {
-        let event = self.event.as_ref().map(|event| format!("event: {event}\n")).unwrap_or_default();
-        match &self.data {
-            Value::String(text) => format!("{event}data: {text}\n\n"),
-            json => format!("{event}data: {json}\n\n"),
-        }
-    }
-}
-
 /// The fields in which the APIs put the pieces of a text that they stream.
 const STREAMED_TEXT_FIELDS: [&str; 8] = [
     "/delta/text",
@@ -194,8 +163,8 @@ const STREAMED_TEXT_FIELDS: [&str; 8] = [
 
 /// Joins the pieces of each text, so that a path or a secret in it is whole and can be found. Removes what only
 /// serves the transport: pings, padding.
-pub fn join_text_pieces(events: Vec<CassetteEvent>) -> Vec<CassetteEvent> {
-    let mut out: Vec<CassetteEvent> = Vec::new();
+pub fn join_text_pieces(events: Vec<SseEvent>) -> Vec<SseEvent> {
+    let mut out: Vec<SseEvent> = Vec::new();
     for mut event in events {
         if event.data.get("type").is_some_and(|kind| kind == "ping") {
             continue;
@@ -205,7 +174,7 @@ pub fn join_text_pieces(events: Vec<CassetteEvent>) -> Vec<CassetteEvent> {
         }
         let continues = out
             .last_mut()
-            .is_some_and(|last| last.event == event.event && append_piece(&mut last.data, &event.data));
+            .is_some_and(|last| last.name == event.name && append_piece(&mut last.data, &event.data));
         if !continues {
             out.push(event);
         }
@@ -274,7 +243,7 @@ mod tests {
             };
             let stream: String =
                 api.wire_format().reply_to_events(&reply).iter().map(SseEvent::render).collect();
-            let split = parse_events(&stream);
+            let split = SseEvent::read_all(stream.as_bytes());
             let whole = join_text_pieces(split.clone());
             assert!(whole.len() < split.len(), "{api:?}");
             let holds = |text: &str| {
@@ -285,8 +254,8 @@ mod tests {
                 })
             };
             assert!(holds(&"y".repeat(200)) && holds(&long), "{api:?}: {whole:?}");
-            let again: String = whole.iter().map(CassetteEvent::render).collect();
-            assert_eq!(parse_events(&again), whole, "{api:?}");
+            let again: String = whole.iter().map(SseEvent::render).collect();
+            assert_eq!(SseEvent::read_all(again.as_bytes()), whole, "{api:?}");
             let mut counted = ReplyCounts::default();
             whole.iter().for_each(|event| counted.add_json(api, &event.data));
             assert_eq!(counted.usage, Some(reply.usage), "{api:?}");
@@ -295,8 +264,8 @@ mod tests {
 
     #[test]
     fn different_texts_are_not_joined() {
-        let delta = |index: u32, kind: &str, field: &str| CassetteEvent {
-            event: Some("content_block_delta".to_owned()),
+        let delta = |index: u32, kind: &str, field: &str| SseEvent {
+            name: Some("content_block_delta".to_owned()),
             data: json!({"index": index, "delta": {"type": kind, field: "a"}}),
         };
         let events = vec![

@@ -53,9 +53,6 @@ const STOP_WITHIN: Duration = Duration::from_secs(2);
 /// A rough estimate, good enough for budgets and reports, and the same on every machine.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// The largest reply whose content is inspected. A longer one is still passed on. No model writes that much.
-const LARGEST_REPLY: usize = 32 * 1024 * 1024;
-
 /// One request of an agent or a judge.
 pub struct GatewayCall<'a> {
     pub scope: &'a ScopeAccount,
@@ -95,6 +92,7 @@ pub trait Responder: Send + Sync {
     }
 }
 
+/// A future that gives the answer to a request.
 pub type AnswerFuture<'a> = Pin<Box<dyn Future<Output = GatewayAnswer> + Send + 'a>>;
 pub type AuxiliaryFuture<'a> =
     Pin<Box<dyn Future<Output = Option<Result<PassedResponse, GatewayRefusal>>> + Send + 'a>>;
@@ -107,6 +105,7 @@ pub struct GatewayAnswer {
     pub delivery: Delivery,
 }
 
+/// The form in which an answer is delivered.
 #[derive(Debug)]
 pub enum Delivery {
     Whole(ModelReply),
@@ -147,6 +146,7 @@ impl PassedResponse {
     }
 }
 
+/// An answer that refuses a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatewayRefusal {
     pub status: u16,
@@ -210,6 +210,7 @@ pub struct GatewayOptions {
     pub log: Option<RequestLog>,
 }
 
+/// A function that logs a request as a line of text.
 pub type RequestLog = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A running gateway. Dropping it ends open requests; `stop` also waits for them.

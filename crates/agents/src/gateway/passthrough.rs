@@ -2,6 +2,7 @@
 
 use super::{AnswerFuture, AuxiliaryCall, AuxiliaryFuture, Delivery, GatewayCall, Responder, Upstream};
 
+/// A responder that passes requests on to the real model.
 pub struct Passthrough {
     upstream: Upstream,
 }

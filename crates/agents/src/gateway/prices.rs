@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use practicum_core::model::TokenUsage;
+use practicum_core::tree::read_regular_text;
 
 const BUILTIN_PRICES: &str = include_str!("prices.toml");
 
@@ -21,6 +22,7 @@ pub struct ModelPrice {
     pub cache_write: f64,
 }
 
+/// The prices of models.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceTable {
@@ -29,6 +31,7 @@ pub struct PriceTable {
     models: BTreeMap<String, ModelPrice>,
 }
 
+/// An error: a file of prices cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("the prices {path} cannot be used: {problem}")]
 pub struct PricesError {
@@ -46,14 +49,14 @@ impl PriceTable {
     /// Reads the user's rows and puts them before those of this program.
     pub fn with_user_file(path: &Path) -> Result<Self, PricesError> {
         let error = |problem: String| PricesError { path: path.display().to_string(), problem };
-        let text = std::fs::read_to_string(path).map_err(|problem| error(problem.to_string()))?;
+        let text = read_regular_text(path).map_err(|problem| error(problem.to_string()))?;
         let own: PriceTable = toml::from_str(&text).map_err(|problem| error(problem.to_string()))?;
         let wrong = |price: &ModelPrice| {
             let ModelPrice { input, output, cache_read, cache_write } = *price;
             [input, output, cache_read, cache_write].iter().any(|usd| !usd.is_finite() || *usd < 0.0)
         };
         if let Some((model, _)) = own.models.iter().find(|(_, price)| wrong(price)) {
-            return Err(error(format!("{model} has a price that is no price")));
+            return Err(error(format!("{model} has a price that is not a valid number")));
         }
         let Self { mut models, .. } = Self::default();
         models.extend(own.models);

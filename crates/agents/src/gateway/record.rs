@@ -12,14 +12,13 @@ use futures_util::{StreamExt, stream};
 
 use super::cassette::{
     CassetteError, CassetteExchange, CassetteLine, RecordedBody, RecordedResponse, RequestPart,
-    SCHEMA_VERSION, join_text_pieces, parse_events,
+    SCHEMA_VERSION, join_text_pieces,
 };
 use super::normalise::{self, PathPlaceholders, map_texts};
 use super::{
-    AnswerFuture, AuxiliaryCall, AuxiliaryFuture, Delivery, GatewayCall, LARGEST_REPLY, PassedResponse,
-    Responder, Upstream,
+    AnswerFuture, AuxiliaryCall, AuxiliaryFuture, Delivery, GatewayCall, PassedResponse, Responder, Upstream,
 };
-use crate::llm::ModelRequest;
+use crate::llm::{LARGEST_REPLY, ModelRequest, SseEvent};
 use practicum_core::model::Digest;
 
 /// A function that removes secrets from a text.
@@ -29,6 +28,7 @@ pub type SecretScrubber = Arc<dyn Fn(&str) -> String + Send + Sync>;
 const RECORDED_HEADERS: [&str; 6] =
     ["content-type", "retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id"];
 
+/// A responder that asks the real model and records its answers in a cassette.
 pub struct CassetteRecorder {
     upstream: Upstream,
     writer: Arc<CassetteWriter>,
@@ -166,7 +166,7 @@ impl ExchangeRecorder {
         };
         let kind = self.exchange.response.headers.get("content-type").map_or("", String::as_str);
         if kind.starts_with("text/event-stream") {
-            let mut events = join_text_pieces(parse_events(text));
+            let mut events = join_text_pieces(SseEvent::read_all(text.as_bytes()));
             events.iter_mut().for_each(|event| map_texts(&mut event.data, &hide));
             return RecordedBody::Events(events);
         }

@@ -8,21 +8,21 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use futures_util::stream;
 
-use super::cassette::{
-    Cassette, CassetteEvent, CassetteExchange, RecordedBody, RecordedResponse, RequestPart,
-};
+use super::cassette::{Cassette, CassetteExchange, RecordedBody, RecordedResponse, RequestPart};
 use super::normalise::{self, PathPlaceholders, map_texts};
 use super::record::{SecretScrubber, digest_parts};
 use super::{
     AnswerFuture, Delivery, GatewayCall, GatewayHalt, GatewayRefusal, PassedResponse, Responder,
     ScopeAccount, ScopeKind,
 };
+use crate::llm::SseEvent;
 use practicum_core::model::Digest;
 
 /// The number of characters that are shown before and after a difference.
 const SHOWN_BEFORE_DIFFERENCE: usize = 30;
 const SHOWN_AFTER_DIFFERENCE: usize = 50;
 
+/// A responder that answers from a cassette.
 pub struct CassetteReplay {
     texts: HashMap<Digest, String>,
     exchanges_by_scope: Mutex<BTreeMap<(ScopeKind, String), Vec<ReplayableExchange>>>,
@@ -87,7 +87,7 @@ impl CassetteReplay {
     fn describe_difference(&self, recorded: &[RequestPart], now: &[(String, String)]) -> String {
         for (was, (at, text)) in recorded.iter().zip(now) {
             if was.at != *at {
-                return format!("{at} stands where {} stood", was.at);
+                return format!("it has {at} in place of {}", was.at);
             }
             if was.digest != Digest::of_bytes(text.as_bytes()) {
                 let was = self.texts.get(&was.digest).map_or("", String::as_str);
@@ -140,7 +140,7 @@ fn replay_response(response: RecordedResponse, places: &PathPlaceholders) -> Res
     let mut pieces = match response.body {
         RecordedBody::Events(mut events) => {
             events.iter_mut().for_each(|event| map_texts(&mut event.data, &show));
-            events.iter().map(CassetteEvent::render).collect()
+            events.iter().map(SseEvent::render).collect()
         }
         RecordedBody::Json(mut json) => {
             map_texts(&mut json, &show);

@@ -16,12 +16,13 @@ use practicum_core::model::TokenUsage;
 /// The greatest number of notes. A run with more only repeats itself.
 const MOST_NOTES: usize = 100;
 
+/// Who sends requests to one address of the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScopeKind {
     Agent,
     Judge,
-    /// An agent that is told to use a skill, before anything is measured.
+    /// A probe: an agent that is asked to use a skill before anything is measured.
     Probe,
 }
 
@@ -57,7 +58,7 @@ struct ScopeTally {
     probe_requests: Vec<Vec<u8>>,
 }
 
-/// The greatest number of requests of a probe that are kept. The first ones contain what its model was told.
+/// The greatest number of requests of a probe that are kept. The first ones contain what the model received.
 const MOST_PROBE_REQUESTS: usize = 8;
 const LARGEST_PROBE_REQUEST: usize = 4 * 1024 * 1024;
 
@@ -113,7 +114,7 @@ impl ScopeAccount {
         tally.requests
     }
 
-    /// Keeps a probe's request: only there can be seen what its model is told about a skill.
+    /// Keeps a probe's request, which shows what the model received about a skill.
     pub(super) fn keep_probe_request(&self, raw: &[u8]) {
         let mut tally = self.lock_tally();
         if self.kind == ScopeKind::Probe
@@ -224,7 +225,7 @@ impl GatewayScope {
         self.account.lock_tally().requests
     }
 
-    /// Gives every text that a probe's model was told.
+    /// Gives every text that a probe's model received.
     pub fn probe_request_texts(&self) -> String {
         let asked = self.account.lock_tally().probe_requests.clone();
         let mut out = String::new();

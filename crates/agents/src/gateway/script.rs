@@ -47,7 +47,7 @@ use serde_json::{Value, json};
 
 use super::{ScopeKind, error_kind_for_status};
 use crate::llm::StopReason;
-use practicum_core::model::{Diagnostics, TokenUsage, parse_duration};
+use practicum_core::model::{Diagnostics, TokenUsage, duration_from_seconds, parse_duration};
 use practicum_core::tree::{
     NodeData, ObjectReader, SourceFile, TreeNode, closest_word, node_int, node_text, report_wrong_type,
 };
@@ -64,6 +64,7 @@ pub(super) const STOP_REASONS: [&str; 7] = [
     "model_context_window_exceeded",
 ];
 
+/// A script that answers in place of a model.
 #[derive(Debug, Clone)]
 pub struct ModelScript {
     pub(super) default: Option<ScriptStep>,
@@ -448,16 +449,15 @@ fn parse_duration_key(
     diagnostics: &mut Diagnostics,
 ) -> Option<Duration> {
     let node = object.get_non_null(key)?;
-    let spelled = match &node.data {
-        NodeData::Text(text) => text.clone(),
-        NodeData::Int(seconds) => seconds.to_string(),
-        NodeData::Float(seconds) => seconds.to_string(),
+    let (duration, spelled) = match &node.data {
+        NodeData::Text(text) => (parse_duration(text), text.clone()),
+        NodeData::Int(seconds) => (duration_from_seconds(*seconds as f64), seconds.to_string()),
+        NodeData::Float(seconds) => (duration_from_seconds(*seconds), seconds.to_string()),
         NodeData::Bool(_) | NodeData::Null | NodeData::List(_) | NodeData::Map(_) => {
             report_wrong_type(node, key, "a duration", diagnostics);
             return None;
         }
     };
-    let duration = parse_duration(&spelled);
     if duration.is_none() {
         diagnostics.error_with_help(
             "invalid-duration",

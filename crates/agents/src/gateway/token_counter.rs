@@ -1,61 +1,39 @@
 //! Counts the tokens of a reply while it passes through.
 
-use super::LARGEST_REPLY;
-use crate::llm::{ModelApi, ReplyCounts};
+use crate::llm::{LARGEST_REPLY, ModelApi, ReplyCounts, SseReader};
 
 /// A counter of tokens that reads bytes in pieces of any size.
 pub struct TokenCounter {
     api: ModelApi,
     streaming: bool,
-    /// The incomplete line, or the whole body if the reply is not a stream.
-    buffer: Vec<u8>,
-    /// Whether more came than may be kept in memory.
-    too_large: bool,
+    events: SseReader,
+    /// The body so far, if the reply is not a stream; `None` if it is larger than may be kept in memory.
+    body: Option<Vec<u8>>,
     counts: ReplyCounts,
     pub bytes: u64,
 }
 
 impl TokenCounter {
     pub fn new(api: ModelApi, streaming: bool) -> Self {
-        Self {
-            api,
-            streaming,
-            buffer: Vec::new(),
-            too_large: false,
-            counts: ReplyCounts::default(),
-            bytes: 0,
-        }
+        let (events, counts) = Default::default();
+        Self { api, streaming, events, body: Some(Vec::new()), counts, bytes: 0 }
     }
 
-    pub fn feed(&mut self, mut bytes: &[u8]) {
+    pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         if self.streaming {
-            while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
-                self.buffer_bytes(&bytes[..end]);
-                self.count_line();
-                bytes = &bytes[end + 1..];
-            }
-        }
-        self.buffer_bytes(bytes);
-    }
-
-    fn buffer_bytes(&mut self, bytes: &[u8]) {
-        self.too_large |= self.buffer.len() + bytes.len() > LARGEST_REPLY;
-        if !self.too_large {
-            self.buffer.extend_from_slice(bytes);
+            self.events.feed(bytes).iter().for_each(|event| self.count_event(&event.data));
+        } else if self.bytes > LARGEST_REPLY as u64 {
+            self.body = None;
+        } else if let Some(body) = &mut self.body {
+            body.extend_from_slice(bytes);
         }
     }
 
-    fn count_line(&mut self) {
-        let line = std::mem::take(&mut self.buffer);
-        if std::mem::take(&mut self.too_large) {
-            return;
-        }
+    fn count_event(&mut self, data: &str) {
         // Most events contain no token counts, and need not be parsed.
-        if let Some(data) = line.strip_prefix(b"data:")
-            && contains(data, b"\"usage\"")
-        {
-            self.count_json(data);
+        if data.contains("\"usage\"") {
+            self.count_json(data.as_bytes());
         }
     }
 
@@ -67,18 +45,13 @@ impl TokenCounter {
 
     /// Gives the counts so far.
     pub fn finish(&mut self) -> ReplyCounts {
-        if self.streaming {
-            self.count_line();
-        } else if !self.too_large {
-            let body = std::mem::take(&mut self.buffer);
-            self.count_json(&body);
+        if let Some(event) = self.events.finish() {
+            self.count_event(&event.data);
         }
+        let body = self.body.take().unwrap_or_default();
+        self.count_json(&body);
         std::mem::take(&mut self.counts)
     }
-}
-
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len()).any(|window| window == part)
 }
 
 #[cfg(test)]

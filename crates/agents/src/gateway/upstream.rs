@@ -39,6 +39,7 @@ const LONGEST_FAILURE: usize = 1024 * 1024;
 /// The beta header without which Anthropic refuses the tokens of subscriptions.
 const OAUTH_BETA: &str = "oauth-2025-04-20";
 
+/// The addresses and keys of the real model APIs.
 pub struct Upstream {
     hosts: Vec<(ModelApi, Result<UpstreamHost, String>)>,
 }

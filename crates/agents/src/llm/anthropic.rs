@@ -9,6 +9,7 @@ use super::{
 };
 use practicum_core::model::TokenUsage;
 
+/// The format of the Anthropic Messages API.
 pub struct AnthropicMessages;
 
 /// The default limit, because the API requires one.
@@ -305,7 +306,7 @@ mod tests {
         fn a_stream_adds_up_to_its_reply(reply in samples::reply(samples::ConversationShape::Blocks)) {
             let mut content: Vec<Value> = Vec::new();
             for event in AnthropicMessages.reply_to_events(&reply) {
-                let super::super::SseData::Json(data) = event.data else { panic!("only JSON") };
+                let data = event.data;
                 let index = data["index"].as_u64().unwrap_or(0) as usize;
                 let delta = &data["delta"];
                 match text_field(&data, "type") {

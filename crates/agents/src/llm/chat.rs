@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{
-    ChatMessage, ContentBlock, MalformedMessage, ModelReply, ModelRequest, Role, SseData, SseEvent,
-    StopReason, ToolDefinition, WireFormat, content_texts, count_field, input_from_text, input_to_text,
-    limit_field, list_field, stream_pieces, text_field,
+    ChatMessage, ContentBlock, MalformedMessage, ModelReply, ModelRequest, Role, SseEvent, StopReason,
+    ToolDefinition, WireFormat, content_texts, count_field, input_from_text, input_to_text, limit_field,
+    list_field, stream_pieces, text_field,
 };
 use practicum_core::model::TokenUsage;
 
+/// The format of the OpenAI Chat Completions API.
 pub struct OpenAiChat;
 
 impl WireFormat for OpenAiChat {
@@ -156,11 +157,11 @@ impl WireFormat for OpenAiChat {
             })
         };
         let mut events: Vec<SseEvent> =
-            deltas.into_iter().map(|delta| unnamed_event(chunk(delta, Value::Null))).collect();
+            deltas.into_iter().map(|delta| SseEvent::unnamed(chunk(delta, Value::Null))).collect();
         let mut last = chunk(json!({}), json!(finish_reason(&reply.stop)));
         last["usage"] = usage_to_json(reply.usage);
-        events.push(unnamed_event(last));
-        events.push(SseEvent { name: None, data: SseData::PlainText("[DONE]") });
+        events.push(SseEvent::unnamed(last));
+        events.push(SseEvent::unnamed("[DONE]".into()));
         events
     }
 
@@ -173,12 +174,8 @@ impl WireFormat for OpenAiChat {
     }
 
     fn error_to_event(&self, _reply: &ModelReply, kind: &str, message: &str) -> SseEvent {
-        unnamed_event(self.error_to_json(kind, message))
+        SseEvent::unnamed(self.error_to_json(kind, message))
     }
-}
-
-fn unnamed_event(data: Value) -> SseEvent {
-    SseEvent { name: None, data: SseData::Json(data) }
 }
 
 fn finish_reason(stop: &StopReason) -> &str {

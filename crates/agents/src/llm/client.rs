@@ -7,25 +7,23 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
 
 use super::retry::{ApiRetries, ApiRetryPolicy, FailedAttempt, RateLimitGate, RetryAdvice};
-use super::{Endpoint, ModelApi, ModelReply, ModelRequest};
-
-/// The largest reply that is read. No model writes that much; a server that does is broken.
-const LARGEST_REPLY: usize = 32 * 1024 * 1024;
+use super::{Endpoint, LARGEST_REPLY, ModelApi, ModelReply, ModelRequest};
 
 /// The longest part of a failure's body that a message shows.
 const LONGEST_MESSAGE: usize = 500;
 
+/// An error: a model gave no usable answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LlmError {
     #[error("rate limited by the model API{}", describe_retry_after(.retry_after))]
     RateLimited { retry_after: Option<Duration> },
-    #[error("not let in by the model API: {0}")]
+    #[error("the model API refused the login: {0}")]
     Auth(String),
     #[error("the model API failed with status {status}: {message}")]
     Api { status: u16, message: String },
     #[error("the model API cannot be reached: {0}")]
     Network(String),
-    #[error("the model API sent something that is no reply: {0}")]
+    #[error("the model API sent an answer that cannot be read: {0}")]
     Malformed(String),
 }
 

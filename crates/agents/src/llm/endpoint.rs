@@ -31,6 +31,7 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// The credential that is sent with a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
     /// A key, sent in the header that the API prefers for keys.
@@ -134,7 +135,7 @@ impl Endpoint {
 
 fn sensitive_header(text: &str) -> Result<HeaderValue, LlmError> {
     let mut value = HeaderValue::from_str(text)
-        .map_err(|_| LlmError::Auth("the API key holds characters that no key has".to_owned()))?;
+        .map_err(|_| LlmError::Auth("the API key has invalid characters".to_owned()))?;
     value.set_sensitive(true);
     Ok(value)
 }

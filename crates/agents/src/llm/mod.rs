@@ -11,6 +11,7 @@ mod responses;
 mod retry;
 #[cfg(test)]
 mod samples;
+mod sse;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,9 +19,14 @@ use serde_json::Value;
 pub use client::{LlmError, ModelClient, describe_error};
 pub use endpoint::{Credential, Endpoint, Secret};
 pub use retry::{ApiRetries, ApiRetryPolicy, FailedAttempt, RateLimitGate, RetryAdvice};
+pub use sse::{SseEvent, SseReader};
 
 use practicum_core::model::TokenUsage;
 
+/// The largest reply whose content is read. No model writes that much; a server that does is broken.
+pub const LARGEST_REPLY: usize = 32 * 1024 * 1024;
+
+/// A request to a model, in the same form for every API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
     pub model: String,
@@ -35,12 +41,14 @@ pub struct ModelRequest {
     pub stream: bool,
 }
 
+/// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatMessage {
     pub role: Role,
     pub blocks: Vec<ContentBlock>,
 }
 
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -48,6 +56,7 @@ pub enum Role {
     Assistant,
 }
 
+/// A part of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ContentBlock {
@@ -72,6 +81,7 @@ pub enum ContentBlock {
     },
 }
 
+/// A tool that a model may call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
     pub name: String,
@@ -79,6 +89,7 @@ pub struct ToolDefinition {
     pub input_schema: Value,
 }
 
+/// The answer of a model, in the same form for every API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelReply {
     pub id: String,
@@ -89,6 +100,7 @@ pub struct ModelReply {
     pub usage: TokenUsage,
 }
 
+/// Why a model stopped writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StopReason {
     EndTurn,
@@ -99,6 +111,7 @@ pub enum StopReason {
     Other(String),
 }
 
+/// A model API that the program can speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ModelApi {
     AnthropicMessages,
@@ -154,34 +167,6 @@ pub trait WireFormat: Sync {
     fn error_to_json(&self, kind: &str, message: &str) -> Value;
     /// Gives the event for a failure after the stream began.
     fn error_to_event(&self, reply: &ModelReply, kind: &str, message: &str) -> SseEvent;
-}
-
-/// One server-sent event. Chat Completions does not name its events, and ends with a word that is not JSON.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SseEvent {
-    pub name: Option<String>,
-    pub data: SseData,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum SseData {
-    Json(Value),
-    PlainText(&'static str),
-}
-
-impl SseEvent {
-    fn named_by_type(data: Value) -> Self {
-        Self { name: Some(text_field(&data, "type").to_owned()), data: SseData::Json(data) }
-    }
-
-    /// Gives the event as it is sent. JSON on one line never contains a line break.
-    pub fn render(&self) -> String {
-        let name = self.name.as_ref().map(|name| format!("event: {name}\n")).unwrap_or_default();
-        match &self.data {
-            SseData::Json(json) => format!("{name}data: {json}\n\n"),
-            SseData::PlainText(word) => format!("{name}data: {word}\n\n"),
-        }
-    }
 }
 
 /// The model and the token counts that one reply reports.

@@ -9,6 +9,7 @@ use super::{
 };
 use practicum_core::model::TokenUsage;
 
+/// The format of the OpenAI Responses API.
 pub struct OpenAiResponses;
 
 impl WireFormat for OpenAiResponses {

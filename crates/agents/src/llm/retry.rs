@@ -31,6 +31,7 @@ pub struct FailedAttempt {
     pub retry: RetryAdvice,
 }
 
+/// What to do after a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryAdvice {
     Never,
@@ -78,7 +79,7 @@ impl RateLimitGate {
     }
 }
 
-/// The retries of one API.
+/// The number and the waiting time of the retries of one model API.
 #[derive(Debug, Clone, Default)]
 pub struct ApiRetries {
     pub policy: ApiRetryPolicy,

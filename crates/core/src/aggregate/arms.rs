@@ -6,7 +6,8 @@ use super::CaseKey;
 use super::case::{AttemptOutcome, CaseTally};
 use crate::model::{Arm, ArmsResult, ArmsSummary, SuiteArmsResult, Verdict, VoidPair};
 use crate::stats::{
-    ALPHA, CasePair, Cluster, DEFAULT_MARGIN, PairedComparison, compare_pairs, correct_comparisons,
+    ALPHA, CasePair, Cluster, DEFAULT_MARGIN, PairedComparison, compare_pairs, comparison_outlook,
+    correct_comparisons,
 };
 
 /// The greatest number of void pairs that the summary lists one by one.
@@ -30,7 +31,7 @@ pub fn summarise_arms(cases: &BTreeMap<CaseKey, CaseTally>, usd_each: Option<f64
     Some(ArmsSummary {
         before: before.name(),
         after: after.name(),
-        result: arms_result(compare_pairs(&all, DEFAULT_MARGIN, ALPHA), usd_each),
+        result: arms_result(&all, compare_pairs(&all, DEFAULT_MARGIN, ALPHA), usd_each),
         void_pairs,
         voided,
         suites: results_by_suite(&pairs, usd_each),
@@ -80,14 +81,12 @@ fn pair_case(key: &CaseKey, before: &CaseTally, after: &CaseTally) -> (CasePair,
     (CasePair { before: old, after: new }, void)
 }
 
-fn arms_result(found: PairedComparison, usd_each: Option<f64>) -> ArmsResult {
+fn arms_result(pairs: &[CasePair], found: PairedComparison, usd_each: Option<f64>) -> ArmsResult {
     ArmsResult {
         difference: found.difference,
         verdict: found.verdict,
         chance: found.chance,
-        more_runs: found.more_runs,
-        sought: found.detectable_difference,
-        more_usd: found.more_runs.zip(usd_each).map(|(runs, usd)| runs as f64 * usd),
+        outlook: comparison_outlook(pairs, found.verdict, DEFAULT_MARGIN, usd_each),
     }
 }
 
@@ -100,11 +99,11 @@ fn results_by_suite(pairs: &BTreeMap<&str, Vec<CasePair>>, usd_each: Option<f64>
     let mut found: Vec<PairedComparison> =
         pairs.values().map(|pairs| compare_pairs(pairs, DEFAULT_MARGIN, ALPHA)).collect();
     correct_comparisons(&mut found, ALPHA);
-    let suites = pairs.keys().zip(found);
+    let suites = pairs.iter().zip(found);
     suites
-        .map(|(suite, one)| SuiteArmsResult {
+        .map(|((suite, pairs), one)| SuiteArmsResult {
             suite: (*suite).to_owned(),
-            result: arms_result(one, usd_each),
+            result: arms_result(pairs, one, usd_each),
         })
         .collect()
 }

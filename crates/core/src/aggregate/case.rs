@@ -3,13 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::activation::CaseActivationTally;
+use super::gates::worst_rate;
 use super::{CaseKey, share};
 use crate::model::{
-    ActivatedCounts, ActivationExpectation, AgentEnding, CaseActivationRate, CaseStability, CaseSummary,
-    ChangeNeeded, CheckResult, CheckSummary, Estimate, FailureKind, NoisyCase, NotScoredReason, PassRate,
-    Ratio, Reliability, ScoreScale, TrialRecord, Verdict,
+    ActivatedCounts, ActivationExpectation, AgentEnding, CaseActivationRate, CaseScore, CaseStability,
+    CaseSummary, ChangeNeeded, CheckResult, CheckSummary, Estimate, FailureKind, NoisyCase, NotScoredReason,
+    PassRate, Ratio, Reliability, SCORE_ROUNDING, ScoreOf, ScoreRule, ScoreScale, TrialRecord, Verdict,
 };
-use crate::stats::{ALPHA, CasePair, Cluster, Interval, Sprt, SprtDecision, pass_at_k, pass_hat_k, wilson};
+use crate::stats::{
+    ALPHA, CasePair, Cluster, Interval, Sprt, SprtDecision, StoppedCase, clopper_pearson,
+    confidence_sequence, evaluate_stopped_case, pass_at_k, pass_hat_k,
+};
 
 /// The rule of a case that passes by how often the skill is activated.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,6 +33,7 @@ impl ActivationRateRule {
     }
 }
 
+/// The counts of a case under one condition.
 #[derive(Debug, Default)]
 pub struct CaseTally {
     passed: u64,
@@ -38,6 +43,8 @@ pub struct CaseTally {
     pub planned: u64,
     /// Planned trials that were skipped because earlier trials had already decided the case.
     pub skipped_as_decided: u64,
+    /// Whether the results so far decide how many trials run.
+    pub stops_early: bool,
     /// The reasons why trials have no verdict, each once.
     not_scored_because: Vec<String>,
     /// Notes on the trials, each once.
@@ -66,10 +73,32 @@ pub struct CaseTally {
     /// What a model guessed of it.
     pub predicted_activation: CaseActivationTally,
     activation_rule: Option<ActivationRateRule>,
+    /// The sum of the scores of its trials, their number, and the score that is needed.
+    scores: Option<ScoreTally>,
     /// The results of this case in runs in which nothing was changed.
     pub known_noise: Option<NoisyCase>,
     /// The outcome of each attempt, to be paired with the same attempt in the other arm.
     pub attempts: BTreeMap<u32, AttemptOutcome>,
+}
+
+/// The scores of the trials of a case that passes by its score.
+#[derive(Debug, Clone, Copy)]
+struct ScoreTally {
+    sum: f64,
+    trials: u64,
+    rule: ScoreRule,
+}
+
+impl ScoreTally {
+    fn mean(self) -> Option<f64> {
+        (self.trials > 0).then(|| self.sum / self.trials as f64)
+    }
+
+    /// Says whether the mean is high enough if this many more trials had this score.
+    fn reaches(self, more: u64, score: f64) -> bool {
+        let trials = (self.trials + more) as f64;
+        (self.sum + more as f64 * score) / trials >= self.rule.at_least.get() - SCORE_ROUNDING
+    }
 }
 
 /// The outcome of one attempt, as the comparison of arms uses it.
@@ -169,6 +198,14 @@ impl CaseTally {
             Some(false) => self.activated.no += 1,
             None => self.activated.unknown += 1,
         }
+        if let Some(weight) = record.checks.iter().find_map(|check| check.weight) {
+            let empty = ScoreTally { sum: 0.0, trials: 0, rule: weight.rule };
+            let scores = self.scores.get_or_insert(empty);
+            if let Some(score) = record.score.filter(|_| !matches!(record.verdict, Verdict::NotScored(_))) {
+                scores.sum += score;
+                scores.trials += 1;
+            }
+        }
         for result in &record.checks {
             self.check_tally(result).add(result);
         }
@@ -206,8 +243,8 @@ impl CaseTally {
         self.not_scored
     }
 
-    /// Answers of a judge that are missing because no check of their trials was tried. What a case without checks
-    /// would have asked is not known, and counts once.
+    /// Gives the number of judge answers that are missing because their trials have no check results. A case without
+    /// checks counts as one missing answer for each trial.
     pub fn judged_checks_never_asked(&self) -> u64 {
         let in_each = if self.has_no_check { 1 } else { self.planned_judged_checks };
         self.without_results * in_each
@@ -231,17 +268,58 @@ impl CaseTally {
         self.failed > 0 && self.usual_flakiness().is_some()
     }
 
-    /// Says whether the trials show that the case mostly passes or mostly fails.
+    /// Says whether the trials show that the case mostly passes or mostly fails. Only trials whose predecessors are all
+    /// done count: if the quick ones decided, the estimates would be about quick trials.
     pub fn is_decided(&self) -> bool {
-        let test = Sprt::new(LOW_PASS_RATE, HIGH_PASS_RATE, ALPHA, ERROR_CHANCE);
-        let decision = test.map_or(SprtDecision::Undecided, |test| test.decide(self.passed, self.failed));
-        match decision {
-            SprtDecision::Accept | SprtDecision::Reject => true,
-            SprtDecision::Undecided => false,
+        let Some(test) = stopping_rule() else { return false };
+        let (mut passed, mut failed) = (0, 0);
+        self.outcomes_in_order().into_iter().any(|outcome| {
+            if outcome {
+                passed += 1
+            } else {
+                failed += 1
+            }
+            test.decide(passed, failed) != SprtDecision::Undecided
+        })
+    }
+
+    /// Gives the verdicts of the trials in the order of the plan, up to the first that is not done.
+    fn outcomes_in_order(&self) -> Vec<bool> {
+        let in_order = self.attempts.iter().zip(1..).take_while(|((attempt, _), place)| **attempt == *place);
+        in_order
+            .filter_map(|((_, outcome), _)| match outcome {
+                AttemptOutcome::Passed => Some(true),
+                AttemptOutcome::Failed(_) => Some(false),
+                AttemptOutcome::NoVerdict | AttemptOutcome::Void(_) => None,
+            })
+            .collect()
+    }
+
+    fn stopped_case(&self) -> Option<StoppedCase> {
+        evaluate_stopped_case(&stopping_rule()?, self.outcomes_in_order())
+    }
+
+    /// Gives an estimate of the pass rate whose mean is right, and the number of runs that it is made from.
+    pub fn unbiased_rate(&self) -> Option<(f64, u64)> {
+        let stopped = self.stops_early.then(|| self.stopped_case()).flatten();
+        let stopped = stopped.map(|stopped| (stopped.pass_rate, stopped.runs));
+        stopped.or_else(|| self.cluster().share().map(|share| (share, self.cluster().runs)))
+    }
+
+    /// Gives the share of trials that passed, with an interval that is about this case alone.
+    pub fn own_rate(&self, alpha: f64) -> Option<(f64, Interval)> {
+        let Cluster { passed, runs } = self.cluster();
+        self.cluster().share().zip(self.interval_of_share(passed, runs, alpha))
+    }
+
+    fn interval_of_share(&self, part: u64, runs: u64, alpha: f64) -> Option<Interval> {
+        match self.stops_early {
+            true => confidence_sequence(part, runs, alpha),
+            false => clopper_pearson(part, runs, alpha),
         }
     }
 
-    /// What made the case fail; nothing where it passes.
+    /// Gives the kinds of failures of the case; empty if it passes.
     pub fn failure_kinds(&self) -> BTreeSet<FailureKind> {
         match self.activation_rule {
             Some(rule) if self.passes() == Some(false) => BTreeSet::from([match rule.expect {
@@ -253,9 +331,14 @@ impl CaseTally {
         }
     }
 
-    /// Whether the case passes; `None` if no run of it could tell, or if it fails by a rate that missing runs could
-    /// still mend.
+    /// Says whether the case passes; `None` if no run is scored, or if it fails by a rate that missing runs could still
+    /// raise.
     pub fn passes(&self) -> Option<bool> {
+        if let Some(scores) = self.deciding_scores() {
+            let missing = self.planned.max(self.trials()) - scores.trials;
+            scores.mean()?;
+            return Some(scores.reaches(0, 0.0)).filter(|is_met| *is_met || !scores.reaches(missing, 1.0));
+        }
         let Some(rule) = self.activation_rule else {
             return (self.passed + self.failed > 0).then_some(self.failed == 0);
         };
@@ -269,11 +352,14 @@ impl CaseTally {
         rule.is_met(fired, told).filter(|is_met| *is_met || !can_be_mended())
     }
 
-    /// The same if every run without an answer had gone wrong. `None` if there were none at all.
+    /// Says whether the case would pass if every unscored run had failed; `None` if it has no runs.
     pub fn passes_at_worst(&self) -> Option<bool> {
         let missing = self.unscored_runs();
         if self.cluster().runs + missing == 0 {
             return None;
+        }
+        if let Some(scores) = self.deciding_scores() {
+            return Some(scores.reaches(self.planned.max(self.trials()) - scores.trials, 0.0));
         }
         let Some(rule) = self.activation_rule else { return Some(self.failed + missing == 0) };
         let (fired, told) = (self.activation.activated_runs(), self.activation.conclusive_runs() + missing);
@@ -283,10 +369,24 @@ impl CaseTally {
         }
     }
 
+    /// Gives the scores of the trials, if their mean decides the case.
+    fn deciding_scores(&self) -> Option<ScoreTally> {
+        self.scores.filter(|scores| scores.rule.of == ScoreOf::MeanOfTrials)
+    }
+
+    fn score(&self) -> Option<CaseScore> {
+        let scores = self.scores?;
+        let passes = self.deciding_scores().and_then(|_| self.passes());
+        Some(CaseScore { mean: scores.mean()?, trials: scores.trials, rule: scores.rule, passes })
+    }
+
     pub fn reliability(&self) -> Vec<Reliability> {
         let Cluster { passed, runs } = self.cluster();
         if runs < 2 {
             return Vec::new();
+        }
+        if self.stops_early {
+            return self.stopped_reliability();
         }
         let of = |k| {
             Some(Reliability {
@@ -298,9 +398,20 @@ impl CaseTally {
         (1..=runs.min(MAX_K)).filter_map(of).collect()
     }
 
+    /// Gives what can be said of a case that stopped early: nothing about more than two runs, because a case may stop
+    /// after two.
+    fn stopped_reliability(&self) -> Vec<Reliability> {
+        let Some(of) = self.stopped_case() else { return Vec::new() };
+        let two = of.any_of_two.zip(of.both_of_two).map(|(any, both)| Reliability {
+            k: 2,
+            pass_at_k: any,
+            pass_hat_k: both,
+        });
+        let one = two.map(|_| Reliability { k: 1, pass_at_k: of.pass_rate, pass_hat_k: of.pass_rate });
+        one.into_iter().chain(two).collect()
+    }
+
     pub fn summary(&self, key: &CaseKey) -> CaseSummary {
-        let Cluster { passed, runs } = self.cluster();
-        let interval = wilson(passed, runs, ALPHA);
         CaseSummary {
             id: key.case.clone(),
             suite: key.suite.clone(),
@@ -318,18 +429,19 @@ impl CaseTally {
             need_a_change: self.need_a_change,
             failed_teardowns: self.failed_teardowns,
             endings: self.endings.iter().map(|(ended, count)| (ended.name().to_owned(), *count)).collect(),
-            pass_rate: pass_rate(share(passed, runs).zip(interval), passed, runs, self.unscored_runs()),
+            pass_rate: pass_rate(self.own_rate(ALPHA), &[(self.cluster(), self.unscored_runs())]),
             reliability: self.reliability(),
             fired: self.activated,
             fire_rate: self.activation_rate(),
+            score: self.score(),
             stability: None,
             ungated: false,
             checks: self.checks.iter().map(CheckTally::summary).collect(),
         }
     }
 
-    /// How the share of passing runs stands beside the one that is required, where that decides the case: not where
-    /// how often the skill is activated does.
+    /// Compares the share of passing runs with the required share. `None` if no share is required, or if the activation
+    /// rate decides the case.
     pub fn stability(&self, required: Option<f64>) -> Option<CaseStability> {
         let threshold = required.filter(|_| self.activation_rule.is_none())?;
         let passes = self.cluster().share().map(|share| share >= threshold);
@@ -339,7 +451,7 @@ impl CaseTally {
     fn activation_rate(&self) -> Option<CaseActivationRate> {
         let expect = self.activation.expect?;
         let (fired, told) = (self.activation.activated_runs(), self.activation.conclusive_runs());
-        let interval = wilson(fired, told, ALPHA).map(|at| (at.low, at.high));
+        let interval = self.interval_of_share(fired, told, ALPHA).map(|at| (at.low, at.high));
         Some(CaseActivationRate {
             rate: Estimate::new(share(fired, told), interval, told),
             expect,
@@ -357,22 +469,30 @@ const LOW_PASS_RATE: f64 = 0.6;
 const HIGH_PASS_RATE: f64 = 0.9;
 const ERROR_CHANCE: f64 = 0.2;
 
+/// The test that stops a case early.
+fn stopping_rule() -> Option<Sprt> {
+    Sprt::new(LOW_PASS_RATE, HIGH_PASS_RATE, ALPHA, ERROR_CHANCE)
+}
+
 /// The greatest number of different reasons that a case keeps.
 const MAX_REASONS: usize = 5;
 
 /// The largest `k` of pass@k. More repetitions are not useful in practice.
 const MAX_K: u64 = 10;
 
-/// Makes a pass rate, with the number of trials that are not scored and the rate at worst.
-pub fn pass_rate(rate: Option<(f64, Interval)>, passed: u64, runs: u64, not_scored: u64) -> PassRate {
+/// Makes a pass rate, with the number of trials that are not scored and the rate at worst. `counts` has the answers of
+/// each case and the number of its trials that are not scored.
+pub fn pass_rate(rate: Option<(f64, Interval)>, counts: &[(Cluster, u64)]) -> PassRate {
     let (value, interval) = rate.unzip();
+    let runs = counts.iter().map(|(cluster, _)| cluster.runs).sum();
     PassRate {
         rate: Estimate::new(value, interval.map(|at| (at.low, at.high)), runs),
-        worst: share(passed, runs + not_scored),
-        not_scored,
+        worst: worst_rate(counts),
+        not_scored: counts.iter().map(|(_, missing)| missing).sum(),
     }
 }
 
+/// The counts of a check in one case.
 #[derive(Debug, Default)]
 pub struct CheckTally {
     id: String,

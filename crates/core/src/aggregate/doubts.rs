@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::model::{EvalFinding, GradingDoubts, TrialRecord};
 
+/// The counts of doubtful judgements, and the remarks of judges on the evals.
 #[derive(Debug, Default)]
 pub struct DoubtTally {
     counts: GradingDoubts,

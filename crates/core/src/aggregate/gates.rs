@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::case::CaseTally;
-use super::{CaseKey, RunTally, share};
-use crate::model::{Estimate, FailureKind, Gate, GateName, GateResult};
+use super::{CaseKey, RunTally, rate_over_cases, share};
+use crate::model::{Estimate, FailureKind, Gate, GateName, GateResult, Ratio};
 use crate::stats::{
-    ALPHA, Cluster, Confusion, ConfusionRates, bootstrap_ratio, chance_of_so_few, clustered_rate, rates,
-    wilson,
+    ALPHA, Cluster, Confusion, ConfusionRates, Interval, chance_of_so_few, clopper_pearson, clustered_rate,
+    mean_of_cases, rates,
 };
 
 /// A gate and the suite whose cases it is about.
@@ -80,15 +80,15 @@ impl RunTally {
         // Nobody knows what trials would have shown that were not run.
         let not_run = cases.iter().map(|(_, case)| case.not_run()).sum();
         let all: Vec<&CaseTally> = cases.iter().map(|(_, case)| *case).collect();
-        let found = figure_for_gate(gate.name, &all);
-        let mut ok = self.reaches_threshold(&found, gate.threshold.get());
+        let found = figure_for_gate(gate.name, &all, ALPHA);
+        let bound = gate.confidence.and_then(|sure| lower_bound(gate.name, &all, sure.get()));
+        let mut ok = self.reaches_threshold(&found, gate, &all);
         let (mut spared, mut too_many_flaky) = (Vec::new(), Vec::new());
         if !ok {
             let (flaky, steady): (Vec<_>, Vec<_>) = cases.iter().partition(|(_, case)| case.is_only_flaky());
             let steady: Vec<&CaseTally> = steady.iter().map(|(_, case)| *case).collect();
-            if !flaky.is_empty()
-                && self.reaches_threshold(&figure_for_gate(gate.name, &steady), gate.threshold.get())
-            {
+            let without_flaky = figure_for_gate(gate.name, &steady, ALPHA);
+            if !flaky.is_empty() && self.reaches_threshold(&without_flaky, gate, &steady) {
                 let names = flaky.iter().map(|(key, _)| key.case.clone()).collect();
                 // `is_only_flaky` has already tested a single case.
                 ok = flaky.len() == 1 || are_as_flaky_as_usual(&all);
@@ -106,6 +106,8 @@ impl RunTally {
             high,
             worst: found.worst_value.filter(|_| not_run == 0),
             threshold: gate.threshold.get(),
+            confidence: gate.confidence.map(Ratio::get),
+            bound,
             spared,
             too_many_flaky,
             not_run,
@@ -113,12 +115,24 @@ impl RunTally {
         }
     }
 
-    fn reaches_threshold(&self, figure: &GateFigure, threshold: f64) -> bool {
-        let reached = |value: Option<f64>| value.is_some_and(|value| value >= threshold);
+    fn reaches_threshold(&self, figure: &GateFigure, gate: &Gate, cases: &[&CaseTally]) -> bool {
+        let reached = |value: Option<f64>| value.is_some_and(|value| value >= gate.threshold.get());
         let (missing, whole) = figure.missing;
         let forgiven = missing as f64 <= self.allowed_unscored * whole as f64;
-        reached(figure.value) && (forgiven || reached(figure.worst_value))
+        let Some(sure) = gate.confidence else {
+            return reached(figure.value) && (forgiven || reached(figure.worst_value));
+        };
+        let bound = lower_bound(gate.name, cases, sure.get());
+        // What is missing lowers the bound as much as the value.
+        let lowered = figure.value.zip(figure.worst_value).map(|(value, worst)| value - worst);
+        reached(bound) && (forgiven || reached(bound.zip(lowered).map(|(bound, less)| bound - less)))
     }
+}
+
+/// Gives what the true figure reaches with this confidence.
+fn lower_bound(name: GateName, cases: &[&CaseTally], confidence: f64) -> Option<f64> {
+    // An interval leaves out as much on each side.
+    figure_for_gate(name, cases, 2.0 * (1.0 - confidence)).interval.map(|(low, _)| low)
 }
 
 /// Whether the activation cases of a suite have a gate of their own.
@@ -135,7 +149,7 @@ fn looks_at_case(gate: GateName, case: &CaseTally, has_own_gate: bool) -> bool {
     }
 }
 
-/// The gates that look at a case and that it could fail.
+/// Gives the gates that measure a case and that it could fail.
 fn gates_of_case<'g>(
     key: &CaseKey,
     case: &CaseTally,
@@ -174,23 +188,35 @@ fn are_as_flaky_as_usual(cases: &[&CaseTally]) -> bool {
     chance_of_so_few(&pairs.map(|pair| (pair.before, pair.after)).collect::<Vec<_>>()) > ALPHA
 }
 
-fn figure_for_gate(name: GateName, cases: &[&CaseTally]) -> GateFigure {
+fn figure_for_gate(name: GateName, cases: &[&CaseTally], alpha: f64) -> GateFigure {
+    let figure = fixed_figure_for_gate(name, cases, alpha);
+    let is_decided_by_results = cases.iter().any(|case| case.stops_early);
     match name {
-        GateName::AllCasesPass | GateName::ActivationCasesPass => all_pass_figure(cases),
+        GateName::PassRate => figure,
+        // The results decided how many trials ran, and only the interval of the pass rate allows for that.
+        _ if is_decided_by_results => GateFigure { interval: None, ..figure },
+        _ => figure,
+    }
+}
+
+fn fixed_figure_for_gate(name: GateName, cases: &[&CaseTally], alpha: f64) -> GateFigure {
+    match name {
+        GateName::AllCasesPass | GateName::ActivationCasesPass => all_pass_figure(cases, alpha),
         GateName::PassRate => {
-            let clusters: Vec<Cluster> = cases.iter().map(|case| case.cluster()).collect();
-            pass_rate_figure(&clusters, count_unscored_runs(cases))
+            let counts: Vec<_> = cases.iter().map(|case| (case.cluster(), case.unscored_runs())).collect();
+            pass_rate_figure(rate_over_cases(cases, alpha), &counts)
         }
         GateName::CriteriaPassRate => {
             let judged = |case: &&CaseTally| {
                 let (passed, failed) =
                     case.judged_checks().fold((0, 0), |(p, f), check| (p + check.passed, f + check.failed));
-                Cluster::new(passed, passed + failed)
+                (Cluster::new(passed, passed + failed), count_unscored_checks(&[*case]))
             };
-            let clusters: Vec<Cluster> = cases.iter().map(judged).collect();
-            pass_rate_figure(&clusters, count_unscored_checks(cases))
+            let counts: Vec<(Cluster, u64)> = cases.iter().map(judged).collect();
+            let clusters: Vec<Cluster> = counts.iter().map(|(cluster, _)| *cluster).collect();
+            pass_rate_figure(clustered_rate(&clusters, alpha), &counts)
         }
-        GateName::MeanScore => mean_score_figure(cases),
+        GateName::MeanScore => mean_score_figure(cases, alpha),
         GateName::Stability => GateFigure {
             value: minimum(cases.iter().filter_map(|case| case.cluster().share())),
             // The interval of a minimum would not be reliable.
@@ -198,10 +224,10 @@ fn figure_for_gate(name: GateName, cases: &[&CaseTally]) -> GateFigure {
             worst_value: minimum(cases.iter().filter_map(|case| share(case.cluster().passed, case.trials()))),
             missing: (count_unscored_runs(cases), count_trials(cases)),
         },
-        GateName::Precision => activation_figure(cases, |rates| rates.precision),
-        GateName::Recall => activation_figure(cases, |rates| rates.recall),
-        GateName::F1 => activation_figure(cases, |rates| rates.f1),
-        GateName::Accuracy => activation_figure(cases, |rates| rates.accuracy),
+        GateName::Precision => activation_figure(cases, |rates| rates.precision, alpha),
+        GateName::Recall => activation_figure(cases, |rates| rates.recall, alpha),
+        GateName::F1 => activation_figure(cases, |rates| rates.f1, alpha),
+        GateName::Accuracy => activation_figure(cases, |rates| rates.accuracy, alpha),
     }
 }
 
@@ -228,61 +254,73 @@ fn minimum(shares: impl Iterator<Item = f64>) -> Option<f64> {
     shares.min_by(f64::total_cmp)
 }
 
-fn all_pass_figure(cases: &[&CaseTally]) -> GateFigure {
+fn all_pass_figure(cases: &[&CaseTally], alpha: f64) -> GateFigure {
     let count =
         |verdicts: &[bool]| (verdicts.iter().filter(|passes| **passes).count() as u64, verdicts.len() as u64);
     let (passed, told) = count(&cases.iter().filter_map(|case| case.passes()).collect::<Vec<_>>());
     let (surely, all) = count(&cases.iter().filter_map(|case| case.passes_at_worst()).collect::<Vec<_>>());
     GateFigure {
         value: share(passed, told),
-        interval: wilson(passed, told, ALPHA).map(|at| (at.low, at.high)),
+        interval: clopper_pearson(passed, told, alpha).map(|at| (at.low, at.high)),
         worst_value: share(surely, all),
         missing: (count_unscored_runs(cases), count_trials(cases)),
     }
 }
 
-fn pass_rate_figure(clusters: &[Cluster], missing: u64) -> GateFigure {
-    let passed: u64 = clusters.iter().map(|cluster| cluster.passed).sum();
-    let runs: u64 = clusters.iter().map(|cluster| cluster.runs).sum();
+/// Gives the figure of a pass rate. Each case comes with its answers and the number of those that are missing.
+fn pass_rate_figure(found: Option<(f64, Interval)>, cases: &[(Cluster, u64)]) -> GateFigure {
+    let missing: u64 = cases.iter().map(|(_, missing)| missing).sum();
+    let answers: u64 = cases.iter().map(|(cluster, _)| cluster.runs).sum();
     GateFigure {
-        value: share(passed, runs),
-        interval: clustered_rate(clusters, ALPHA).map(|(_, at)| (at.low, at.high)),
-        worst_value: share(passed, runs + missing),
-        missing: (missing, runs + missing),
+        value: found.map(|(rate, _)| rate),
+        interval: found.map(|(_, at)| (at.low, at.high)),
+        worst_value: worst_rate(cases),
+        missing: (missing, missing + answers),
     }
 }
 
-fn mean_score_figure(cases: &[&CaseTally]) -> GateFigure {
+/// Gives the pass rate, a mean over cases, if every missing answer were a failure. `None` if there is no answer at all
+/// and none is missing.
+pub(super) fn worst_rate(cases: &[(Cluster, u64)]) -> Option<f64> {
+    let with_missing = cases.iter().map(|(of, missing)| Cluster::new(of.passed, of.runs + missing));
+    let shares: Vec<f64> = with_missing.filter_map(Cluster::share).collect();
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
+fn mean_score_figure(cases: &[&CaseTally], alpha: f64) -> GateFigure {
     let scores = |case: &&CaseTally| {
         case.judged_checks().fold((0.0, 0), |(sum, n), check| (sum + check.share_sum, n + check.shares))
     };
     let of_cases: Vec<(f64, u64)> = cases.iter().map(scores).filter(|(_, count)| *count > 0).collect();
-    let mean = |of: &mut dyn Iterator<Item = &(f64, u64)>| {
-        let (sum, count) = of.fold((0.0, 0), |(sum, count), (s, n)| (sum + s, count + n));
-        (count > 0).then(|| sum / count as f64)
-    };
     let missing = count_unscored_checks(cases);
-    let (sum, count) = of_cases.iter().fold((0.0, 0), |(sum, count), (s, n)| (sum + s, count + n));
+    let count = of_cases.iter().map(|(_, count)| count).sum();
+    let worst = cases.iter().map(|case| (scores(case), count_unscored_checks(&[*case])));
+    let worst: Vec<f64> = worst
+        .filter(|((_, count), missing)| count + missing > 0)
+        .map(|((sum, count), missing)| sum / (count + missing) as f64)
+        .collect();
+    let means: Vec<f64> = of_cases.iter().map(|(sum, count)| sum / *count as f64).collect();
+    let found = mean_of_cases(&means, count, alpha);
     GateFigure {
-        value: mean(&mut of_cases.iter()),
-        interval: bootstrap_ratio(&of_cases, mean, ALPHA, 1).map(|at| (at.low, at.high)),
-        worst_value: (count + missing > 0).then(|| sum / (count + missing) as f64),
+        value: found.map(|(mean, _)| mean),
+        interval: found.map(|(_, at)| (at.low, at.high)),
+        worst_value: (!worst.is_empty()).then(|| worst.iter().sum::<f64>() / worst.len() as f64),
         missing: (missing, count + missing),
     }
 }
 
-fn activation_figure(cases: &[&CaseTally], pick: fn(ConfusionRates) -> Estimate) -> GateFigure {
+fn activation_figure(cases: &[&CaseTally], pick: fn(ConfusionRates) -> Estimate, alpha: f64) -> GateFigure {
     let seen: Vec<Confusion> = cases.iter().map(|case| case.activation.all_runs.confusion).collect();
     let worst: Vec<Confusion> =
         cases.iter().map(|case| case.activation.all_runs.worst_case_confusion()).collect();
     let runs = |of: &[Confusion]| of.iter().map(|case| case.runs()).sum::<u64>();
-    let found = pick(rates(&seen, ALPHA));
+    let found = pick(rates(&seen, alpha));
     let unasked = count_runs_without_checks(cases);
     let ways_to_go_wrong = [
         Confusion { fn_: unasked, ..Confusion::default() },
         Confusion { fp: unasked, ..Confusion::default() },
     ];
-    let worst_with = |wrong: Confusion| pick(rates(&[worst.clone(), vec![wrong]].concat(), ALPHA)).value;
+    let worst_with = |wrong: Confusion| pick(rates(&[worst.clone(), vec![wrong]].concat(), alpha)).value;
     GateFigure {
         value: found.value,
         interval: found.low.zip(found.high),

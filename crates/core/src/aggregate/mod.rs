@@ -19,10 +19,10 @@ use self::case::CaseTally;
 use self::doubts::DoubtTally;
 use crate::model::{
     Arm, Case, CaseSample, CaseStatus, CaseSummary, Check, CheckKind, Condition, EvalFinding, GateName,
-    GateResult, JudgeUsage, JudgingSummary, Noise, PassRate, ProbeRecord, Ratio, Reliability, RivalSkills,
-    SkillJudgement, Summary, TokenUsage, TrialRecord, TrialTotals, Verdict,
+    GateResult, JudgeUsage, JudgingSummary, Noise, Outcome, PassRate, ProbeRecord, Ratio, Reliability,
+    RivalSkills, SkillJudgement, Summary, TokenUsage, TrialRecord, TrialTotals, Verdict,
 };
-use crate::stats::{ALPHA, Cluster, clustered_rate};
+use crate::stats::{ALPHA, Cluster, Interval, mean_of_cases};
 
 /// The counts of a run, to which records are added one by one. Their size depends on the number of cases, and
 /// hardly on that of trials.
@@ -152,6 +152,8 @@ impl RunTally {
         let is_same = |known: &SkillJudgement| (&known.suite, &known.skill) == (&judged.suite, &judged.skill);
         self.skills_judged.retain(|known| !is_same(known));
         self.skills_judged.push(judged.clone());
+        // Judges answer in any order, and equal runs must have equal summaries.
+        self.skills_judged.sort_by(|one, other| (&one.suite, &one.skill).cmp(&(&other.suite, &other.skill)));
     }
 
     fn add_judge_usage(&mut self, judging: Option<&JudgeUsage>) {
@@ -207,11 +209,15 @@ impl RunTally {
     }
 
     /// Says whether a case is already decided, and then counts one more trial as skipped. The sequential test
-    /// allows a look after every trial. Intervals do not, so the summary then has none.
+    /// allows a look after every trial. Most intervals do not, so the summary then has only those that do.
     pub fn skip_if_decided(&mut self, suite: &str, case: &str, condition: &Condition) -> bool {
         let left_out = self.skipped_as_decided.get_or_insert_default();
         let case = self.cases.get_mut(&CaseKey::new(suite, case, condition));
-        let Some(case) = case.filter(|case| case.is_decided()) else { return false };
+        let Some(case) = case else { return false };
+        case.stops_early = true;
+        if !case.is_decided() {
+            return false;
+        }
         case.skipped_as_decided += 1;
         *left_out += 1;
         true
@@ -224,7 +230,7 @@ impl RunTally {
     /// Ends the counting: gives every gate with its value, and the exit code that follows.
     pub fn summary(self, run: &str, gates: &[SuiteGate], seconds: f64, outcome: RunCompletion) -> Summary {
         let results: Vec<GateResult> = gates.iter().flat_map(|gate| self.gate_results(gate, gates)).collect();
-        let exit = self.exit_code(&results, outcome);
+        let exit = self.outcome(&results, outcome);
         let cost_usd = match self.cost {
             TotalCost::Known(total) if self.totals.trials > 0 || !self.probes.is_empty() => Some(total),
             TotalCost::Known(_) | TotalCost::Unknown => None,
@@ -234,7 +240,7 @@ impl RunTally {
         let summary = Summary {
             schema_version: 1,
             run: run.to_owned(),
-            ok: exit == 0,
+            ok: exit == Outcome::Passed,
             exit,
             totals: self.totals(),
             sample: self.sample.clone(),
@@ -257,7 +263,7 @@ impl RunTally {
             arms: arms::summarise_arms(&self.cases, each),
             left_out: self.skipped_as_decided,
         };
-        if self.skipped_as_decided.is_some() { sequential::without_intervals(summary) } else { summary }
+        if self.skipped_as_decided.is_some() { sequential::without_fixed_intervals(summary) } else { summary }
     }
 
     /// Gives the findings in the order of the plan, whatever finished first.
@@ -304,53 +310,63 @@ impl RunTally {
         pass_rate_of_cases(&self.cases.values().collect::<Vec<_>>())
     }
 
-    /// Gives the reliability over all cases. Each case counts once, however often it ran.
+    /// Gives the reliability over all cases. Each case counts once, however often it ran. Where a case has too few runs
+    /// for a number, that number is unknown: the other cases do not stand in for it.
     fn reliability(&self) -> Vec<Reliability> {
-        let of_cases: Vec<Vec<Reliability>> = self.cases_under_test().map(CaseTally::reliability).collect();
-        let most = of_cases.iter().flatten().map(|of| of.k).max().unwrap_or(0);
-        let mean = |k: u64| {
-            let all: Vec<&Reliability> = of_cases.iter().flatten().filter(|of| of.k == k).collect();
-            let count = all.len() as f64;
-            (!all.is_empty()).then(|| Reliability {
-                k,
-                pass_at_k: all.iter().map(|of| of.pass_at_k).sum::<f64>() / count,
-                pass_hat_k: all.iter().map(|of| of.pass_hat_k).sum::<f64>() / count,
-            })
+        let measured = self.cases_under_test().filter(|case| case.cluster().runs > 0);
+        let of_cases: Vec<Vec<Reliability>> = measured.map(CaseTally::reliability).collect();
+        let most = of_cases.iter().map(Vec::len).min().unwrap_or(0);
+        let mean = |at: usize| {
+            let sum = |of: fn(&Reliability) -> f64| of_cases.iter().map(|case| of(&case[at])).sum::<f64>();
+            let count = of_cases.len() as f64;
+            Reliability {
+                k: at as u64 + 1,
+                pass_at_k: sum(|of| of.pass_at_k) / count,
+                pass_hat_k: sum(|of| of.pass_hat_k) / count,
+            }
         };
-        (1..=most).filter_map(mean).collect()
+        (0..most).map(mean).collect()
     }
 
-    fn exit_code(&self, gates: &[GateResult], outcome: RunCompletion) -> u8 {
-        match outcome {
-            RunCompletion::Interrupted => return 130,
-            RunCompletion::OverBudget => return 4,
-            RunCompletion::NotReady => return 3,
+    fn outcome(&self, gates: &[GateResult], completion: RunCompletion) -> Outcome {
+        match completion {
+            RunCompletion::Interrupted => return Outcome::Interrupted,
+            RunCompletion::OverBudget => return Outcome::OverBudget,
+            RunCompletion::NotReady => return Outcome::Incomplete,
             RunCompletion::Completed => {}
         }
         // A gate that lacks answers has not failed. The next condition decides whether missing answers fail the
         // run.
         if gates.iter().any(GateResult::fails) {
-            return 1;
+            return Outcome::Failed;
         }
         if self.totals.not_scored as f64 > self.allowed_unscored * self.totals.trials as f64
             || self.totals.trials == 0
             || self.totals().not_run > 0
             || gates.iter().any(|gate| !gate.ok)
         {
-            return 3;
+            return Outcome::Incomplete;
         }
-        0
+        Outcome::Passed
     }
 }
 
 fn pass_rate_of_cases(cases: &[&CaseTally]) -> PassRate {
-    let clusters: Vec<Cluster> = cases.iter().map(|case| case.cluster()).collect();
-    case::pass_rate(
-        clustered_rate(&clusters, ALPHA),
-        clusters.iter().map(|cluster| cluster.passed).sum(),
-        clusters.iter().map(|cluster| cluster.runs).sum(),
-        cases.iter().map(|case| case.unscored_runs()).sum(),
-    )
+    let counts: Vec<(Cluster, u64)> =
+        cases.iter().map(|case| (case.cluster(), case.unscored_runs())).collect();
+    case::pass_rate(rate_over_cases(cases, ALPHA), &counts)
+}
+
+/// Gives the pass rate, a mean over cases, with its interval. Cases that stopped early count with an estimate that
+/// allows for that.
+fn rate_over_cases(cases: &[&CaseTally], alpha: f64) -> Option<(f64, Interval)> {
+    let told: Vec<&&CaseTally> = cases.iter().filter(|case| case.cluster().runs > 0).collect();
+    if let [one] = told.as_slice() {
+        return one.own_rate(alpha);
+    }
+    let values: Vec<(f64, u64)> = told.iter().filter_map(|case| case.unbiased_rate()).collect();
+    let rates: Vec<f64> = values.iter().map(|(rate, _)| *rate).collect();
+    mean_of_cases(&rates, values.iter().map(|(_, runs)| runs).sum(), alpha)
 }
 
 /// The way in which a run ended.

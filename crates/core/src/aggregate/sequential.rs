@@ -1,20 +1,11 @@
 //! The summary of a run that skipped trials after looking at earlier results.
 
-use crate::model::{ActivationRates, ComparisonVerdict, Estimate, Summary};
+use crate::model::{ActivationRates, ComparisonOutlook, ComparisonVerdict, Estimate, Summary};
 
-/// Removes intervals and tests from a summary. They are valid only for a number of trials that was fixed in
-/// advance. Here the results so far decided how many trials ran, so they would claim too much.
-pub fn without_intervals(mut summary: Summary) -> Summary {
-    remove_interval(&mut summary.pass_rate.rate);
-    for case in &mut summary.cases {
-        remove_interval(&mut case.pass_rate.rate);
-        if let Some(fire_rate) = &mut case.fire_rate {
-            remove_interval(&mut fire_rate.rate);
-        }
-    }
-    for gate in &mut summary.gates {
-        (gate.low, gate.high) = (None, None);
-    }
+/// Removes the intervals and tests that are valid only for a number of trials that was fixed in advance. Here the
+/// results so far decided how many trials ran, so they would claim too much. The intervals of pass rates allow for that
+/// and stay.
+pub fn without_fixed_intervals(mut summary: Summary) -> Summary {
     if let Some(activation) = &mut summary.activation {
         let parts = activation.skills.iter_mut().chain(&mut activation.modes).chain(&mut activation.agents);
         parts.map(|part| &mut part.rates).chain([&mut activation.all]).for_each(remove_rate_intervals);
@@ -28,7 +19,7 @@ pub fn without_intervals(mut summary: Summary) -> Summary {
         for result in suites.chain([&mut arms.result]) {
             remove_interval(&mut result.difference);
             (result.verdict, result.chance) = (ComparisonVerdict::Inconclusive, 1.0);
-            (result.more_runs, result.more_usd, result.sought) = (None, None, None);
+            result.outlook = ComparisonOutlook::default();
         }
     }
     summary

@@ -19,9 +19,9 @@ fn exit(verdicts: &[Verdict], outcome: RunCompletion) -> u8 {
     for (index, verdict) in verdicts.iter().enumerate() {
         tally.add(&record(&format!("c{index}"), verdict.clone()));
     }
-    let gate = Gate { name: GateName::AllCasesPass, threshold: Ratio::new(1.0).expect("one") };
+    let gate = Gate::new(GateName::AllCasesPass, Ratio::ONE);
     let all = SuiteGate { suite: "s".into(), gate };
-    tally.summary("r", &[all], 1.0, outcome).exit
+    tally.summary("r", &[all], 1.0, outcome).exit.into()
 }
 
 #[test]
@@ -70,10 +70,10 @@ fn fire_rates() {
             tally.expect_case("s", "q", &record.condition, Some(ActivationRateRule { expect, threshold }));
             tally.add(&record);
         }
-        let gate = Gate { name: GateName::AllCasesPass, threshold: Ratio::new(1.0).expect("one") };
+        let gate = Gate::new(GateName::AllCasesPass, Ratio::ONE);
         let gate = SuiteGate { suite: "s".into(), gate };
         let summary = tally.summary("r", &[gate], 1.0, RunCompletion::Completed);
-        assert_eq!(summary.exit, expected, "{expect:?} {runs:?}");
+        assert_eq!(u8::from(summary.exit), expected, "{expect:?} {runs:?}");
     }
 }
 
@@ -84,10 +84,10 @@ fn the_arm_without_the_skill_may_fail() {
     let mut without = record("a", Verdict::Fail);
     without.condition.arm = Arm::WithoutSkill;
     tally.add(&without);
-    let gate = Gate { name: GateName::AllCasesPass, threshold: Ratio::new(1.0).expect("one") };
+    let gate = Gate::new(GateName::AllCasesPass, Ratio::ONE);
     let gate = SuiteGate { suite: "s".into(), gate };
     let summary = tally.summary("r", &[gate], 1.0, RunCompletion::Completed);
-    assert_eq!((summary.exit, summary.totals.failed), (0, 1));
+    assert_eq!((u8::from(summary.exit), summary.totals.failed), (0, 1));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn gated(records: &[TrialRecord], name: GateName, threshold: f64, allowed: f64) 
     let mut tally = RunTally::default();
     records.iter().for_each(|record| tally.add(record));
     tally.allow_unscored(Ratio::new(allowed).expect("a share"));
-    let gate = Gate { name, threshold: Ratio::new(threshold).expect("a share") };
+    let gate = Gate::new(name, Ratio::new(threshold).expect("a share"));
     tally.summary("r", &[SuiteGate { suite: "s".into(), gate }], 1.0, RunCompletion::Completed)
 }
 
@@ -133,7 +133,7 @@ fn no_gate_holds_on_the_best_case_alone() {
     ] {
         let summary = gated(&records, name, threshold, allowed);
         let gate = &summary.gates[0];
-        assert_eq!((gate.ok, summary.exit), (ok, exit), "{name:?} {threshold} {allowed}");
+        assert_eq!((gate.ok, u8::from(summary.exit)), (ok, exit), "{name:?} {threshold} {allowed}");
         assert_eq!(gate.value, Some(1.0), "what has no answer is in no rate");
         assert!(gate.worst.is_some_and(|worst| worst <= 0.75), "{gate:?}");
     }
@@ -235,7 +235,7 @@ fn arms_are_compared_on_the_same_cases() {
     assert_eq!((arms.before.as_str(), arms.after.as_str()), ("without", "with"));
     assert_eq!((arms.result.difference.value, arms.result.difference.n), (Some(1.0), 3));
     assert_eq!(arms.result.verdict.name(), "better");
-    assert_eq!(arms.result.more_runs, None);
+    assert_eq!(arms.result.outlook.more_runs, None);
     assert!(gated(&records[..1], GateName::PassRate, 0.5, 0.0).arms.is_none());
 }
 
@@ -253,7 +253,8 @@ fn a_failed_proof_voids_the_pair() {
     assert_eq!((arms.void_pairs, arms.result.difference.value), (1, Some(0.0)));
     assert_eq!((arms.voided[0].attempt, arms.voided[0].why.as_str()), (1, "the agent could see the skill s"));
     assert_eq!(arms.result.verdict.name(), "inconclusive");
-    let (runs, usd) = (arms.result.more_runs.expect("runs"), arms.result.more_usd.expect("a price"));
+    let (runs, usd) =
+        (arms.result.outlook.more_runs.expect("runs"), arms.result.outlook.more_usd.expect("a price"));
     assert!(runs > 0 && (usd - runs as f64 * 0.5).abs() < 1e-9, "each run costs half a dollar");
 }
 
@@ -287,7 +288,7 @@ fn several_runs_of_a_case_tell_how_reliable_it_is() {
     let of = |k: u64| summary.reliability.iter().find(|of| of.k == k).expect("enough runs");
     assert!((of(2).pass_at_k - 0.9).abs() < 5e-5 && (of(5).pass_hat_k - 0.33333).abs() < 5e-5);
     let case = &summary.cases[1].pass_rate.rate;
-    assert!(case.low.is_some_and(|low| (low - 0.3755).abs() < 5e-5), "{case:?}");
+    assert!(case.low.is_some_and(|low| (low - 0.2836).abs() < 5e-5), "{case:?}");
     assert!(gated(&records[..1], GateName::PassRate, 0.5, 0.0).reliability.is_empty());
 }
 
@@ -343,7 +344,7 @@ fn what_is_known_to_be_flaky_is_spared_within_reason() {
         let summary = tally.summary("r", &[gate], 1.0, RunCompletion::Completed);
         let gate = &summary.gates[0];
         assert_eq!((gate.spared.len(), gate.too_many_flaky.len()), (spared, too_many), "{cases:?}");
-        assert_eq!((gate.ok, summary.exit), (spared > 0, u8::from(spared == 0)), "{cases:?}");
+        assert_eq!((gate.ok, u8::from(summary.exit)), (spared > 0, u8::from(spared == 0)), "{cases:?}");
     }
 }
 
@@ -402,4 +403,119 @@ fn what_judges_say_of_the_evals_is_told_once_and_bounded() {
     }
     let summary = tally.summary("r", &[], 1.0, RunCompletion::Completed);
     assert_eq!((summary.eval_findings.len(), summary.doubts.uncovered), (200, 1000));
+}
+
+#[test]
+fn judgements_of_skills_do_not_stand_in_the_order_in_which_judges_answered() {
+    let judged = |suite: &str| SkillJudgement {
+        suite: suite.to_owned(),
+        skill: suite.to_owned(),
+        text: None,
+        checks: Vec::new(),
+        notes: Vec::new(),
+        judging: None,
+    };
+    for order in [["a", "b", "a"], ["b", "a", "b"]] {
+        let mut tally = RunTally::default();
+        order.iter().for_each(|suite| tally.add_skill_judgement(&judged(suite)));
+        let summary = tally.summary("r", &[], 1.0, RunCompletion::Completed);
+        let suites: Vec<String> = summary.skills_judged.into_iter().map(|judged| judged.suite).collect();
+        assert_eq!(suites, ["a", "b"]);
+    }
+}
+
+/// The example that showed the fault: one case that always passes and one that always fails, stopped early, passed a
+/// gate of 0.75, because the first had run more often.
+#[test]
+fn stopping_early_does_not_raise_the_pass_rate() {
+    let mut tally = RunTally::default();
+    for attempt in 1..=7 {
+        for (case, verdict) in [("good", Verdict::Pass), ("bad", Verdict::Fail)] {
+            let next = in_arm(case, attempt, Arm::WithSkill, verdict);
+            if !tally.skip_if_decided("s", case, &next.condition) {
+                tally.add(&next);
+            }
+        }
+    }
+    let gate = Gate::new(GateName::PassRate, Ratio::new(0.75).expect("a share"));
+    let summary = tally.summary("r", &[SuiteGate { suite: "s".into(), gate }], 1.0, RunCompletion::Completed);
+    assert_eq!((summary.totals.trials, summary.left_out), (9, Some(5)));
+    assert_eq!(
+        (summary.pass_rate.rate.value, summary.gates[0].value, summary.exit),
+        (Some(0.5), Some(0.5), Outcome::Failed)
+    );
+    assert!(summary.pass_rate.rate.low.is_some() && summary.gates[0].low.is_some(), "with an interval");
+    assert_eq!(summary.reliability.iter().map(|of| of.k).collect::<Vec<_>>(), [1, 2]);
+    let good = summary.cases.iter().find(|case| case.id == "good").expect("the case").pass_rate.rate;
+    // Wider than the interval for seven trials that were planned as seven, which begins at 0.59.
+    assert!(good.low.is_some_and(|low| low > 0.4 && low < 0.59), "{good:?}");
+}
+
+/// Trials run side by side: a late one that is still running holds the decision back.
+#[test]
+fn a_case_is_decided_in_the_order_of_its_trials() {
+    let mut tally = RunTally::default();
+    let trial = |attempt, verdict| in_arm("a", attempt, Arm::WithSkill, verdict);
+    let condition = trial(1, Verdict::Fail).condition;
+    tally.add(&trial(2, Verdict::Fail));
+    tally.add(&trial(3, Verdict::Fail));
+    assert!(!tally.skip_if_decided("s", "a", &condition));
+    tally.add(&trial(1, Verdict::Pass));
+    assert!(tally.skip_if_decided("s", "a", &condition));
+}
+
+#[test]
+fn a_number_of_runs_that_one_case_lacks_is_unknown() {
+    let mut records = Vec::new();
+    for (case, runs) in [("a", 5), ("b", 3)] {
+        records.extend((1..=runs).map(|attempt| in_arm(case, attempt, Arm::WithSkill, Verdict::Pass)));
+    }
+    let summary = gated(&records, GateName::PassRate, 0.5, 0.0);
+    assert_eq!(summary.reliability.iter().map(|of| of.k).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(summary.cases[0].reliability.len(), 5);
+}
+
+#[test]
+fn a_gate_with_confidence_is_decided_by_the_bound() {
+    for (cases, confidence, ok) in
+        [(10, None, true), (10, Some(0.9), false), (11, Some(0.9), true), (11, Some(0.95), false)]
+    {
+        let mut tally = RunTally::default();
+        (0..cases).for_each(|at| tally.add(&record(&format!("c{at}"), Verdict::Pass)));
+        let gate = Gate::new(GateName::PassRate, Ratio::new(0.8).expect("a share"));
+        let gate = confidence.map_or(gate, |sure| gate.with_confidence(sure).expect("sound"));
+        let summary =
+            tally.summary("r", &[SuiteGate { suite: "s".into(), gate }], 1.0, RunCompletion::Completed);
+        let result = &summary.gates[0];
+        assert_eq!(
+            (result.ok, summary.exit),
+            (ok, if ok { Outcome::Passed } else { Outcome::Failed }),
+            "{cases} {confidence:?}"
+        );
+        assert_eq!(result.confidence, confidence);
+        // All of n cases pass: the bound is the n-th root of the error.
+        let bound = confidence.map(|sure| (1.0f64 - sure).powf(1.0 / f64::from(cases)));
+        assert!(result.bound.zip(bound).is_none_or(|(a, b)| (a - b).abs() < 1e-6), "{result:?} {bound:?}");
+    }
+    let stability = Gate::new(GateName::Stability, Ratio::ONE);
+    assert!(stability.with_confidence(0.9).is_err());
+    for wrong in [0.4, 1.0, f64::NAN, -1.0] {
+        assert!(Gate::ALL_CASES_PASS.with_confidence(wrong).is_err(), "{wrong}");
+    }
+}
+
+/// What is missing counts against the bound as well.
+#[test]
+fn a_gate_with_confidence_does_not_hold_on_the_best_case_alone() {
+    let mut tally = RunTally::default();
+    (0..15).for_each(|at| tally.add(&record(&format!("c{at}"), Verdict::Pass)));
+    (0..3).for_each(|at| tally.add(&record(&format!("t{at}"), timed_out())));
+    let gate =
+        Gate::new(GateName::PassRate, Ratio::new(0.8).expect("a share")).with_confidence(0.9).expect("sound");
+    let summary = tally.summary("r", &[SuiteGate { suite: "s".into(), gate }], 1.0, RunCompletion::Completed);
+    assert!(
+        !summary.gates[0].ok && summary.gates[0].bound.is_some_and(|bound| bound > 0.8),
+        "{:?}",
+        summary.gates[0]
+    );
 }

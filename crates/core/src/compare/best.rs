@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{SideRecords, SideSummary, side_summary};
 use crate::model::{ActivationOutcome, Estimate, TrialRecord, Verdict};
-use crate::stats::{self, ALPHA, CasePair, Cluster, DEFAULT_MARGIN, rate_difference};
+use crate::stats::{self, ALPHA, Cluster, rate_difference};
 
 /// The best of the sides of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -48,7 +48,7 @@ impl BestMeasure {
 pub struct LeadOver {
     pub other: String,
     pub difference: Estimate,
-    /// How likely chance alone would make the runs of the two differ so much, corrected for the number of sides.
+    /// The probability that chance alone makes such a difference, corrected for the number of sides.
     pub chance: f64,
 }
 
@@ -77,20 +77,17 @@ pub fn find_best_side(sides: &[SideRecords<'_>]) -> BestSide {
     };
     let own = success_clusters(&sides[lead], by);
     let mut differences = Vec::new();
-    let mut tests = Vec::new();
+    let mut chances = Vec::new();
     for (at, other) in sides.iter().enumerate().filter(|(at, _)| *at != lead) {
         let theirs = success_clusters(other, by);
-        let pairs: Vec<CasePair> = own
-            .iter()
-            .filter_map(|(name, after)| Some(CasePair { before: *theirs.get(name)?, after: *after }))
-            .collect();
-        tests.push(stats::compare_pairs(&pairs, DEFAULT_MARGIN, ALPHA));
+        let sides: Vec<(Cluster, Cluster)> =
+            own.iter().filter_map(|(name, after)| Some((*after, *theirs.get(name)?))).collect();
+        chances.push(stats::stratified_test(&sides));
         let difference = rate_difference(values[at], values[lead]);
         differences.push(LeadOver { other: other.name.clone(), difference, chance: 1.0 });
     }
-    stats::correct_comparisons(&mut tests, ALPHA);
-    for (lead, test) in differences.iter_mut().zip(tests) {
-        lead.chance = test.chance;
+    for (lead, chance) in differences.iter_mut().zip(stats::holm(&chances)) {
+        lead.chance = chance;
     }
     let ahead = |of: &LeadOver| of.difference.low.is_some_and(|low| low > 0.0) && of.chance <= ALPHA;
     let clear = !differences.is_empty() && differences.iter().all(ahead);

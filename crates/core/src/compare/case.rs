@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Dimension, RunCounts};
 use crate::model::{Noise, NoisyCase, TrialRecord, Verdict};
-use crate::stats::{ALPHA, Cluster, wilson};
+use crate::stats::{ALPHA, Cluster, clopper_pearson};
 
 /// What makes a case the same case on both sides.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -90,7 +90,7 @@ const MIN_NOISE_RUNS: u64 = 5;
 /// reason.
 pub fn known_pass_rate(noise: &Noise, name: &CaseIdentity) -> Option<f64> {
     let known = find_known_noise(noise, name).filter(|case| case.runs >= MIN_NOISE_RUNS)?;
-    let at = wilson(known.passed, known.runs, ALPHA)?;
+    let at = clopper_pearson(known.passed, known.runs, ALPHA)?;
     Some(0.5f64.clamp(at.low, at.high))
 }
 

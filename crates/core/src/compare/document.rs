@@ -4,22 +4,23 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{BestSide, CaseIdentity, ComparisonRules};
-use crate::model::{ActivationRates, ComparisonVerdict, Estimate, PassRate};
+use crate::model::{ActivationRates, ComparisonOutlook, ComparisonVerdict, Estimate, Outcome, PassRate};
 use crate::stats;
 
-/// What was compared: `compare --json`.
+/// The result of a comparison: `compare --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(title = "Runs, or parts of one, compared (compare --json)")]
+#[schemars(title = "The comparison of runs, or of parts of one run (compare --json)")]
 pub struct ComparisonDocument {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     /// Whether the exit code is 0.
     pub ok: bool,
-    /// The exit code: 1 for a loss beyond noise, 3 where cases could not be measured on both sides.
-    pub exit: u8,
-    /// Each of the others with the first.
+    /// The exit code: 1 for a loss that is more than noise, 3 if a case could not be measured on both sides.
+    #[schemars(with = "u8")]
+    pub exit: Outcome,
+    /// The comparison of each other side with the first one.
     pub comparisons: Vec<SideComparison>,
-    /// Which of the modes is best, where modes are compared.
+    /// The best mode, if modes are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<BestSide>,
 }
@@ -27,52 +28,54 @@ pub struct ComparisonDocument {
 impl ComparisonDocument {
     pub fn from_comparisons(comparisons: Vec<SideComparison>) -> Self {
         let exit = match comparisons.iter().any(|one| one.lost) {
-            true => 1,
-            false => exit_without_loss(&comparisons),
+            true => Outcome::Failed,
+            false => outcome_without_loss(&comparisons),
         };
-        Self { schema_version: 1, ok: exit == 0, exit, comparisons, best: None }
+        Self { schema_version: 1, ok: exit == Outcome::Passed, exit, comparisons, best: None }
     }
 
     /// Makes the comparison purely descriptive, with no losses: two agents, say, are not versions of each other.
     pub fn ignore_losses(&mut self) {
-        self.exit = exit_without_loss(&self.comparisons);
-        self.ok = self.exit == 0;
+        self.exit = outcome_without_loss(&self.comparisons);
+        self.ok = self.exit == Outcome::Passed;
     }
 }
 
-fn exit_without_loss(comparisons: &[SideComparison]) -> u8 {
+fn outcome_without_loss(comparisons: &[SideComparison]) -> Outcome {
     let incomplete = comparisons.is_empty() || comparisons.iter().any(|one| one.incomplete);
-    if incomplete { 3 } else { 0 }
+    if incomplete { Outcome::Incomplete } else { Outcome::Passed }
 }
 
+/// The comparison of two sides.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SideComparison {
     pub before: SideSummary,
     pub after: SideSummary,
-    /// In what the two differ, if in one thing: `agent: claude → codex`.
+    /// The conditions in which the two sides differ: `agent: claude → codex`.
     pub differs: Vec<String>,
-    /// The pass rate after minus the one before, a mean over the cases that both have.
+    /// The pass rate of `after` minus that of `before`, as a mean over the cases that both have.
     pub difference: Estimate,
     pub verdict: Option<ComparisonVerdict>,
-    /// How likely chance alone would make such a difference, corrected if several are compared.
+    /// The probability that chance alone makes such a difference, corrected if several sides are compared.
     pub chance: f64,
-    /// About how many runs more would tell, and what they would cost, where these do not.
-    pub more_runs: Option<u64>,
-    pub more_usd: Option<f64>,
-    /// The rates of activation after minus those before; `None` if no case is about activation.
+    /// The same by the exact test over the runs alone: it is about these cases, and not about cases like these. It is not
+    /// corrected.
+    pub chance_over_runs: f64,
+    /// What would settle the comparison, where these runs do not.
+    #[serde(flatten)]
+    pub outlook: ComparisonOutlook,
+    /// The activation rates of `after` minus those of `before`; `None` if no case checks activation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activation: Option<ActivationDifference>,
-    /// The difference that so many runs would find: the one that was seen, or the margin if that is larger.
-    pub sought: Option<f64>,
-    /// Whether anything got worse beyond noise, or went away.
+    /// Whether a case got worse by more than noise, or is missing.
     pub lost: bool,
-    /// Per run of a case.
+    /// The cost of a run of a case; `seconds` is its duration.
     pub cost_usd: MeanDelta,
     pub seconds: MeanDelta,
     pub cases: Vec<ComparedCase>,
-    /// Cases that only the first has: gone, or renamed.
+    /// Cases that only `before` has: they were removed or renamed.
     pub missing: Vec<CaseIdentity>,
-    /// Cases that only the second has.
+    /// Cases that only `after` has.
     pub new: Vec<CaseIdentity>,
     /// Whether a case that both have was not measured on both sides.
     #[serde(skip)]
@@ -81,14 +84,19 @@ pub struct SideComparison {
 
 impl SideComparison {
     /// Draws the conclusions, once the overall result is known.
-    pub(super) fn conclude(&mut self, overall: stats::PairedComparison, rules: &ComparisonRules<'_>) {
+    pub(super) fn conclude(
+        &mut self,
+        pairs: &[stats::CasePair],
+        overall: stats::PairedComparison,
+        rules: &ComparisonRules<'_>,
+    ) {
         let usd = self.after.usd_per_run.or(self.before.usd_per_run);
         self.difference = overall.difference;
         self.verdict = Some(overall.verdict);
         self.chance = overall.chance;
-        self.more_runs = overall.more_runs;
-        self.sought = overall.detectable_difference;
-        self.more_usd = overall.more_runs.zip(usd).map(|(runs, usd)| runs as f64 * usd);
+        let sides: Vec<_> = pairs.iter().map(|pair| (pair.after, pair.before)).collect();
+        self.chance_over_runs = stats::stratified_test(&sides);
+        self.outlook = stats::comparison_outlook(pairs, overall.verdict, rules.margin, usd);
         // A case that is missing may have been renamed, and may be the one that got worse.
         let gone = !self.missing.is_empty() && !rules.allow_missing;
         let worse = self.cases.iter().any(|case| case.change == CaseChange::Regression);
@@ -100,15 +108,16 @@ impl SideComparison {
     }
 }
 
+/// The figures of one side of a comparison.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SideSummary {
-    /// A run's id, or the part of one.
+    /// The id of a run, or the name of a part of it.
     pub name: String,
     pub runs: u64,
     pub pass_rate: PassRate,
-    /// `None` if no case is about activation.
+    /// The activation rates; `None` if no case checks activation.
     pub activation: Option<ActivationRates>,
-    /// `None` where the cost of any run is not known.
+    /// The mean cost of a run; `None` if the cost of any run is unknown.
     pub usd_per_run: Option<f64>,
     pub seconds_per_run: Option<f64>,
 }
@@ -122,49 +131,53 @@ pub struct ActivationDifference {
     pub accuracy: Estimate,
 }
 
-/// A figure that is no pass rate, over the cases in which both sides know it.
+/// The means of a cost or a duration on both sides, over the cases for which both sides know it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct MeanDelta {
     pub before: Option<f64>,
     pub after: Option<f64>,
-    /// After minus before.
+    /// The mean of `after` minus that of `before`.
     pub difference: Estimate,
 }
 
+/// A case that both sides have.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ComparedCase {
     #[serde(flatten)]
     pub name: CaseIdentity,
     pub before: RunCounts,
     pub after: RunCounts,
-    /// After minus before; `None` where one of them says nothing.
+    /// The pass rate of `after` minus that of `before`; `None` if one side has no scored run.
     pub difference: Option<f64>,
-    /// How likely chance alone would make such a difference, by itself.
+    /// The probability that chance alone makes such a difference in this case.
     pub chance: f64,
     pub change: CaseChange,
-    /// How often two runs differ when nothing is changed, where that was measured.
+    /// Whether as many runs of the case could have shown that it changed, had it changed completely.
+    pub could_tell: bool,
+    /// How often two runs of the case differ although nothing changed; `None` if that was not measured.
     pub flip_rate: Option<f64>,
 }
 
+/// The numbers of runs of a case on one side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RunCounts {
     pub passed: u64,
-    /// Those with a verdict.
+    /// The number of scored runs.
     pub runs: u64,
     pub not_scored: u64,
 }
 
-/// What became of a case.
+/// The change of a case between two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CaseChange {
-    /// It got worse, beyond noise.
+    /// The case got worse by more than noise.
     Regression,
-    /// It got better, beyond noise.
+    /// The case got better by more than noise.
     Fix,
-    /// It differs, and that may be noise.
+    /// The results differ, and the difference may be noise.
     Flip,
     Same,
-    /// One of the sides says nothing about it.
+    /// One of the sides has no scored run of the case.
     Unmeasured,
 }

@@ -52,24 +52,24 @@ pub fn compare(sides: &[SideRecords<'_>], rules: &ComparisonRules<'_>) -> Compar
         return ComparisonDocument::from_comparisons(Vec::new());
     };
     let mut found: Vec<stats::PairedComparison> = Vec::new();
-    let mut comparisons: Vec<SideComparison> = Vec::new();
+    let mut comparisons: Vec<(SideComparison, Vec<CasePair>)> = Vec::new();
     for after in later {
-        let (comparison, overall) = compare_two_sides(before, after, rules);
-        comparisons.push(comparison);
-        found.push(overall);
+        let (comparison, pairs) = compare_two_sides(before, after, rules);
+        found.push(stats::compare_pairs(&pairs, rules.margin, ALPHA));
+        comparisons.push((comparison, pairs));
     }
     stats::correct_comparisons(&mut found, ALPHA);
-    for (comparison, overall) in comparisons.iter_mut().zip(found) {
-        comparison.conclude(overall, rules);
+    for ((comparison, pairs), overall) in comparisons.iter_mut().zip(found) {
+        comparison.conclude(pairs, overall, rules);
     }
-    ComparisonDocument::from_comparisons(comparisons)
+    ComparisonDocument::from_comparisons(comparisons.into_iter().map(|(comparison, _)| comparison).collect())
 }
 
 fn compare_two_sides(
     before: &SideRecords<'_>,
     after: &SideRecords<'_>,
     rules: &ComparisonRules<'_>,
-) -> (SideComparison, stats::PairedComparison) {
+) -> (SideComparison, Vec<CasePair>) {
     let (dropped, differs) = differing_dimensions(before, after);
     let (old, new) =
         (group_runs_by_case(&before.records, &dropped), group_runs_by_case(&after.records, &dropped));
@@ -78,7 +78,6 @@ fn compare_two_sides(
     let pairs: Vec<CasePair> =
         both.iter().map(|(_, old, new)| CasePair { before: old.cluster, after: new.cluster }).collect();
     let incomplete = both.is_empty() || pairs.iter().any(|pair| pair.difference().is_none());
-    let overall = stats::compare_pairs(&pairs, rules.margin, ALPHA);
     let (summary_before, summary_after) = (side_summary(before), side_summary(after));
     let comparison = SideComparison {
         activation: activation_difference(&summary_before, &summary_after),
@@ -93,7 +92,7 @@ fn compare_two_sides(
         incomplete,
         ..SideComparison::default()
     };
-    (comparison, overall)
+    (comparison, pairs)
 }
 
 /// Finds the dimensions in which each side has a single value and the two values differ. These are what is
@@ -198,6 +197,7 @@ fn compared_cases(
             difference: pair.difference(),
             chance,
             change,
+            could_tell: rate.is_some() || pair.least_chance() <= bound,
             flip_rate: rules.noise.and_then(|noise| case::known_flip_rate(noise, name)),
         });
     }

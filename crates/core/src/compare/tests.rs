@@ -51,7 +51,7 @@ fn losses_gains_and_what_may_be_noise() {
             ("wavers", CaseChange::Flip)
         ]
     );
-    assert_eq!(found.exit, 1, "one loss is a loss, whatever else got better");
+    assert_eq!(u8::from(found.exit), 1, "one loss is a loss, whatever else got better");
     assert_eq!(found.comparisons[0].verdict, Some(ComparisonVerdict::Inconclusive));
 }
 
@@ -64,7 +64,7 @@ fn a_delta_never_has_its_sign_reversed() {
         .collect();
     let up = compared(&low, &slower, &RULES);
     let down = compared(&slower, &low, &RULES);
-    assert_eq!((up.exit, down.exit), (0, 1));
+    assert_eq!((u8::from(up.exit), u8::from(down.exit)), (0, 1));
     let (up, down) = (&up.comparisons[0], &down.comparisons[0]);
     assert_eq!((up.verdict, down.verdict), (Some(ComparisonVerdict::Better), Some(ComparisonVerdict::Worse)));
     for (more, less) in [
@@ -83,12 +83,16 @@ fn a_delta_never_has_its_sign_reversed() {
 fn a_renamed_id_never_hides_a_regression() {
     let (before, after) = (run(&[("kept", 5), ("old name", 5)]), run(&[("kept", 5), ("new name", 0)]));
     let found = compared(&before, &after, &RULES);
-    assert_eq!(found.exit, 1);
+    assert_eq!(u8::from(found.exit), 1);
     let ids = |names: &[CaseIdentity]| names.iter().map(|name| name.id.clone()).collect::<Vec<_>>();
     let one = &found.comparisons[0];
     assert_eq!((ids(&one.missing), ids(&one.new)), (vec!["old name".into()], vec!["new name".into()]));
     let allowed = compared(&before, &after, &ComparisonRules { allow_missing: true, ..RULES });
-    assert_eq!((allowed.exit, allowed.comparisons[0].missing.len()), (0, 1), "and it is still reported");
+    assert_eq!(
+        (u8::from(allowed.exit), allowed.comparisons[0].missing.len()),
+        (0, 1),
+        "and it is still reported"
+    );
     // Two long ids that begin alike are different cases.
     let long = "x".repeat(200);
     let (one, other) = (run(&[(&format!("{long}1"), 5)]), run(&[(&format!("{long}2"), 5)]));
@@ -110,13 +114,13 @@ fn what_is_no_longer_measured_is_neither_kept_nor_lost() {
         })
         .collect();
     let found = compared(&before, &after, &RULES);
-    assert_eq!(found.exit, 3);
+    assert_eq!(u8::from(found.exit), 3);
     assert_eq!(changes(&found), [("a", CaseChange::Same), ("b", CaseChange::Unmeasured)]);
     let mut described = found.clone();
     described.ignore_losses();
-    assert_eq!((described.exit, described.ok), (3, false), "also where nothing is to be lost");
-    assert_eq!(compared(&after, &before, &RULES).exit, 3, "nobody knows what it was before");
-    assert_eq!(compared(&after, &after, &RULES).exit, 3);
+    assert_eq!((u8::from(described.exit), described.ok), (3, false), "also where nothing is to be lost");
+    assert_eq!(u8::from(compared(&after, &before, &RULES).exit), 3, "nobody knows what it was before");
+    assert_eq!(u8::from(compared(&after, &after, &RULES).exit), 3);
     let left_out: Vec<TrialRecord> = before
         .iter()
         .map(|record| match record.case.as_str() {
@@ -124,10 +128,10 @@ fn what_is_no_longer_measured_is_neither_kept_nor_lost() {
             _ => record.clone(),
         })
         .collect();
-    assert_eq!(compared(&before, &left_out, &RULES).exit, 3);
-    assert_eq!(compared(&left_out, &left_out, &RULES).exit, 3, "also where both sides lack it");
-    assert_eq!(compared(&before, &[], &RULES).exit, 1, "an empty run has lost every case");
-    assert_eq!(compared(&[], &[], &RULES).exit, 3, "nothing compared with nothing proves nothing");
+    assert_eq!(u8::from(compared(&before, &left_out, &RULES).exit), 3);
+    assert_eq!(u8::from(compared(&left_out, &left_out, &RULES).exit), 3, "also where both sides lack it");
+    assert_eq!(u8::from(compared(&before, &[], &RULES).exit), 1, "an empty run has lost every case");
+    assert_eq!(u8::from(compared(&[], &[], &RULES).exit), 3, "nothing compared with nothing proves nothing");
 }
 
 #[test]
@@ -135,7 +139,7 @@ fn one_run_each_proves_nothing_unless_asked_to() {
     let (before, after) = ([record("a", 1, true)], [record("a", 1, false)]);
     assert_eq!(changes(&compared(&before, &after, &RULES)), [("a", CaseChange::Flip)]);
     let strict = compared(&before, &after, &ComparisonRules { count_every_loss: true, ..RULES });
-    assert_eq!((strict.exit, changes(&strict)), (1, vec![("a", CaseChange::Regression)]));
+    assert_eq!((u8::from(strict.exit), changes(&strict)), (1, vec![("a", CaseChange::Regression)]));
 }
 
 #[test]

@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 pub enum AgentEnding {
     /// The agent said it was done.
     Finished,
-    /// Our time limit ended it.
+    /// The time limit of the trial ended the agent.
     TimedOut,
-    /// It stopped to ask a person, and nobody was there.
+    /// The agent stopped to ask a person a question.
     AskedUser,
     RateLimited,
     AuthFailed,
     ApiFailed,
-    /// It exited in a way that its own stream does not explain.
+    /// The agent's process exited, and its stream does not say why.
     Crashed,
     NotLaunched,
     /// The agent was not started, because something that its case needs is missing or not allowed.
     NotStarted,
-    /// The room could not be made ready, so the agent was never asked.
+    /// The setup script failed, so the agent was not started.
     SetupFailed,
-    /// A budget (turns, tokens, money) ended it.
+    /// A limit of turns, tokens or money ended the agent.
     OverBudget,
     Cancelled,
 }

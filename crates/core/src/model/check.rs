@@ -17,12 +17,29 @@ pub struct Check {
     pub id: String,
     /// A name for people.
     pub name: Option<String>,
+    /// Whether the check can fail its case.
     pub need: CheckNeed,
+    /// How much the check counts in the score of a trial. Only cases that pass by their score use it.
+    pub weight: CheckWeight,
+    /// The text that the check reads.
     pub target: CheckTarget,
+    /// What decides the check.
     pub kind: CheckKind,
 }
 
 impl Check {
+    /// Makes a required check that code decides, on what the rule reads by default.
+    pub fn by_rule(id: impl Into<String>, rule: Arc<dyn Rule>) -> Self {
+        Self {
+            id: id.into(),
+            name: None,
+            need: CheckNeed::Required,
+            weight: CheckWeight::ONE,
+            target: rule.default_target(),
+            kind: CheckKind::Rule(rule),
+        }
+    }
+
     /// Says whether a model decides the check.
     pub fn needs_model(&self) -> bool {
         match &self.kind {
@@ -33,11 +50,57 @@ impl Check {
     }
 }
 
+/// Whether a check must pass for the case to pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckNeed {
+    /// A trial that fails the check fails.
     Required,
+    /// The check alone does not fail a trial. It may count in the trial's score.
     Advisory,
+}
+
+/// How much a check counts in the score of a trial: a finite number, 0 or more.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "f64", into = "f64")]
+#[schemars(with = "f64")]
+pub struct CheckWeight(f64);
+
+impl CheckWeight {
+    /// The weight of a check that says none.
+    pub const ONE: CheckWeight = CheckWeight(1.0);
+    /// The weight of a check that is reported and does not count.
+    pub const ZERO: CheckWeight = CheckWeight(0.0);
+
+    /// Makes a weight. `None` for a negative or infinite number.
+    pub fn new(weight: f64) -> Option<Self> {
+        (weight.is_finite() && weight >= 0.0).then_some(Self(weight))
+    }
+
+    /// Gives the number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl Default for CheckWeight {
+    fn default() -> Self {
+        Self::ONE
+    }
+}
+
+impl From<CheckWeight> for f64 {
+    fn from(weight: CheckWeight) -> f64 {
+        weight.0
+    }
+}
+
+impl TryFrom<f64> for CheckWeight {
+    type Error = String;
+
+    fn try_from(weight: f64) -> Result<Self, String> {
+        Self::new(weight).ok_or_else(|| format!("{weight} is not a weight; a weight is 0 or more"))
+    }
 }
 
 /// The text that a check reads.
@@ -71,24 +134,34 @@ impl CheckTarget {
     }
 }
 
+/// The kind of a check, which decides who grades it.
 #[derive(Debug, Clone)]
 pub enum CheckKind {
     /// A check decided by code. The crate `practicum-evals` defines which kinds there are.
     Rule(Arc<dyn Rule>),
+    /// A statement that a judge decides.
     Judged(JudgedStatement),
+    /// Sections of the output whose entries a model extracts and code checks.
     Sections(Vec<OutputSection>),
+    /// Whether a skill is activated.
     Activation(ActivationCheck),
 }
 
 /// A deterministic check: data that can be written to a file and can grade a trial.
 pub trait Rule: fmt::Debug + Send + Sync {
     /// Gives the key of the rule in a native eval file.
-    fn key(&self) -> &'static str;
+    fn key(&self) -> &str;
 
     /// Gives the value after the key. Two rules are equal if their keys and values are.
     fn value(&self) -> Value;
 
+    /// Gives what the rule finds in the evidence.
     fn check(&self, evidence: &CheckEvidence<'_>) -> CheckFinding;
+
+    /// Gives what the rule reads if the eval file does not say: the output, unless the rule reads no single text.
+    fn default_target(&self) -> CheckTarget {
+        CheckTarget::Output
+    }
 
     /// Says whether the rule reads what the agent said and did, and not only the files it left.
     fn reads_agent_output(&self) -> bool {
@@ -116,7 +189,9 @@ pub trait Rule: fmt::Debug + Send + Sync {
 pub struct CheckEvidence<'a> {
     /// The texts that the check's `looks_at` names: one, or one for each file. Never empty.
     pub texts: &'a [CheckedText<'a>],
+    /// What was observed of the run.
     pub observation: &'a Observation,
+    /// The workspace after the run.
     pub workspace: &'a dyn WorkspaceView,
     /// Access to the network; `None` if the check may not use it.
     pub url_checker: Option<&'a dyn UrlChecker>,
@@ -127,12 +202,14 @@ pub struct CheckEvidence<'a> {
 pub struct CheckedText<'a> {
     /// The file that the text comes from, if a check reads several files. Never part of the text.
     pub path: Option<RelPath>,
+    /// The text itself.
     pub text: Cow<'a, str>,
     /// The reason why `text` is not the whole file, if it is not.
     pub unread: Option<String>,
 }
 
 impl<'a> CheckedText<'a> {
+    /// Makes a text that comes from no file, or from the only one.
     pub fn without_path(text: impl Into<Cow<'a, str>>) -> Self {
         Self { path: None, text: text.into(), unread: None }
     }
@@ -161,12 +238,14 @@ pub trait UrlChecker: Sync {
 pub struct CheckPermissions<'l> {
     /// Whether checks may run code that the eval's author wrote.
     pub run_code: bool,
+    /// Access to the network; `None` if checks may not use it.
     pub url_checker: Option<&'l dyn UrlChecker>,
 }
 
 /// The agent's workspace after the run, as far as a check may see it: regular files inside it, read up to a size
 /// limit, never through a link that leads out.
 pub trait WorkspaceView: Sync {
+    /// Reads a file. Gives `None` if there is no such file.
     fn read(&self, path: &RelPath) -> std::io::Result<Option<Vec<u8>>>;
 
     /// Says whether a file or folder exists. An error if that can no longer be determined.
@@ -186,14 +265,18 @@ pub trait WorkspaceView: Sync {
     fn folder(&self) -> Option<&std::path::Path>;
 }
 
+/// A statement that a judge decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgedStatement {
+    /// The statement about the agent's work.
     pub statement: String,
     /// Background that the judge needs for this statement. Not graded.
     pub context: Option<String>,
+    /// The scale on which the judge answers.
     pub scale: ScoreScale,
 }
 
+/// The scale on which a judge scores a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ScoreScale {
     #[serde(rename = "pass-fail")]
@@ -205,8 +288,10 @@ pub enum ScoreScale {
 }
 
 impl ScoreScale {
+    /// Every scale.
     pub const ALL: [ScoreScale; 3] = [ScoreScale::PassFail, ScoreScale::OneToFive, ScoreScale::Unit];
 
+    /// Gives the name of the scale in eval files.
     pub fn name(self) -> &'static str {
         match self {
             ScoreScale::PassFail => "pass-fail",
@@ -215,6 +300,7 @@ impl ScoreScale {
         }
     }
 
+    /// Gives the scale of this name.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scale| scale.name() == text)
     }
@@ -242,36 +328,52 @@ impl ScoreScale {
 /// A part of the output from which a model extracts entries, which code then checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputSection {
+    /// The name of the section.
     pub name: String,
+    /// The tiers of the section, each with its own entries.
     pub tiers: Vec<SectionTier>,
 }
 
+/// A group of entries in a section, with the number and the fields that they must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SectionTier {
+    /// The name of the tier.
     pub label: String,
+    /// A description of the entries, for the model that extracts them.
     pub description: Option<String>,
+    /// The least number of entries.
     pub min_entries: u32,
+    /// The greatest number of entries, if there is one.
     pub max_entries: Option<u32>,
+    /// The fields of each entry.
     pub fields: Vec<SectionField>,
 }
 
+/// A field of an entry in a section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SectionField {
+    /// The id of the field, unique in its tier.
     pub id: String,
+    /// The name of the field in the extracted entries.
     pub name: String,
+    /// Whether every entry must have the field.
     pub required: bool,
     /// The name of a registered format, or a pattern for the whole value.
     pub format: Option<String>,
 }
 
+/// A check of whether skills are activated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivationCheck {
     /// The skills that the check is about. `Must`: one of them is activated. `MustNot`: none of them is.
     pub skills: Vec<String>,
+    /// Whether a skill must be activated or must not be.
     pub expect: ActivationExpectation,
+    /// Whether activation is observed in a run or predicted by a model.
     pub source: ActivationSource,
 }
 
+/// What a case expects: the skill must be activated, must not be, or both are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivationExpectation {
@@ -281,6 +383,7 @@ pub enum ActivationExpectation {
 }
 
 impl ActivationExpectation {
+    /// Gives the word for the expectation in eval files.
     pub fn name(self) -> &'static str {
         match self {
             ActivationExpectation::Must => "must",
@@ -300,8 +403,8 @@ pub enum ActivationSource {
 
 impl PartialEq for Check {
     fn eq(&self, other: &Self) -> bool {
-        (&self.id, &self.name, self.need, &self.target, &self.kind)
-            == (&other.id, &other.name, other.need, &other.target, &other.kind)
+        (&self.id, &self.name, self.need, self.weight, &self.target, &self.kind)
+            == (&other.id, &other.name, other.need, other.weight, &other.target, &other.kind)
     }
 }
 

@@ -3,9 +3,10 @@
 /// Gives the number of decimals with which to print numbers beside their limit: at least two, and enough that each
 /// rounded number is on the same side of the rounded limit as the exact number is of the exact limit.
 pub fn decimals_to_compare(numbers: impl IntoIterator<Item = f64>, limit: f64) -> usize {
-    let rounded = |number: f64, digits: usize| format!("{number:.digits$}").parse().unwrap_or(number);
-    let tells =
-        |number: f64, digits: usize| (rounded(number, digits) < rounded(limit, digits)) == (number < limit);
+    // Rounding never reverses two numbers, so they look alike or are on the right sides.
+    let tells = |number: f64, digits: usize| {
+        number >= limit || format!("{number:.digits$}") != format!("{limit:.digits$}")
+    };
     let needed = |number: f64| {
         (MIN_DECIMALS..MAX_DECIMALS).find(|digits| tells(number, *digits)).unwrap_or(MAX_DECIMALS)
     };

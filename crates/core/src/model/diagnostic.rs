@@ -6,15 +6,19 @@ use serde::Serialize;
 /// A range of bytes in one source text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Span {
+    /// The first byte.
     pub start: usize,
+    /// The byte after the last one.
     pub end: usize,
 }
 
 impl Span {
+    /// Makes a span from its first byte and the byte after its last one.
     pub fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }
 
+    /// Gives the span from the beginning of this one to the end of another.
     pub fn to(self, other: Span) -> Span {
         Span::new(self.start, other.end.max(self.start))
     }
@@ -34,12 +38,16 @@ impl Span {
     }
 }
 
+/// A line and a column in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TextPosition {
+    /// The number of the line, from 1.
     pub line: usize,
+    /// The number of the column, from 1.
     pub column: usize,
 }
 
+/// How serious a diagnostic is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -54,11 +62,15 @@ pub enum Severity {
 /// An error or a warning: what is wrong, where, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
+    /// How serious the problem is.
     pub severity: Severity,
     /// A stable kebab-case name for this kind of problem.
     pub code: &'static str,
+    /// The message for the author of the file.
     pub message: String,
+    /// The position of the problem in the file, if it has one.
     pub span: Option<Span>,
+    /// A sentence about what to do.
     pub help: Option<String>,
 }
 
@@ -73,6 +85,7 @@ pub struct Diagnostics {
 const MAX_DIAGNOSTICS: usize = 200;
 
 impl Diagnostics {
+    /// Adds a diagnostic.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         if self.entries.len() < MAX_DIAGNOSTICS
             || diagnostic.severity == Severity::Error && !self.has_errors()
@@ -83,10 +96,12 @@ impl Diagnostics {
         }
     }
 
+    /// Adds an error: the file cannot be used as it is.
     pub fn error(&mut self, code: &'static str, span: impl Into<Option<Span>>, message: impl Into<String>) {
         self.add(Severity::Error, code, span.into(), message.into(), None);
     }
 
+    /// Adds an error with a sentence about what to do.
     pub fn error_with_help(
         &mut self,
         code: &'static str,
@@ -97,10 +112,12 @@ impl Diagnostics {
         self.add(Severity::Error, code, span.into(), message.into(), Some(help.into()));
     }
 
+    /// Adds a warning: the file can be used, but probably not as its author means it.
     pub fn warning(&mut self, code: &'static str, span: impl Into<Option<Span>>, message: impl Into<String>) {
         self.add(Severity::Warning, code, span.into(), message.into(), None);
     }
 
+    /// Adds a warning with a sentence about what to do.
     pub fn warning_with_help(
         &mut self,
         code: &'static str,
@@ -111,6 +128,7 @@ impl Diagnostics {
         self.add(Severity::Warning, code, span.into(), message.into(), Some(help.into()));
     }
 
+    /// Adds a notice: something that the author may want to know.
     pub fn notice(&mut self, code: &'static str, span: impl Into<Option<Span>>, message: impl Into<String>) {
         self.add(Severity::Notice, code, span.into(), message.into(), None);
     }
@@ -154,10 +172,12 @@ impl Diagnostics {
         Self { entries: found, dropped: 0 }
     }
 
+    /// Says whether there is an error.
     pub fn has_errors(&self) -> bool {
         self.entries.iter().any(|d| d.severity == Severity::Error)
     }
 
+    /// Gives the diagnostics in order.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.entries.iter()
     }
@@ -167,6 +187,7 @@ impl Diagnostics {
         self.dropped
     }
 
+    /// Adds the diagnostics of another list.
     pub fn extend(&mut self, other: Diagnostics) {
         self.dropped += other.dropped;
         for diagnostic in other.entries {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Digest(String);
 
 impl Digest {
+    /// Gives the digest of some bytes.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes).to_hex().to_string())
     }
@@ -26,6 +27,7 @@ impl Digest {
         Self(hasher.finalize().to_hex().to_string())
     }
 
+    /// Gives the digest as hexadecimal digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }

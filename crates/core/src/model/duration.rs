@@ -23,7 +23,11 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     if !number.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    let seconds = number.parse::<f64>().ok()? * seconds_per_unit;
+    duration_from_seconds(number.parse::<f64>().ok()? * seconds_per_unit)
+}
+
+/// Gives a duration of so many seconds; `None` if it is not one that a user may ask for.
+pub fn duration_from_seconds(seconds: f64) -> Option<Duration> {
     let duration = Duration::try_from_secs_f64(seconds).ok()?;
     (duration > Duration::ZERO && duration <= MAX_DURATION).then_some(duration)
 }

@@ -10,7 +10,7 @@ pub struct Estimate {
     /// The ends of the interval, where one is known.
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// How many points it is made from: runs of a rate, cases of a difference.
+    /// The number of observations: runs for a rate, cases for a difference.
     pub n: u64,
 }
 
@@ -25,7 +25,7 @@ impl Estimate {
     }
 }
 
-/// What a comparison of two ways comes to.
+/// The verdict of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonVerdict {
@@ -45,4 +45,25 @@ impl ComparisonVerdict {
             ComparisonVerdict::Inconclusive => "inconclusive",
         }
     }
+}
+
+/// What a comparison without a clear result could have found, and what would settle it. Empty where the result is
+/// clear.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparisonOutlook {
+    /// The smallest loss that as many cases and runs show four times out of five; `None` if they show no loss so often.
+    #[serde(default)]
+    pub smallest_loss: Option<f64>,
+    /// About how many cases more would settle it, run as often as these. `None` also where a single case is compared.
+    #[serde(default)]
+    pub more_cases: Option<u64>,
+    /// How often each of these cases would have to run on each side instead; `None` if more repeats cannot settle it.
+    #[serde(default)]
+    pub repeat: Option<u64>,
+    /// The number of further runs of the cheaper of the two, and what they would cost.
+    pub more_runs: Option<u64>,
+    pub more_usd: Option<f64>,
+    /// The margin within which so many runs would show that the sides are equivalent, if they are.
+    #[serde(default)]
+    pub sought: Option<f64>,
 }

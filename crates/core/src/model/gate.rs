@@ -6,24 +6,45 @@ use serde::{Deserialize, Serialize};
 use super::summary::is_zero;
 use super::{ActivationExpectation, Case, CheckKind, FailureKind, Ratio};
 
-/// What a run must reach for its exit code to be 0.
+/// A condition that a suite must reach for the exit code 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
     pub name: GateName,
-    /// Between 0 and 1.
+    /// The least value that passes, between 0 and 1.
     #[schemars(with = "f64")]
     pub threshold: Ratio,
+    /// How sure it must be that the true value reaches the threshold, between 0.5 and 1: then the lower bound decides.
+    /// `None` if the value itself decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<f64>")]
+    pub confidence: Option<Ratio>,
 }
 
 impl Gate {
-    /// What must be reached where nobody says otherwise.
-    pub const ALL_CASES_PASS: Gate = Gate { name: GateName::AllCasesPass, threshold: Ratio::ONE };
+    /// The gate of a suite that sets none.
+    pub const ALL_CASES_PASS: Gate = Gate::new(GateName::AllCasesPass, Ratio::ONE);
+
+    /// Makes a gate that the value itself decides.
+    pub const fn new(name: GateName, threshold: Ratio) -> Self {
+        Self { name, threshold, confidence: None }
+    }
+
+    /// Adds how sure it must be that the true value reaches the threshold. An error says what to do instead.
+    pub fn with_confidence(self, confidence: f64) -> Result<Self, &'static str> {
+        if self.name == GateName::Stability {
+            return Err("stability has no interval, so it cannot have a confidence; use pass_rate");
+        }
+        let sound = Ratio::new(confidence).filter(|share| (0.5..1.0).contains(&share.get()));
+        let confidence = sound.ok_or("a confidence must be at least 0.5 (50 %) and below 1 (100 %)")?;
+        Ok(Self { confidence: Some(confidence), ..self })
+    }
 }
 
+/// The value that a gate measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateName {
-    /// Every case passes. Its threshold is 1 by meaning.
+    /// Every case passes. The threshold is normally 1.
     AllCasesPass,
     /// The share of scored trials that pass.
     PassRate,
@@ -34,7 +55,7 @@ pub enum GateName {
     /// The smallest share of a case's trials that pass. Beside a gate on the activation cases, those cases are
     /// left out.
     Stability,
-    /// Every case passes that says whether a skill must be activated. Its threshold is 1 by meaning.
+    /// Every case that checks activation passes. The threshold is normally 1.
     ActivationCasesPass,
     Precision,
     Recall,
@@ -66,7 +87,7 @@ impl GateName {
         }
     }
 
-    /// Whether trials that fail in this way lower what such a gate measures.
+    /// Says whether trials that fail in this way lower the value of such a gate.
     pub fn measures(self, failure: FailureKind) -> bool {
         match self {
             GateName::AllCasesPass
@@ -118,10 +139,11 @@ impl GateName {
 impl GateResult {
     /// Says whether the measured value is below the threshold. A gate that only lacks answers does not fail.
     pub fn fails(&self) -> bool {
-        !self.ok && self.value.is_some_and(|value| value < self.threshold)
+        let decides = if self.confidence.is_some() { self.bound } else { self.value };
+        !self.ok && decides.is_some_and(|value| value < self.threshold)
     }
 
-    /// Says whether any value would be too low. A user removes a gate by setting its threshold to 0.
+    /// Says whether the gate can fail. With the threshold 0, which removes a gate, it cannot.
     pub fn can_fail(&self) -> bool {
         self.threshold > 0.0
     }
@@ -141,42 +163,49 @@ impl GateResult {
             (true, _) if !self.can_fail() => "cannot fail",
             (true, _) => "holds",
             (false, None) => "not measured",
+            (false, Some(value)) if self.fails() && value >= self.threshold => "not sure enough",
             (false, Some(_)) if self.fails() => "fails",
             (false, Some(_)) => "open",
         }
     }
 }
 
-/// A gate after the run.
+/// The result of a gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateResult {
     pub name: GateName,
-    /// The suite whose cases it is about.
+    /// The suite that the gate belongs to.
     pub suite: String,
-    /// The agent whose trials it is about, with its model if one was asked for. `None` where the suite ran with one
-    /// agent only. Of several agents, each has to reach the threshold.
+    /// The agent whose trials were measured, with its model if one was requested. `None` if the suite ran with one
+    /// agent. Each of several agents has to reach the threshold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// `None` when nothing was measured: then the gate does not hold.
+    /// The measured value; `None` if nothing was measured, and then the gate does not hold.
     pub value: Option<f64>,
-    /// The ends of the value's interval, where one is known.
+    /// The lower end of the value's interval, if there is one; `high` is the upper end.
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// The value if everything without an answer had failed.
+    /// The value if everything that is not scored had failed.
     #[serde(default)]
     pub worst: Option<f64>,
     pub threshold: f64,
-    /// Flaky cases without which it holds. What they do is no worse than what they do anyway.
+    /// How sure it must be that the true value reaches the threshold. Then `bound` decides and not the value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// The value that the true one reaches with that confidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<f64>,
+    /// Known-flaky cases that failed and were left out, because they fail no more often than their history predicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spared: Vec<String>,
-    /// Flaky cases without which it would hold, and none is spared: each could be as flaky as ever, and
-    /// together they pass less often than they do anyway.
+    /// Known-flaky cases that failed and count all the same, because together they fail more often than their history
+    /// predicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub too_many_flaky: Vec<String>,
-    /// Planned trials that the gate is about and that were not run. A gate that could fail does not hold without them.
+    /// The number of planned trials of the gate that were not run. Without them, a gate that could fail does not hold.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_run: u64,
-    /// Whether the value reaches the threshold, and would with the worst of what is missing, unless
-    /// so much may be missing.
+    /// Whether the gate holds: the value reaches the threshold, and would also reach it if everything missing had
+    /// failed, unless the user allows that much to be missing.
     pub ok: bool,
 }

@@ -13,6 +13,7 @@ mod estimate;
 mod gate;
 mod noise;
 mod observation;
+mod outcome;
 mod path;
 mod plural;
 mod probe;
@@ -32,28 +33,31 @@ mod verdict_change;
 
 pub use agent_ending::AgentEnding;
 pub use case::{
-    Case, CasePrompt, Fixture, FixtureAccess, PassRule, StagedSkillName, WorkspaceBase, WorkspaceSpec,
+    Case, CasePrompt, Fixture, FixtureAccess, PassRule, ScoreOf, ScoreRule, StagedSkillName, WorkspaceBase,
+    WorkspaceSpec,
 };
 pub use check::{
     ActivationCheck, ActivationExpectation, ActivationSource, Check, CheckEvidence, CheckKind, CheckNeed,
-    CheckPermissions, CheckTarget, CheckedText, JudgedStatement, OutputSection, Rule, ScoreScale,
-    SectionField, SectionTier, UrlChecker, WorkspaceView,
+    CheckPermissions, CheckTarget, CheckWeight, CheckedText, JudgedStatement, OutputSection, Rule,
+    ScoreScale, SectionField, SectionTier, UrlChecker, WorkspaceView,
 };
 pub use decimals::decimals_to_compare;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity, Span, TextPosition};
 pub use digest::Digest;
-pub use duration::{MAX_DURATION, format_duration, parse_duration};
-pub use estimate::{ComparisonVerdict, Estimate};
+pub use duration::{MAX_DURATION, duration_from_seconds, format_duration, parse_duration};
+pub use estimate::{ComparisonOutlook, ComparisonVerdict, Estimate};
 pub use gate::{Gate, GateName, GateResult};
 pub use noise::{Noise, NoisyCase};
 pub use observation::{
     ActivatedSkill, ActivationEvidence, Canary, FileChange, FileChangeKind, GivenFile, GivenFileFate,
     Observation, ObservedActivation, RefusedSkill, SkillRefusalSource, Step, TokenUsage, ToolCall,
 };
+pub use outcome::Outcome;
 pub use path::RelPath;
 pub use plural::count_with_noun;
 pub use probe::{ProbeFailure, ProbeFailureKind, ProbeRecord};
 pub use ratio::Ratio;
+pub(crate) use record::SCORE_ROUNDING;
 pub use record::{
     ActivationOutcome, ActivationPrediction, FailureKind, JudgeInfo, JudgeUsage, SkillUse, TrialRecord,
 };
@@ -67,12 +71,12 @@ pub use suite::{
 };
 pub use summary::{
     ActivatedCounts, ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseActivationRate,
-    CaseSample, CaseStability, CaseSummary, CheckSummary, JudgingSummary, NamedActivationRates, PassRate,
-    PredictedActivation, Reliability, RivalSkills, SkillRouteCount, SuiteArmsResult, Summary, TrialTotals,
-    VoidPair,
+    CaseSample, CaseScore, CaseStability, CaseSummary, CheckSummary, JudgingSummary, NamedActivationRates,
+    PassRate, PredictedActivation, Reliability, RivalSkills, SkillRouteCount, SuiteArmsResult, Summary,
+    TrialTotals, VoidPair,
 };
 pub use trial::{Arm, Condition, SkillUseMode, Trial, TrialId};
 pub use verdict::{
-    ChangeNeeded, CheckFinding, CheckResult, CriteriaThresholds, NotScoredReason, Verdict, title,
+    ChangeNeeded, CheckFinding, CheckResult, CriteriaThresholds, NotScoredReason, ScoreWeight, Verdict, title,
 };
 pub use verdict_change::{VerdictChange, changed_verdicts};

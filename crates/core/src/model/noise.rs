@@ -3,16 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How much the same thing differs from itself: `.practicum/noise.json`.
+/// How much the results of cases vary although nothing changed: `.practicum/noise.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(title = "How much the same thing differs from itself (noise.json, noise --json)")]
+#[schemars(title = "How much results vary although nothing changed (noise.json, noise --json)")]
 pub struct Noise {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub cases: Vec<NoisyCase>,
 }
 
-/// Runs of one case in which nothing was changed.
+/// The results of runs of one case between which nothing changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoisyCase {
     pub suite: String,
@@ -21,10 +21,10 @@ pub struct NoisyCase {
     pub model: Option<String>,
     pub mode: String,
     pub arm: String,
-    /// Those with a verdict.
+    /// The number of scored runs.
     pub runs: u64,
     pub passed: u64,
-    /// How often two of them differ; `None` with fewer than two.
+    /// The probability that two of these runs differ; `None` for fewer than two runs.
     pub flip_rate: Option<f64>,
 }
 

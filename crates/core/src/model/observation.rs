@@ -44,6 +44,7 @@ pub struct Observation {
     pub seconds: f64,
 }
 
+/// A step of an agent's run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -53,6 +54,7 @@ pub enum Step {
     Tool(ToolCall),
 }
 
+/// A tool call of an agent, with its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub name: String,
@@ -87,6 +89,7 @@ impl ActivatedSkill {
     }
 }
 
+/// What shows that a skill was activated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivationEvidence {
@@ -98,11 +101,11 @@ pub enum ActivationEvidence {
     Canary { seen_in: String },
 }
 
-/// A line in the staged copy of a skill that stands nowhere else and cannot be guessed: where it turns
-/// up, the copy was read.
+/// A random line in the staged copy of a skill. If the line appears in the output of the agent, the agent has read
+/// the copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Canary {
-    /// The name that the skill has in the room.
+    /// The name of the skill in the workspace.
     pub skill: String,
     pub marker: String,
 }
@@ -127,6 +130,7 @@ pub struct RefusedSkill {
     pub said: String,
 }
 
+/// Who refused a skill to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkillRefusalSource {
@@ -233,6 +237,7 @@ impl Observation {
     }
 }
 
+/// A file that the agent created, changed or deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileChange {
     pub path: RelPath,
@@ -240,6 +245,7 @@ pub struct FileChange {
     pub bytes: u64,
 }
 
+/// How a file changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileChangeKind {
@@ -255,6 +261,7 @@ pub struct GivenFile {
     pub fate: GivenFileFate,
 }
 
+/// What happened to a file that the agent was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GivenFileFate {

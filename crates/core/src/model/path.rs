@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct RelPath(String);
 
 impl RelPath {
+    /// Makes a relative path. `None` if it is absolute, empty or has `..` in it.
     pub fn new(text: &str) -> Option<Self> {
         if text.contains('\0') || text.contains('\\') {
             return None;
@@ -28,10 +29,12 @@ impl RelPath {
         (!parts.is_empty()).then(|| Self(parts.join("/")))
     }
 
+    /// Gives the path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
+    /// Gives the path below a folder.
     pub fn join_to(&self, root: &Path) -> PathBuf {
         root.join(&self.0)
     }

@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{AgentEnding, TokenUsage, TrialId, TrialRecord};
 
-/// What came of telling an agent to use a skill, before it was asked anything that counts.
+/// The result of a probe: before the trials, an agent was asked to activate one skill.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeRecord {
-    /// Also the name of its folder in `probes/`.
+    /// The id of the probe, which is also the name of its folder in `probes/`.
     pub trial: TrialId,
-    /// The first suite that is about the skill.
+    /// The first suite that tests the skill.
     pub suite: String,
     pub agent: String,
-    /// The model that was asked for; `None` is the agent's own choice.
+    /// The requested model; `None` leaves the choice to the agent.
     pub model: Option<String>,
     pub skill: String,
-    /// Whether the skill was seen to be taken up.
+    /// Whether the skill was activated.
     pub fired: bool,
-    /// Why not, if it was not.
+    /// Why the skill was not activated; `None` if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<ProbeFailure>,
     pub ended: AgentEnding,
@@ -48,46 +48,47 @@ impl ProbeRecord {
     pub fn describe(&self) -> String {
         let whose = format!("{} with {}", self.skill, self.agent);
         match &self.trouble {
-            None => format!("probe of {whose}: it can be taken up"),
+            None => format!("probe of {whose}: it can be activated"),
             Some(trouble) => format!("probe of {whose}: {}; {}", trouble.why, trouble.hint),
         }
     }
 }
 
-/// Why a skill could not be taken up, or not be seen to be.
+/// Why a probe did not show that the skill can be activated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeFailure {
     pub kind: ProbeFailureKind,
-    /// What was seen, in a sentence.
+    /// What was observed, as one sentence.
     pub why: String,
-    /// What to do about it.
+    /// What the user can do about it.
     pub hint: String,
 }
 
+/// The kinds of reasons why a probe failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeFailureKind {
-    /// The agent's own listing does not have it.
+    /// The agent does not list the skill.
     NotVisible,
-    /// The agent called for it, and was told that there is none of that name.
+    /// The agent asked for the skill, and got the answer that no skill has this name.
     NameRejected,
-    /// The agent called for it, and its own rules forbid that.
+    /// The agent asked for the skill, and the agent's permissions forbid it.
     PermissionDenied,
-    /// Its frontmatter keeps it from the model.
+    /// The frontmatter of the skill does not let the model activate it.
     KeptFromModel,
-    /// The model was told nothing of what it is for.
+    /// The model did not get the skill's description.
     DescriptionMissing,
-    /// The model was told only a part of what it is for.
+    /// The model got only a part of the skill's description.
     DescriptionCut,
     NotLoggedIn,
     RateLimited,
     ApiFailed,
     TimedOut,
     OverBudget,
-    /// The agent did not run, or not to its end.
+    /// The agent did not start or did not finish.
     AgentFailed,
-    /// Nothing that the agent shows would tell whether it was taken up.
+    /// The agent's output cannot show whether a skill was activated.
     NotSeen,
-    /// It was there to be taken up, and was not.
+    /// The skill was available, and the agent did not activate it.
     NotTaken,
 }

@@ -8,13 +8,17 @@ use serde::{Deserialize, Serialize};
 pub struct Ratio(f64);
 
 impl Ratio {
+    /// The ratio 0.
     pub const ZERO: Ratio = Ratio(0.0);
+    /// The ratio 1.
     pub const ONE: Ratio = Ratio(1.0);
 
+    /// Makes a ratio. `None` if the value is not between 0 and 1.
     pub fn new(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }
 
+    /// Gives the value.
     pub fn get(self) -> f64 {
         self.0
     }

@@ -6,18 +6,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ActivationExpectation, AgentEnding, Arm, CheckResult, Condition, Digest, NotScoredReason, Observation,
-    PassRule, Ratio, Remarks, ShortenedEvidence, TokenUsage, TrialId, Verdict, count_with_noun,
+    ActivationExpectation, AgentEnding, Arm, CheckResult, Condition, CriteriaThresholds, Digest,
+    NotScoredReason, Observation, PassRule, Ratio, Remarks, ScoreRule, ShortenedEvidence, TokenUsage,
+    TrialId, Verdict, count_with_noun, decimals_to_compare,
 };
 
-/// All that is kept of a trial beside its files.
+/// The stored result of a trial. Its transcript and files are stored beside it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRecord {
     pub trial: TrialId,
-    /// What decided the result; two trials with one key would only repeat each other.
+    /// The digest of everything that decides the result. A trial with the same key can be reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Digest>,
-    /// The run whose trial this is a copy of.
+    /// The run that this result was copied from; `None` if the trial ran in this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused_from: Option<String>,
     pub suite: String,
@@ -27,75 +28,79 @@ pub struct TrialRecord {
     pub ended: AgentEnding,
     pub ended_because: Option<String>,
     pub verdict: Verdict,
+    /// The weighted mean of the scores of all checks, in a case that passes by its score. `None` if a check has no
+    /// answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
     pub checks: Vec<CheckResult>,
-    /// What the case wants of the skill's activation, if it wants anything.
+    /// Whether the case requires activation of the skill, forbids it or accepts both; `None` if it does not check that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<ActivationExpectation>,
-    /// Whether the skill fired; `None` where the run cannot say or nobody asked.
+    /// Whether the skill was activated; `None` if that is unknown or no check asks for it.
     pub fired: Option<bool>,
     #[serde(default, skip_serializing_if = "SkillUse::is_empty")]
     pub skills: SkillUse,
-    /// What a model guessed of activation, where that was asked for.
+    /// The activation that a model predicted, if it was asked to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted: Option<ActivationPrediction>,
     pub usage: TokenUsage,
     pub cost_usd: Option<f64>,
     pub model: Option<String>,
     pub seconds: f64,
-    /// Things worth telling that change no verdict: a failed teardown, a changed fixture.
+    /// Remarks that change no verdict, such as a failed teardown or a changed fixture.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What the judge noticed beside what it was asked.
+    /// Remarks of the judge beyond its answers.
     #[serde(default, skip_serializing_if = "Remarks::is_empty")]
     pub remarks: Remarks,
-    /// What the judge was not shown; `None` where it was shown everything, or nobody was asked.
+    /// What was left out of the evidence for the judge; `None` if nothing was, or no judge was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortened_evidence: Option<ShortenedEvidence>,
-    /// What the judge used; `None` where nobody was asked, or an earlier answer was found.
+    /// The tokens that the judge used; `None` if no judge was asked or a stored answer was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judging: Option<JudgeUsage>,
-    /// Who judged it; `None` where no judge was to be asked. Earlier runs did not keep it.
+    /// The judge; `None` if no check needs one. Records of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_by: Option<JudgeInfo>,
 }
 
-/// What a model used to judge a trial, apart from what the agent used.
+/// The tokens and the cost of judging a trial. The agent's own are not included.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeUsage {
     pub model: String,
     pub usage: TokenUsage,
-    /// `None` if nobody knows the model's price.
+    /// `None` if the price of the model is unknown.
     pub cost_usd: Option<f64>,
 }
 
-/// Who judged a trial, when and how long, whether a model answered now, earlier, or a script in its place.
+/// The judge of a trial, and when and how long it was asked. The same for a stored or scripted answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeInfo {
     pub model: String,
-    /// When it was asked first, in UTC.
+    /// The time of the first question, in UTC.
     pub started: String,
     pub seconds: f64,
 }
 
-/// Which skills a trial was about, and which were taken up.
+/// The skills that a trial tests, and those that were activated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkillUse {
-    /// Those that the case's expectation names.
+    /// The skills that the case's activation check names.
     pub about: Vec<String>,
-    /// Those that the agent took up, rivals among them, by their own names.
+    /// The skills that the agent activated, rivals included, by their own names.
     pub activated: Vec<String>,
-    /// Whether the user named the skill, which leaves the agent nothing to decide.
+    /// Whether the prompt names the skill, so that the agent had nothing to decide.
     pub invoked: bool,
 }
 
-/// What a model guessed of activation from descriptions, and what was wanted. It is no observation, and is
-/// never counted with any.
+/// The activation that a model predicted from descriptions, and the expected one. Predictions and observations are
+/// never counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ActivationPrediction {
     pub expect: ActivationExpectation,
-    /// The skills that it is about.
+    /// The skills that the case is about.
     pub about: Vec<String>,
-    /// Those that the model expects to be taken up; `None` if it gave no answer.
+    /// The skills that the model predicts to be activated; `None` if it gave no answer.
     pub chosen: Option<Vec<String>>,
 }
 
@@ -281,6 +286,7 @@ impl TrialRecord {
             PassRule::JudgedThresholds { pass_rate, mean_score } => {
                 verdict_by_thresholds(checks, pass_rate, mean_score)
             }
+            PassRule::Score(_) => verdict_by_score(checks),
             PassRule::EveryRequiredCheck | PassRule::ActivationRate(_) | PassRule::CountOnly => None,
         };
         let nothing = || Verdict::NotScored(NotScoredReason::NoRequiredCheck);
@@ -288,7 +294,7 @@ impl TrialRecord {
     }
 }
 
-/// What made a trial fail, as far as gates tell failures apart.
+/// A kind of failure, as far as gates distinguish failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailureKind {
     /// The skill was activated, and must not be.
@@ -302,7 +308,7 @@ pub enum FailureKind {
 }
 
 impl TrialRecord {
-    /// What made the trial fail: nothing where it did not. `activation_checks` are the ids of the checks that ask
+    /// Gives the kinds of failures of the trial; empty if it did not fail. `activation_checks` are the ids of the checks that ask
     /// whether a skill was activated.
     pub fn failure_kinds(&self, activation_checks: &[String]) -> BTreeSet<FailureKind> {
         if self.verdict != Verdict::Fail {
@@ -329,7 +335,7 @@ impl TrialRecord {
 }
 
 impl TrialRecord {
-    /// Gives the verdict by some checks of a trial that came to its end: by the required checks, and by the
+    /// Combines the results of checks of a finished trial into a verdict: by the required checks, and by the
     /// thresholds of the judged checks if there are any. `None` if none of these checks can fail.
     pub fn verdict_of_checks(checks: &[CheckResult]) -> Option<Verdict> {
         let required =
@@ -337,9 +343,68 @@ impl TrialRecord {
         let thresholds = checks.iter().find_map(|check| check.criteria);
         let judged =
             thresholds.and_then(|of| verdict_by_thresholds(checks, of.min_pass_rate, of.min_mean_score));
-        Verdict::combine(required.iter().chain(&judged))
+        let score = verdict_by_score(checks);
+        Verdict::combine(required.iter().chain(&judged).chain(&score))
+    }
+
+    /// Describes what the checks of a trial reached together, beside what they had to reach. `None` if each check
+    /// decides by itself, or if answers are missing.
+    pub fn describe_total(checks: &[CheckResult]) -> Option<String> {
+        let by_score = || {
+            let (score, rule) = (Self::score_of(checks)?, checks.iter().find_map(|check| check.weight)?.rule);
+            let (least, word) =
+                (rule.at_least.get(), if reaches(score, rule) { "enough for" } else { "below" });
+            let digits = decimals_to_compare([score], least);
+            Some(format!("score {score:.digits$}, {word} the required {least:.digits$}"))
+        };
+        CriteriaThresholds::describe_result(checks).or_else(by_score)
+    }
+
+    /// Gives the score of a trial by its checks. `None` if the case does not pass by its score, or if a check that
+    /// counts has no answer.
+    pub fn score_of(checks: &[CheckResult]) -> Option<f64> {
+        let (worst, best, _) = score_bounds(checks)?;
+        (worst == best).then_some(worst)
     }
 }
+
+/// Gives the score of a trial if all missing answers were 0, and if all were 1, with the rule that it must reach.
+/// `None` if no check counts.
+fn score_bounds(checks: &[CheckResult]) -> Option<(f64, f64, ScoreRule)> {
+    let rule = checks.iter().find_map(|check| check.weight)?.rule;
+    let weight = |check: &CheckResult| check.weight.map_or(0.0, |of| of.weight.get());
+    let total: f64 = checks.iter().map(weight).sum();
+    if total <= 0.0 {
+        return None;
+    }
+    let earned = |missing: f64| {
+        let sum: f64 =
+            checks.iter().map(|check| weight(check) * check.earned_share().unwrap_or(missing)).sum();
+        sum / total
+    };
+    let is_missing = |check: &CheckResult| weight(check) > 0.0 && check.earned_share().is_none();
+    let worst = earned(0.0);
+    Some((worst, if checks.iter().any(is_missing) { earned(1.0) } else { worst }, rule))
+}
+
+/// Says whether the score of a trial is high enough. If checks have no answer, there is a verdict only if it is the
+/// same whatever they would have said.
+fn verdict_by_score(checks: &[CheckResult]) -> Option<Verdict> {
+    let (worst, best, rule) = score_bounds(checks)?;
+    if reaches(worst, rule) == reaches(best, rule) {
+        return Some(if reaches(worst, rule) { Verdict::Pass } else { Verdict::Fail });
+    }
+    let missing = checks.iter().filter(|check| check.weight.is_some_and(|of| of.weight.get() > 0.0));
+    missing.map(|check| &check.verdict).find(|verdict| matches!(verdict, Verdict::NotScored(_))).cloned()
+}
+
+/// Says whether a score is high enough.
+fn reaches(score: f64, rule: ScoreRule) -> bool {
+    score >= rule.at_least.get() - SCORE_ROUNDING
+}
+
+/// The most by which sums of weights may be off because computers round: 0.1 + 0.2 reaches 0.3.
+pub(crate) const SCORE_ROUNDING: f64 = 1e-9;
 
 /// Says whether enough judged checks pass, with a high enough mean score. If one has no answer, the result has
 /// none either, unless the others decide it alone.
@@ -363,11 +428,52 @@ fn verdict_by_thresholds(checks: &[CheckResult], pass_rate: Ratio, mean_score: R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ScoreScale, testing};
+    use crate::model::{CheckWeight, ScoreOf, ScoreScale, ScoreWeight, testing};
 
     fn result(required: bool, verdict: Verdict, score: Option<f64>) -> CheckResult {
         let scale = score.is_some().then_some(ScoreScale::Unit);
         CheckResult { required, scale, score, ..testing::check("c", verdict) }
+    }
+
+    #[test]
+    fn a_score_is_the_weighted_mean_and_a_missing_answer_never_decides() {
+        let seen = Observation::with_ending(AgentEnding::Finished);
+        let rule = ScoreRule { at_least: Ratio::new(0.6).expect("a share"), of: ScoreOf::EachTrial };
+        let weighted = |weight: f64, verdict: Verdict, score: Option<f64>| CheckResult {
+            required: false,
+            score,
+            weight: Some(ScoreWeight { weight: CheckWeight::new(weight).expect("a weight"), rule }),
+            ..testing::check("c", verdict)
+        };
+        let none = || Verdict::NotScored(NotScoredReason::NotTrusted);
+        let (pass, fail) = (|| Verdict::Pass, || Verdict::Fail);
+        for (checks, score, expected) in [
+            (vec![weighted(3.0, pass(), None), weighted(2.0, fail(), None)], Some(0.6), "pass"),
+            (vec![weighted(2.0, pass(), None), weighted(2.0, fail(), None)], Some(0.5), "fail"),
+            // Partial credit of a check that gives a score.
+            (vec![weighted(1.0, fail(), Some(0.4)), weighted(1.0, pass(), Some(0.8))], Some(0.6), "pass"),
+            // A check without weight is reported and does not count.
+            (vec![weighted(1.0, pass(), None), weighted(0.0, fail(), None)], Some(1.0), "pass"),
+            (vec![weighted(0.0, pass(), None)], None, "not_scored"),
+            // A missing answer leaves the verdict open, unless the others decide.
+            (vec![weighted(1.0, pass(), None), weighted(1.0, none(), None)], None, "not_scored"),
+            (vec![weighted(3.0, pass(), None), weighted(1.0, none(), None)], None, "pass"),
+            (vec![weighted(3.0, fail(), None), weighted(1.0, none(), None)], None, "fail"),
+            // A required check fails the trial whatever the score is.
+            (
+                vec![
+                    weighted(9.0, pass(), None),
+                    CheckResult { required: true, ..weighted(1.0, fail(), None) },
+                ],
+                Some(0.9),
+                "fail",
+            ),
+        ] {
+            let rounded = TrialRecord::score_of(&checks).map(|score| (score * 1e6).round() / 1e6);
+            assert_eq!(rounded, score, "{checks:?}");
+            let verdict = TrialRecord::verdict_of(&seen, &checks, PassRule::Score(rule));
+            assert_eq!(verdict.name(), expected, "{checks:?}");
+        }
     }
 
     #[test]

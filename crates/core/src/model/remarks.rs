@@ -5,21 +5,22 @@ use serde::{Deserialize, Serialize};
 
 use super::{Verdict, count_with_noun};
 
-/// What a judge noticed beside the statements it was asked about. It changes no verdict.
+/// Remarks of a judge beyond its answers. They change no verdict.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Remarks {
-    /// Behaviour that matters and that no statement of the case is about.
+    /// Important behaviour that no statement of the case covers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncovered: Vec<String>,
-    /// What the agent says of its own work, held against the record.
+    /// Claims of the agent about its own work, compared with the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<AgentClaim>,
 }
 
+/// A claim of the agent about its own work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentClaim {
     pub claim: String,
-    /// Whether the record bears it out.
+    /// Whether the record confirms the claim.
     pub verified: bool,
     pub evidence: String,
 }
@@ -30,7 +31,7 @@ impl Remarks {
     }
 }
 
-/// One of several answers to the same question.
+/// One of several answers of judges to the same question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeVote {
     pub verdict: Verdict,
@@ -51,13 +52,13 @@ impl JudgeVote {
     }
 }
 
-/// What a judge was not shown of what it judged, because not everything fits in its window.
+/// How much of the evidence was left out because it did not fit into the window of the judge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShortenedEvidence {
     pub bytes_left_out: u64,
-    /// The tool calls of the run.
+    /// The number of tool calls of the run.
     pub calls: u64,
-    /// Those of them that are shown by their names only, without arguments and outcome.
+    /// The number of tool calls that were shown as names only, without arguments and results.
     pub calls_by_name: u64,
 }
 
@@ -83,18 +84,18 @@ impl ShortenedEvidence {
     }
 }
 
-/// How much there is to doubt in the marks of a run.
+/// The numbers of doubtful judgements in a run, by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GradingDoubts {
-    /// Checks that would also be met by an agent that did nothing of use.
+    /// Checks that an agent would also pass without useful work.
     pub weak_checks: u64,
-    /// Marks with a quote that is not in the record, or with none.
+    /// Verdicts of judges without a quote, or with a quote that is not in the record.
     pub unsupported_marks: u64,
-    /// Remarks on behaviour that no check is about.
+    /// Remarks on behaviour that no check covers.
     pub uncovered: u64,
-    /// Claims of agents that the record does not bear out.
+    /// Claims of agents that the record does not confirm.
     pub unverified_claims: u64,
-    /// Trials whose judge was shown a part of the evidence only.
+    /// Trials whose judge got only a part of the evidence.
     #[serde(default)]
     pub shortened_evidence: u64,
 }
@@ -105,9 +106,9 @@ impl GradingDoubts {
         let Self { weak_checks, unsupported_marks, uncovered, unverified_claims, shortened_evidence } = *self;
         let told = [
             (weak_checks, "weak check", "weak checks"),
-            (unsupported_marks, "mark without support", "marks without support"),
+            (unsupported_marks, "verdict without a quote", "verdicts without a quote"),
             (uncovered, "uncovered behaviour", "uncovered behaviours"),
-            (unverified_claims, "claim not borne out", "claims not borne out"),
+            (unverified_claims, "unconfirmed claim", "unconfirmed claims"),
         ];
         let some = told.into_iter().filter(|(count, ..)| *count > 0);
         let counts =
@@ -117,17 +118,16 @@ impl GradingDoubts {
     }
 }
 
-/// What judges found of the evals themselves: a check that is too easily met, or behaviour that none is
-/// about.
+/// A remark of a judge on the evals: a check that is too easy to pass, or behaviour that no check covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EvalFinding {
     pub suite: String,
     pub case: String,
-    /// The check that would pass for trivial reasons; `None` where something is about no check at all.
+    /// The check that passes too easily; `None` if the remark is about behaviour that no check covers.
     pub weak_check: Option<String>,
-    /// Why it would, or the behaviour that matters.
+    /// The reason, or the behaviour that no check covers.
     pub text: String,
-    /// In how many trials a judge said so.
+    /// The number of trials for which a judge made this remark.
     pub trials: u64,
 }
 

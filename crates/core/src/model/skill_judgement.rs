@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{CheckResult, Digest, JudgeUsage, Verdict};
 
-/// What a judge said of the text of a skill, whatever its runs came to. It passes and fails nothing.
+/// A judge's verdicts on the text of a skill. They decide no trial and no gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SkillJudgement {
     pub suite: String,
     pub skill: String,
-    /// The text that it is about; `None` if it could not be read.
+    /// The digest of the text; `None` if the text could not be read.
     pub text: Option<Digest>,
-    /// One for each statement of the suite.
+    /// The result of each statement of the suite.
     pub checks: Vec<CheckResult>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What the judge used; `None` where nobody was asked, or an earlier answer was found.
+    /// The tokens that the judge used; `None` if no judge was asked or a stored answer was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judging: Option<JudgeUsage>,
 }

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    ActivationExpectation, CaseActivationRate, CaseStability, CaseSummary, GateResult, Summary,
-    count_with_noun, decimals_to_compare,
+    ActivationExpectation, CaseActivationRate, CaseStability, CaseSummary, GateResult, Outcome,
+    SCORE_ROUNDING, ScoreOf, Summary, count_with_noun, decimals_to_compare,
 };
 
 /// The status of a run. It says more than the exit code, which is 0 also if no gate could fail.
@@ -19,15 +19,15 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// Derives the status from the exit code, and from whether trials failed that no gate covers.
-    pub fn from_exit(exit: u8, ungated: bool) -> Self {
-        match exit {
-            0 if ungated => RunStatus::Ungated,
-            0 => RunStatus::Passed,
-            1 => RunStatus::Failed,
-            4 => RunStatus::OverBudget,
-            130 => RunStatus::Interrupted,
-            _ => RunStatus::Incomplete,
+    /// Derives the status from the outcome, and from whether trials failed that no gate covers.
+    pub fn from_outcome(outcome: Outcome, ungated: bool) -> Self {
+        match outcome {
+            Outcome::Passed if ungated => RunStatus::Ungated,
+            Outcome::Passed => RunStatus::Passed,
+            Outcome::Failed => RunStatus::Failed,
+            Outcome::OverBudget => RunStatus::OverBudget,
+            Outcome::Interrupted => RunStatus::Interrupted,
+            Outcome::Incomplete | Outcome::Invalid => RunStatus::Incomplete,
         }
     }
 
@@ -45,7 +45,7 @@ impl RunStatus {
 
 impl Summary {
     pub fn status(&self) -> RunStatus {
-        RunStatus::from_exit(self.exit, self.lacks_gate())
+        RunStatus::from_outcome(self.exit, self.lacks_gate())
     }
 
     /// Whether nothing could fail the run: a case with the skill failed and no gate of its suite measures what it
@@ -63,7 +63,8 @@ impl Summary {
         self.gates.iter().any(|gate| gate.suite == suite && gate.can_fail())
     }
 
-    /// The cases that failed in a way that no gate measures. Earlier runs kept only whether their suites have gates.
+    /// Gives the cases that failed in a way that no gate measures. In records of earlier versions, any gate of the
+    /// suite counts.
     fn ungated_cases(&self) -> impl Iterator<Item = &CaseSummary> {
         let lacks_any = |case: &CaseSummary| {
             case.is_under_test() && case.status() == CaseStatus::Failed && !self.has_gate_of(&case.suite)
@@ -71,7 +72,7 @@ impl Summary {
         self.cases.iter().filter(move |case| case.ungated || lacks_any(case))
     }
 
-    /// Why a run that lacks a gate could not fail.
+    /// Explains why a run without a sufficient gate could not fail.
     pub fn describe_missing_gate(&self) -> String {
         if self.tests_nothing() {
             return "nothing was tested: every case accepts that the skill is activated and that it is not"
@@ -110,15 +111,15 @@ const MAX_NAMED_CASES: usize = 5;
 /// A rate that decides a case, in place of each run by itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecidingRate {
-    /// What it is the rate of: `fire rate` or `stability`.
+    /// The name of the rate: `activation rate`, `mean score` or `stability`.
     pub name: &'static str,
-    /// Whether the rate is where it should be; `None` if it was not measured.
+    /// Whether the rate is high or low enough to pass; `None` if it was not measured.
     pub passes: Option<bool>,
-    /// One line for people: `2 of 3 runs passed, and 0.50 or more is wanted`.
+    /// A description in one line: `2 of 3 runs passed, and 0.50 or more is wanted`.
     pub description: String,
 }
 
-/// What a case came to under one condition, the worst first.
+/// The result of a case under one condition, ordered from the worst to the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaseStatus {
     Failed,
@@ -131,7 +132,7 @@ impl CaseSummary {
     pub fn status(&self) -> CaseStatus {
         if let Some(rate) = self.deciding_rate() {
             return match rate.passes {
-                Some(true) if self.not_run > 0 => CaseStatus::Unscored,
+                Some(true) if self.not_run > 0 || self.missing_runs_can_fail_rate() => CaseStatus::Unscored,
                 Some(true) => CaseStatus::Passed,
                 Some(false) => CaseStatus::Failed,
                 None => CaseStatus::Unscored,
@@ -144,21 +145,54 @@ impl CaseSummary {
         }
     }
 
-    /// How often the skill is activated, where that and not each run by itself decides the case.
+    /// Whether the case would miss its rate if every run without an answer had gone wrong.
+    fn missing_runs_can_fail_rate(&self) -> bool {
+        if let Some(of) = self.deciding_activation_rate() {
+            let (Some(threshold), Some(rate)) = (of.threshold, of.rate.value) else { return true };
+            let (told, unknown) = (of.rate.n as f64, self.fired.unknown as f64);
+            let fired = (rate * told).round();
+            return match of.expect {
+                ActivationExpectation::Must => fired / (told + unknown) < threshold,
+                ActivationExpectation::MustNot => (fired + unknown) / (told + unknown) >= threshold,
+                ActivationExpectation::Either => false,
+            };
+        }
+        let all = (self.passed + self.failed + self.not_scored) as f64;
+        if let Some(score) = self.score.filter(|score| score.rule.of == ScoreOf::MeanOfTrials) {
+            let sum = score.mean * score.trials as f64;
+            return sum / all < score.rule.at_least.get() - SCORE_ROUNDING;
+        }
+        self.stability.is_some_and(|of| (self.passed as f64 / all) < of.threshold)
+    }
+
+    /// Gives the activation rate, if the rate decides the case and not each run by itself.
     pub fn deciding_activation_rate(&self) -> Option<&CaseActivationRate> {
         self.fire_rate
             .as_ref()
             .filter(|rate| rate.threshold.is_some() && rate.expect != ActivationExpectation::Either)
     }
 
-    /// The rate that decides the case, where not each run does by itself: how often the skill is activated, or how
-    /// many runs pass.
+    /// Gives the rate that decides the case: the activation rate or the share of passing runs. `None` if each run is
+    /// decided by itself.
     pub fn deciding_rate(&self) -> Option<DecidingRate> {
         if let Some(rate) = self.deciding_activation_rate() {
             return Some(DecidingRate {
-                name: "fire rate",
+                name: "activation rate",
                 passes: rate.passes,
                 description: rate.describe(),
+            });
+        }
+        if let Some(score) = self.score.filter(|score| score.rule.of == ScoreOf::MeanOfTrials) {
+            let least = score.rule.at_least.get();
+            let digits = decimals_to_compare([score.mean], least);
+            let runs = count_with_noun(score.trials, "run");
+            return Some(DecidingRate {
+                name: "mean score",
+                passes: score.passes,
+                description: format!(
+                    "mean score {:.digits$} over {runs}, and {least:.digits$} or more is wanted",
+                    score.mean
+                ),
             });
         }
         let CaseStability { threshold, passes } = self.stability?;
@@ -172,24 +206,25 @@ impl CaseSummary {
         Some(DecidingRate { name: "stability", passes, description })
     }
 
-    /// Whether there is something to be told of it: it did not pass, or runs of it have no answer.
+    /// Says whether reports should explain the case: it did not pass, or some of its trials are not scored.
     pub fn needs_attention(&self) -> bool {
         self.status() != CaseStatus::Passed || self.not_scored > 0
     }
 }
 
 impl CaseActivationRate {
-    /// Describes the rate in one line: `the skill fired in 2 of 3 runs, and 0.50 or more is wanted`.
+    /// Describes the rate in one line: `the skill was activated in 2 of 3 runs, and
+    /// 0.50 or more is wanted`.
     pub fn describe(&self) -> String {
         let (Some(rate), runs) = (self.rate.value, self.rate.n) else {
-            return "no run can tell whether the skill fires".to_owned();
+            return "no run shows whether the skill was activated".to_owned();
         };
         let fired = (rate * runs as f64).round();
         let wanted = self
             .describe_passing_rates()
             .map(|wanted| format!(", and {wanted} is wanted"))
             .unwrap_or_default();
-        format!("the skill fired in {fired} of {runs} runs{wanted}")
+        format!("the skill was activated in {fired} of {runs} runs{wanted}")
     }
 
     /// Describes the rates that pass; `None` if the rate decides nothing.
@@ -206,7 +241,7 @@ impl CaseActivationRate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Estimate;
+    use crate::model::{ActivatedCounts, CaseScore, Estimate, Ratio, ScoreRule};
 
     #[test]
     fn a_case_stands_as_its_rate_says_where_one_decides() {
@@ -235,7 +270,36 @@ mod tests {
             let case = CaseSummary { passed, failed, not_scored, fire_rate, ..CaseSummary::default() };
             assert_eq!(case.status(), expected, "{case:?}");
         }
-        let words = "the skill fired in 2 of 3 runs";
+        // Runs without an answer leave a rate open that they could spoil.
+        let of_one = |expect, value| {
+            let rate = Estimate::new(Some(value), None, 1);
+            Some(CaseActivationRate { rate, expect, threshold: Some(0.5), passes: Some(true) })
+        };
+        for (fire_rate, unknown, expected) in [
+            (of_one(must, 1.0), 1, Passed),
+            (of_one(must, 1.0), 2, Unscored),
+            (of_one(must_not, 0.0), 0, Passed),
+            (of_one(must_not, 0.0), 1, Unscored),
+        ] {
+            let fired = ActivatedCounts { unknown, ..ActivatedCounts::default() };
+            let case =
+                CaseSummary { passed: 1, not_scored: unknown, fired, fire_rate, ..CaseSummary::default() };
+            assert_eq!(case.status(), expected, "{case:?}");
+        }
+        for ([passed, failed, not_scored], expected) in
+            [([4, 1, 0], Passed), ([4, 0, 1], Passed), ([3, 0, 2], Unscored), ([1, 0, 4], Unscored)]
+        {
+            let stability = Some(CaseStability { threshold: 0.8, passes: Some(true) });
+            let case = CaseSummary { passed, failed, not_scored, stability, ..CaseSummary::default() };
+            assert_eq!(case.status(), expected, "{case:?}");
+        }
+        let rule = ScoreRule { at_least: Ratio::new(0.5).expect("a share"), of: ScoreOf::MeanOfTrials };
+        for (mean, not_scored, expected) in [(0.8, 0, Passed), (1.0, 1, Passed), (0.8, 1, Unscored)] {
+            let score = Some(CaseScore { mean, trials: 1, rule, passes: Some(true) });
+            let case = CaseSummary { passed: 1, not_scored, score, ..CaseSummary::default() };
+            assert_eq!(case.status(), expected, "{case:?}");
+        }
+        let words = "the skill was activated in 2 of 3 runs";
         for (of, wanted) in [
             (rate(must, Some(0.5), None), ", and 0.50 or more is wanted"),
             (rate(must_not, Some(0.5), None), ", and less than 0.50 is wanted"),

@@ -16,8 +16,11 @@ use super::{
 /// One eval file (or one folder of them) in the form that every later stage uses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
+    /// The name of the suite.
     pub name: String,
+    /// The file that the suite was read from.
     pub origin: Origin,
+    /// A description for people.
     pub description: Option<String>,
     /// The skills under test. There are several only if a suite measures which of them the agent picks.
     pub skills: Vec<SkillRef>,
@@ -29,12 +32,15 @@ pub struct Suite {
     /// The statements about each skill's own text that a judge decides, whatever the trials show. No gate counts
     /// them.
     pub skill_statements: Vec<SkillStatement>,
+    /// The cases of the suite.
     pub cases: Vec<Case>,
     /// Settings from the file itself.
     pub run_policy: RunPolicy,
     /// Defaults of the file's format, used if the file, the project and the user say nothing.
     pub format_defaults: RunPolicy,
+    /// How the judge is asked.
     pub judge_policy: JudgePolicy,
+    /// The gates, which decide whether a run of the suite passes.
     pub gates: Vec<Gate>,
     /// Content of the file that no stage uses. It is kept so that converting loses nothing.
     pub meta: BTreeMap<String, Value>,
@@ -122,6 +128,31 @@ impl Suite {
         true
     }
 
+    /// Changes every path of the suite: its origin, its skills and plugins, and the files of its cases.
+    pub fn change_paths(&mut self, mut change: impl FnMut(&mut PathBuf)) {
+        change(&mut self.origin.path);
+        self.skills
+            .iter_mut()
+            .chain(&mut self.rivals)
+            .filter_map(|skill| skill.path.as_mut())
+            .for_each(&mut change);
+        self.plugins.iter_mut().for_each(&mut change);
+        [&mut self.run_policy, &mut self.format_defaults]
+            .into_iter()
+            .filter_map(|policy| policy.script.as_mut())
+            .for_each(&mut change);
+        for case in &mut self.cases {
+            case.workspace.overlays.iter_mut().for_each(&mut change);
+            case.workspace.files.iter_mut().for_each(|file| change(&mut file.source));
+            case.known_good_output.iter_mut().for_each(&mut change);
+        }
+    }
+
+    /// Gives the case with this id.
+    pub fn case(&self, id: &str) -> Option<&Case> {
+        self.cases.iter().find(|case| case.id == id)
+    }
+
     /// Gives the prompt that replaces the skill's own command in an arm without the skill: the request in the
     /// author's words, else the arguments of the command. `None` if both are empty.
     pub fn prompt_without_skill<'s>(&'s self, args: &'s str) -> Option<&'s str> {
@@ -152,18 +183,23 @@ pub struct Origin {
     pub digest: Digest,
 }
 
+/// A skill that a suite names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkillRef {
+    /// The name of the skill.
     pub name: String,
     /// The skill's folder, its SKILL.md or a command file; `None` if only the name is known.
     pub path: Option<PathBuf>,
+    /// The plugin that the skill belongs to.
     pub plugin: Option<String>,
 }
 
 /// A statement about the text of a skill, with an id that is unique in its suite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillStatement {
+    /// The id of the statement.
     pub id: String,
+    /// The statement that a judge decides.
     pub judged: JudgedStatement,
 }
 
@@ -173,13 +209,21 @@ pub const TYPE_ALIGNMENT_ID: &str = "type_alignment";
 /// The settings of a suite for running it. Every field is optional, because each source of settings is one layer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunPolicy {
+    /// The agents to run.
     pub agents: Vec<String>,
+    /// The model that the agents use.
     pub model: Option<String>,
+    /// The number of trials of each case.
     pub repeat: Option<u32>,
+    /// The time limit of a trial.
     pub timeout: Option<Duration>,
+    /// The arms to run.
     pub arms: Vec<Arm>,
+    /// How the agent is told to use skills.
     pub mode: Option<SkillUseMode>,
+    /// A script that answers in place of the model.
     pub script: Option<PathBuf>,
+    /// The share of trials that must activate a skill.
     pub trigger_threshold: Option<Ratio>,
     /// Whether background tasks of the agent are made to run in the foreground.
     pub sync_tasks: Option<bool>,
@@ -191,16 +235,22 @@ pub struct RunPolicy {
     pub workspace: Option<WorkspaceBase>,
 }
 
+/// What an eval file says about the judge.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JudgePolicy {
+    /// The model that judges.
     pub model: Option<String>,
+    /// The provider of the model.
     pub provider: Option<Provider>,
+    /// The way to reach the model.
     pub transport: Option<JudgeTransportChoice>,
+    /// The number of votes for each statement.
     pub votes: Option<u32>,
     /// The request as a blind comparison shows it to the judge.
     pub user_prompt: Option<String>,
 }
 
+/// The provider of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Provider {
@@ -242,6 +292,7 @@ impl Provider {
     }
 }
 
+/// How a judge is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JudgeTransportChoice {
@@ -302,6 +353,8 @@ impl UnsupportedPassPolicy {
 /// The result of reading one source: a suite if the source could be understood, and all diagnostics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadedSuite {
+    /// The suite; `None` if the file cannot be used.
     pub suite: Option<Suite>,
+    /// What there is to say about the file.
     pub diagnostics: Diagnostics,
 }

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ActivationExpectation, Arm, ChangeNeeded, ComparisonVerdict, Condition, Estimate, EvalFinding,
-    GateResult, GradingDoubts, ProbeRecord, ScoreScale, SkillJudgement, SkillUseMode, TokenUsage,
-    count_with_noun,
+    ActivationExpectation, Arm, ChangeNeeded, ComparisonOutlook, ComparisonVerdict, Condition, Estimate,
+    EvalFinding, GateResult, GradingDoubts, Outcome, ProbeRecord, ScoreRule, ScoreScale, SkillJudgement,
+    SkillUseMode, TokenUsage, count_with_noun,
 };
 
 /// The summary document: `run --json`, `report --format json` and `summary.json`.
@@ -23,59 +23,60 @@ pub struct Summary {
     /// Whether the exit code is 0.
     pub ok: bool,
     /// The exit code.
-    pub exit: u8,
+    #[schemars(with = "u8")]
+    pub exit: Outcome,
     pub totals: TrialTotals,
-    /// Set where only a part of the cases was to be run (`--max-evals`, `--shard`).
+    /// The part of the cases that was selected (`--case`, `--only`, `--shard`, `--max-evals`); `None` if all were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<CaseSample>,
-    /// Files that were found and not read: they hold no evals, git ignores them, or they are dependencies.
+    /// Files that were found and not read, because they contain no evals, git ignores them or they are dependencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<PathBuf>,
-    /// `None` when any trial's cost is not known.
+    /// The cost of the agents in USD; `None` if the cost of any trial is unknown.
     pub cost_usd: Option<f64>,
     pub tokens: TokenUsage,
-    /// What the judge used beside that; `None` if it was not asked.
+    /// The tokens and the cost of the judge; `None` if no judge was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judging: Option<JudgingSummary>,
-    /// How long the whole run took.
+    /// The duration of the whole run.
     pub seconds: f64,
-    /// The share of trials that pass, those without the skill left out unless nothing ran with it.
+    /// The share of trials that passed. Trials without the skill count only if no trial ran with it.
     #[serde(default)]
     pub pass_rate: PassRate,
-    /// Means over the cases that ran at least so often. Empty where each ran once.
+    /// pass@k and pass^k for each k, as means over the cases that ran at least k times. Empty if each case ran once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reliability: Vec<Reliability>,
     pub gates: Vec<GateResult>,
-    /// What was tried before anything was measured. One that did not fire ended the run.
+    /// The probes that ran before the trials. If one of them failed, no trial was run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<ProbeRecord>,
-    /// One for each case under each condition, in the order of the plan.
+    /// The results of each case under each condition, in the order of the plan.
     pub cases: Vec<CaseSummary>,
     /// Skills that were staged beside those under test, in every arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<RivalSkills>,
-    /// What a judge said of the texts of skills. It is in no rate and no gate.
+    /// The judgements on the texts of skills. They count in no rate and no gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills_judged: Vec<SkillJudgement>,
-    /// What the judges themselves, and the checks of their quotes, leave in doubt.
+    /// The number of doubtful judgements, by kind.
     #[serde(default)]
     pub doubts: GradingDoubts,
-    /// The same in words, as far as it is about the evals: weak checks, and behaviour that no check is about.
-    /// The first few of them, each once for its case.
+    /// Remarks of judges on the evals: weak checks, and behaviour that no check covers. Only the first few, each once
+    /// for its case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub eval_findings: Vec<EvalFinding>,
-    /// Whether skills fired where they should; `None` if no case is about that.
+    /// Observed activation of the skills; `None` if no case checks it.
     #[serde(default)]
     pub activation: Option<ActivationSummary>,
-    /// What a model guessed of that from descriptions; `None` if nobody asked it to. The two are never
-    /// added up.
+    /// Activation that a model predicted from descriptions; `None` if no case asks for that. It is never added to
+    /// observed activation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_activation: Option<PredictedActivation>,
-    /// With the skill against without it, or a version against an earlier one; `None` with one arm.
+    /// The comparison of two arms: with and without the skill, or two versions of it. `None` if there is one arm.
     #[serde(default)]
     pub arms: Option<ArmsSummary>,
-    /// With `--stop-early`: trials that were not run because those before them told enough. Then
-    /// nothing has an interval.
+    /// The number of trials that `--stop-early` left out because the earlier ones had decided their case. If this is
+    /// set, no value has an interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<u64>,
 }
@@ -98,15 +99,15 @@ impl CaseSample {
     }
 }
 
-/// What judging the trials of a run took.
+/// The tokens and the cost of judging a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgingSummary {
     pub tokens: TokenUsage,
-    /// `None` when the price of any model is not known.
+    /// `None` if the price of any model is unknown.
     pub cost_usd: Option<f64>,
 }
 
-/// The skills beside those under test in the rooms of a suite.
+/// The skills that are staged beside those under test in every workspace of a suite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RivalSkills {
     pub suite: String,
@@ -120,18 +121,18 @@ impl RivalSkills {
     }
 }
 
-/// A pass rate, never without what is not in it.
+/// A pass rate, with the number of trials that it leaves out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PassRate {
     #[serde(flatten)]
     pub rate: Estimate,
-    /// What it would be if every trial without a verdict had failed.
+    /// The rate if every trial that is not scored had failed.
     pub worst: Option<f64>,
-    /// How many those are.
+    /// The number of trials that are not scored.
     pub not_scored: u64,
 }
 
-/// What can be expected of several runs.
+/// The chances that k runs of a case pass.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reliability {
     pub k: u64,
@@ -141,33 +142,34 @@ pub struct Reliability {
     pub pass_hat_k: f64,
 }
 
-/// Observed activation against what was wanted. Counts are of runs.
+/// Observed activation compared with the expected one. Each count is a number of runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ActivationSummary {
     #[serde(flatten)]
     pub all: ActivationRates,
-    /// The same for each skill, mode and agent alone.
+    /// The rates of each skill; `modes` and `agents` have those of each mode and agent.
     pub skills: Vec<NamedActivationRates>,
     pub modes: Vec<NamedActivationRates>,
     pub agents: Vec<NamedActivationRates>,
-    /// Which skill was wanted, which was taken up, in how many runs.
+    /// How often each expected skill led to each activated skill.
     pub routing: Vec<SkillRouteCount>,
-    /// Cases of which no run could tell whether the skill fires: neither passed nor failed.
+    /// The number of cases of which no run shows whether the skill was activated. They neither pass nor fail.
     pub unmeasured: u64,
-    /// Runs in which the user named the skill, so that nothing was left to be decided, and nothing went wrong.
-    /// In no rate.
+    /// The number of runs whose prompt names the skill and in which nothing went wrong. They count in no rate,
+    /// because the agent had nothing to decide.
     pub invoked: u64,
 }
 
-/// Predicted activation against what was wanted. Counts are of predictions.
+/// Predicted activation compared with the expected one. Each count is a number of predictions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PredictedActivation {
     #[serde(flatten)]
     pub all: ActivationRates,
-    /// The same for each skill alone.
+    /// The rates of each skill.
     pub skills: Vec<NamedActivationRates>,
 }
 
+/// Counts of right and wrong activations, and the rates that follow from them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ActivationRates {
     pub tp: u64,
@@ -175,9 +177,9 @@ pub struct ActivationRates {
     pub tn: u64,
     #[serde(rename = "fn")]
     pub fn_: u64,
-    /// Those in which either was fine.
+    /// The number of runs whose case accepts both outcomes.
     pub acceptable: u64,
-    /// Those that cannot tell.
+    /// The number of runs that do not show whether the skill was activated.
     pub error: u64,
     pub precision: Estimate,
     pub recall: Estimate,
@@ -185,6 +187,7 @@ pub struct ActivationRates {
     pub accuracy: Estimate,
 }
 
+/// The activation rates of one skill, mode or agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedActivationRates {
     pub name: String,
@@ -192,68 +195,81 @@ pub struct NamedActivationRates {
     pub rates: ActivationRates,
 }
 
+/// How many runs activated one skill where another, or the same, was expected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkillRouteCount {
-    /// `None`: no skill under test was wanted.
+    /// The expected skill; `None` if no skill under test should be activated.
     pub expected: Option<String>,
-    /// `None`: no skill was taken up.
+    /// The activated skill; `None` if none was.
     pub fired: Option<String>,
     pub runs: u64,
 }
 
-/// How often the skill fires for a query.
+/// The share of a case's runs in which the skill was activated.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseActivationRate {
     #[serde(flatten)]
     pub rate: Estimate,
     pub expect: ActivationExpectation,
-    /// The rate that decides the case; `None` where each run is marked by itself.
+    /// The threshold of the rate, if the rate decides the case; `None` if each run is graded by itself.
     pub threshold: Option<f64>,
-    /// Whether the rate is where it should be; `None` if it was not measured or nothing is wanted.
+    /// Whether the rate passes the threshold; `None` if it was not measured or the case accepts both outcomes.
     pub passes: Option<bool>,
 }
 
-/// The share of its runs that a case must pass, where that decides it.
+/// The share of runs that must pass for a case to pass, if a gate on stability decides the case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseStability {
     pub threshold: f64,
-    /// Whether enough of the runs with a verdict pass; `None` if none has one.
+    /// Whether enough of the scored runs pass; `None` if none is scored.
     pub passes: Option<bool>,
 }
 
-/// Two arms on the same cases.
+/// The score of a case that passes by its score.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseScore {
+    /// The mean of the scores of its trials, between 0 and 1.
+    pub mean: f64,
+    /// The number of trials that have a score.
+    pub trials: u64,
+    /// The rule that decides the case by its score.
+    pub rule: ScoreRule,
+    /// Whether the mean is high enough, if the mean decides the case; `None` if unscored trials could change that.
+    pub passes: Option<bool>,
+}
+
+/// The comparison of two arms on the same cases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArmsSummary {
-    /// The arm that the other is compared with, and that other.
+    /// The name of the first arm, which `after` is compared with.
     pub before: String,
     pub after: String,
     #[serde(flatten)]
     pub result: ArmsResult,
-    /// Pairs in which one trial did not belong to its arm. Neither counts.
+    /// The number of pairs in which one trial was not valid in its arm. Neither trial of such a pair counts.
     pub void_pairs: u64,
-    /// The first of them, and why.
+    /// The first of these pairs, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub voided: Vec<VoidPair>,
-    /// Each suite alone, its verdict corrected for their number. Empty with one suite.
+    /// The result of each suite, with verdicts corrected for the number of suites. Empty if there is one suite.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suites: Vec<SuiteArmsResult>,
 }
 
+/// The difference between two arms, and how certain it is.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArmsResult {
-    /// The pass rate after minus the one before, a mean over cases.
+    /// The pass rate of `after` minus that of `before`, as a mean over cases.
     pub difference: Estimate,
     pub verdict: ComparisonVerdict,
-    /// How likely chance alone would make such a difference.
+    /// The probability that chance alone makes such a difference.
     pub chance: f64,
-    /// About how many runs more would tell, and what they would cost, where these do not.
-    pub more_runs: Option<u64>,
-    pub more_usd: Option<f64>,
-    /// The difference that so many runs would find: the one that was seen, or the margin if that is larger.
-    #[serde(default)]
-    pub sought: Option<f64>,
+    /// What would settle the comparison, if these runs do not.
+    #[serde(flatten)]
+    pub outlook: ComparisonOutlook,
 }
 
+/// The comparison of two arms in one suite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SuiteArmsResult {
     pub suite: String,
@@ -261,6 +277,7 @@ pub struct SuiteArmsResult {
     pub result: ArmsResult,
 }
 
+/// A pair of trials that does not count, because one of them was not valid in its arm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VoidPair {
     pub suite: String,
@@ -270,6 +287,7 @@ pub struct VoidPair {
     pub why: String,
 }
 
+/// The numbers of trials of a run, by verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialTotals {
     pub trials: u64,
@@ -282,51 +300,54 @@ pub struct TrialTotals {
     pub not_run: u64,
 }
 
+/// The results of one case under one condition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseSummary {
     pub id: String,
     pub suite: String,
     pub agent: String,
-    /// The model that was asked for; `None` is the agent's own choice.
+    /// The requested model; `None` leaves the choice to the agent.
     pub model: Option<String>,
-    /// `with` or `without` the skill, or a version of it like `v2`.
+    /// The arm: `with` or `without` the skill, or a version such as `v2`.
     pub arm: String,
     pub mode: String,
-    /// Trials, by their verdict.
+    /// The number of passed trials; `failed` and `not_scored` count the others.
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
     /// Planned trials of the case that were not run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_run: u64,
-    /// Why trials have no verdict, each reason once. Of many reasons only the first are here.
+    /// The reasons why trials are not scored, each once. At most the first few.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_scored_because: Vec<String>,
-    /// What is worth telling of its trials, each once, such as a file that was given as read-only and changed. Of
-    /// many only the first are here.
+    /// Remarks on its trials, each once, such as a changed read-only file. At most the first few.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What must be changed before trials without a verdict can have one, where running them again does not help.
+    /// The changes that are needed before unscored trials can be scored, if running them again does not help.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes_needed: Vec<ChangeNeeded>,
-    /// Of how many trials that is true.
+    /// The number of trials that need such a change.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub need_a_change: u64,
-    /// Trials whose teardown script failed. That changes no verdict.
+    /// The number of trials whose teardown script failed. That changes no verdict.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed_teardowns: u64,
-    /// How the agent's processes ended, and how often.
+    /// The number of trials by how the agent's process ended.
     pub endings: BTreeMap<String, u64>,
     #[serde(default)]
     pub pass_rate: PassRate,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reliability: Vec<Reliability>,
-    /// In how many trials the skill fired by itself.
+    /// The numbers of trials in which the agent activated the skill, did not, or in which that is unknown.
     pub fired: ActivatedCounts,
-    /// `None` where the case asks nothing about activation.
+    /// The activation rate; `None` if the case does not check activation.
     #[serde(default)]
     pub fire_rate: Option<CaseActivationRate>,
-    /// Set where a gate on stability decides the case, and not each run by itself.
+    /// The score, in a case that passes by its score.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<CaseScore>,
+    /// The required share of passing runs; `None` if no gate on stability decides the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stability: Option<CaseStability>,
     /// Whether the case failed in a way that no gate of its suite measures.
@@ -404,6 +425,7 @@ impl CaseSummary {
     }
 }
 
+/// The numbers of trials by whether the skill was activated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ActivatedCounts {
     pub yes: u64,
@@ -411,27 +433,28 @@ pub struct ActivatedCounts {
     pub unknown: u64,
 }
 
+/// The results of one check over the trials of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckSummary {
     pub id: String,
-    /// What people call it, where that is not its id.
+    /// The name of the check for people; `None` if that is its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
-    /// Why the first trial in which it has no answer has none.
+    /// The reason why the check is not scored, from the first such trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_scored_because: Option<String>,
-    /// The share of trials that found what most of them found; `None` with fewer than two answers.
+    /// The share of scored trials that have the most frequent verdict; `None` for fewer than two scored trials.
     #[serde(default)]
     pub agreement: Option<f64>,
-    /// How it is judged; `None` for a check that code decides.
+    /// The scale of a judged check; `None` for a deterministic check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<ScoreScale>,
-    /// Over the trials that have a score, on the check's own scale.
+    /// The mean score of the trials that have one, on the check's own scale.
     pub mean_score: Option<f64>,
-    /// The lowest and the highest of these scores.
+    /// The lowest score; `max_score` is the highest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_score: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -20,6 +20,7 @@ pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
         ended: AgentEnding::Finished,
         ended_because: None,
         verdict,
+        score: None,
         checks: Vec::new(),
         expect: None,
         fired: None,
@@ -52,5 +53,6 @@ pub fn check(id: &str, verdict: Verdict) -> CheckResult {
         flags: Vec::new(),
         votes: Vec::new(),
         criteria: None,
+        weight: None,
     }
 }

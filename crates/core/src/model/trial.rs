@@ -19,6 +19,7 @@ pub struct Trial {
     pub attempt: u32,
 }
 
+/// The condition of a trial: agent, model, arm and mode.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Condition {
     pub agent: String,
@@ -27,6 +28,7 @@ pub struct Condition {
     pub mode: SkillUseMode,
 }
 
+/// Whether the agent has the skill under test, and which version of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
@@ -115,11 +117,21 @@ impl SkillUseMode {
     }
 }
 
-/// Derived from what defines the trial, so that two plans of the same exam agree on it. Also the
-/// name of the trial's folder: it begins with the case's id, as far as file names allow.
+/// The id of a trial, which is also the name of its folder. It is derived from the suite, the case, the condition and
+/// the attempt, so that two plans of the same suites give the same ids. It begins with the case's id, as far as file
+/// names allow.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct TrialId(String);
+pub struct TrialId(#[serde(deserialize_with = "read_trial_id")] String);
+
+/// Reads an id from a record, which may come from a stranger. An id that is not the name of a folder is refused.
+fn read_trial_id<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let id = String::deserialize(deserializer)?;
+    match id.is_empty() || id.starts_with('.') || id.contains(['/', '\\', '\0']) {
+        true => Err(serde::de::Error::custom(format!("{id:?} is not the id of a trial"))),
+        false => Ok(id),
+    }
+}
 
 impl TrialId {
     pub fn new(suite: &str, case: &str, condition: &Condition, attempt: u32) -> Self {

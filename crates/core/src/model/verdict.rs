@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AgentEnding, JudgeVote, Ratio, ScoreScale, decimals_to_compare};
+use super::{AgentEnding, CheckWeight, JudgeVote, Ratio, ScoreRule, ScoreScale, decimals_to_compare};
 
-/// What a check found. "No answer" is its own answer.
+/// The result of a check or a trial. A missing answer has a variant of its own, so that it is never taken for a pass or
+/// a fail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -14,17 +15,17 @@ pub enum Verdict {
     NotScored(NotScoredReason),
 }
 
-/// Why there is no answer.
+/// The reason why a check or a trial is not scored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NotScoredReason {
-    /// The run did not get far enough to be marked.
+    /// The agent's run ended in a way that cannot be graded.
     Ended(AgentEnding),
     /// The judge was asked and gave no usable answer.
     JudgeFailed(String),
     /// The judge was not asked, because the user said so or no judge is configured.
     NotJudged(String),
-    /// The check itself could not be carried out (a pattern that backtracks without end, say).
+    /// The check could not be carried out, for example because its pattern needs too many steps.
     CheckFailed(String),
     /// The user did not trust the scripts of this case.
     NotTrusted,
@@ -38,7 +39,7 @@ pub enum NotScoredReason {
     NetworkNotAllowed,
 }
 
-/// What must be changed where a trial has no verdict for a reason that stays the same however often it runs.
+/// The change that is needed before a trial can be scored, if running it again would not help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeNeeded {
@@ -162,34 +163,47 @@ impl CheckFinding {
     }
 }
 
+/// The result of one check in one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckResult {
     pub check: String,
-    /// What people call it, where that is not its id.
+    /// The name of the check for people; `None` if that is its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Whether the case can pass without it.
+    /// Whether the check must pass for the trial to pass.
     pub required: bool,
     pub verdict: Verdict,
     pub score: Option<f64>,
-    /// How it was judged; `None` for a check that code decides.
+    /// The scale of a judged check; `None` for a deterministic check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<ScoreScale>,
     pub rationale: String,
     pub evidence: Vec<String>,
-    /// Why the check would pass for trivial reasons, if the judge thinks so.
+    /// Why the judge thinks that the check passes too easily; `None` if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weak: Option<String>,
-    /// Statements of doubt: a quote that is not in the evidence, or none at all.
+    /// Doubts about the verdict, such as a quote that is not in the evidence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
-    /// Every answer, where several were asked for.
+    /// All answers, if the judge was asked several times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<JudgeVote>,
-    /// What the judged checks of its case must reach together, where that decides: then it can fail the
-    /// trial though it is not required alone.
+    /// The thresholds that the judged checks of the case must reach together. With them, an optional check can
+    /// contribute to the failure of a trial. `None` if each check decides by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criteria: Option<CriteriaThresholds>,
+    /// How much the check counts in the score of the trial, in cases that pass by their score.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<ScoreWeight>,
+}
+
+/// How much a check counts in the score of a trial, and the score that is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScoreWeight {
+    /// The weight of the check.
+    pub weight: CheckWeight,
+    /// The rule of the case.
+    pub rule: ScoreRule,
 }
 
 /// Gives a check's title for people: its id, and its name if that differs.
@@ -200,13 +214,13 @@ pub fn title(id: &str, name: Option<&str>) -> String {
     }
 }
 
-/// What the judged checks of a case must reach together.
+/// The thresholds that the judged checks of a case must reach together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriteriaThresholds {
-    /// The share of them that must pass.
+    /// The least share of these checks that must pass.
     #[schemars(with = "f64")]
     pub min_pass_rate: Ratio,
-    /// Their least mean score, each between 0 and 1.
+    /// The least mean of their scores, each between 0 and 1.
     #[schemars(with = "f64")]
     pub min_mean_score: Ratio,
 }
@@ -246,10 +260,14 @@ impl CheckResult {
     /// Describes how the check counts for the trial, as words to follow its name: whether it is optional or one of
     /// several criteria that count together, and its score if it has one.
     pub fn describe_weight(&self) -> String {
-        let kind = match (self.criteria.is_some(), self.required) {
-            (true, _) => Some("criterion".to_owned()),
-            (false, true) => None,
-            (false, false) => Some("optional".to_owned()),
+        let kind = match (self.criteria, self.weight, self.required) {
+            (Some(_), _, _) => Some("criterion".to_owned()),
+            (None, Some(ScoreWeight { weight, .. }), _) if weight == CheckWeight::ZERO => {
+                Some("does not count".to_owned())
+            }
+            (None, Some(ScoreWeight { weight, .. }), _) => Some(format!("weight {}", weight.get())),
+            (None, None, true) => None,
+            (None, None, false) => Some("optional".to_owned()),
         };
         let score = self.scale.zip(self.score).filter(|(scale, _)| *scale != ScoreScale::PassFail);
         let score = score.map(|(scale, score)| {
@@ -258,6 +276,18 @@ impl CheckResult {
         });
         let words: Vec<String> = kind.into_iter().chain(score).collect();
         if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
+    }
+
+    /// Gives the share of the check's weight that the trial earned, between 0 and 1. A check that only passes or
+    /// fails earns all or nothing. `None` if the check has no answer.
+    pub fn earned_share(&self) -> Option<f64> {
+        match (&self.verdict, self.scale, self.score) {
+            (Verdict::NotScored(_), _, _) => None,
+            (_, Some(_), _) => self.normalised_score(),
+            (_, None, Some(score)) => Some(score.clamp(0.0, 1.0)),
+            (Verdict::Pass, None, None) => Some(1.0),
+            (Verdict::Fail, None, None) => Some(0.0),
+        }
     }
 
     /// Gives a judged check's score between 0 and 1, whatever its scale. `None` if it has none.

@@ -5,18 +5,18 @@ use serde::Serialize;
 
 use super::{CheckResult, TrialId, TrialRecord, Verdict};
 
-/// A verdict that marking again changed.
+/// A verdict that regrading changed.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct VerdictChange {
     pub trial: TrialId,
     pub case: String,
     /// The check; `None` for the verdict of the whole trial.
     pub check: Option<String>,
-    /// `None` where there was no such check then.
+    /// The earlier verdict; `None` if the check did not exist then.
     pub old: Option<Verdict>,
-    /// `None` where there is no such check any more.
+    /// The new verdict; `None` if the check no longer exists.
     pub new: Option<Verdict>,
-    /// Why it is another one now.
+    /// Why the verdict changed.
     pub why: String,
 }
 

@@ -1,20 +1,24 @@
 //! Precision, recall, F1 and accuracy of activation, with their intervals.
 
-use super::bootstrap::bootstrap_ratio;
 use super::clustered::{Cluster, clustered_rate};
-use super::proportion::{Interval, wilson};
+use super::proportion::Interval;
 use crate::model::Estimate;
 
 /// The number of runs by expected and observed activation. Inconclusive runs are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Confusion {
+    /// The number of runs in which a skill was activated that had to be.
     pub tp: u64,
+    /// The number of runs in which a skill was activated that must not be.
     pub fp: u64,
+    /// The number of runs in which a skill was not activated that must not be.
     pub tn: u64,
+    /// The number of runs in which a skill was not activated that had to be.
     pub fn_: u64,
 }
 
 impl Confusion {
+    /// Adds up two tables.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -25,142 +29,184 @@ impl Confusion {
         }
     }
 
+    /// Gives the number of all runs in the table.
     pub fn runs(self) -> u64 {
         self.tp + self.fp + self.tn + self.fn_
     }
-
-    /// Says whether every run had the same outcome.
-    fn has_one_outcome(self) -> bool {
-        [self.tp, self.fp, self.tn, self.fn_].iter().filter(|count| **count > 0).count() < 2
-    }
 }
 
-/// A measure of a confusion, as numerator and denominator. 0 of 0 is undefined.
-type ConfusionMeasure = fn(Confusion) -> (u64, u64);
-
-fn precision(of: Confusion) -> (u64, u64) {
-    (of.tp, of.tp + of.fp)
-}
-
-fn recall(of: Confusion) -> (u64, u64) {
-    (of.tp, of.tp + of.fn_)
-}
-
-fn accuracy(of: Confusion) -> (u64, u64) {
-    (of.tp + of.tn, of.runs())
-}
-
-fn f1(of: Confusion) -> (u64, u64) {
-    (2 * of.tp, 2 * of.tp + of.fp + of.fn_)
-}
-
-/// Gives the share j of runs from which F1 follows: F1 is 2 j / (1 + j).
-fn jaccard(of: Confusion) -> (u64, u64) {
-    (of.tp, of.tp + of.fp + of.fn_)
-}
-
+/// The rates of a confusion table, each with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ConfusionRates {
+    /// The share of activations that were right.
     pub precision: Estimate,
+    /// The share of wanted activations that happened.
     pub recall: Estimate,
+    /// The harmonic mean of precision and recall.
     pub f1: Estimate,
+    /// The share of runs in which activation was as wanted.
     pub accuracy: Estimate,
 }
 
-/// Gives the rates over all cases. Their intervals resample cases, not runs, because the runs of a case are
-/// correlated. If every case is unanimous, each counts once.
+/// One of the two kinds of cases: those in which the skill must be activated, or those in which it must not.
+struct ActivationShare {
+    runs: u64,
+    /// The share of runs that activated the skill, and its interval.
+    share: f64,
+    interval: Interval,
+}
+
+impl ActivationShare {
+    fn of_cases(cases: &[Confusion], activated_of: fn(Confusion) -> (u64, u64), alpha: f64) -> Option<Self> {
+        let clusters: Vec<Cluster> = cases
+            .iter()
+            .map(|case| activated_of(*case))
+            .filter(|(_, runs)| *runs > 0)
+            .map(|(activated, runs)| Cluster::new(activated, runs))
+            .collect();
+        let (_, interval) = clustered_rate(&clusters, alpha)?;
+        let (activated, runs) = clusters.iter().fold((0, 0), |(a, n), of| (a + of.passed, n + of.runs));
+        let share = activated as f64 / runs as f64;
+        // The interval is about a mean over cases; the share counts runs, as the usual formulas do.
+        Some(Self { runs, share, interval: interval.extended_to(share) })
+    }
+}
+
+/// Gives the rates over all runs. The intervals are about cases like these: they follow from those of the two kinds of
+/// cases, which ran independently.
 pub fn rates(cases: &[Confusion], alpha: f64) -> ConfusionRates {
-    let Confusion { fp, tn, .. } = sum_confusions(cases.iter().copied());
-    let recall = rate_of_measure(cases, recall, alpha);
+    let must = ActivationShare::of_cases(cases, |case| (case.tp, case.tp + case.fn_), alpha);
+    let must_not = ActivationShare::of_cases(cases, |case| (case.fp, case.fp + case.tn), alpha);
+    let recall = must.as_ref().map_or(Estimate::undefined(0), |must| {
+        Estimate::new(Some(must.share), Some((must.interval.low, must.interval.high)), must.runs)
+    });
+    let all = cases.iter().copied().fold(Confusion::default(), Confusion::plus);
     // If no run could have activated the skill wrongly, the absence of false positives says nothing.
-    if fp + tn == 0 {
+    let Some(must_not) = must_not else {
         let undefined = Estimate::undefined(0);
         return ConfusionRates { precision: undefined, recall, f1: undefined, accuracy: undefined };
-    }
-    ConfusionRates {
-        precision: rate_of_measure(cases, precision, alpha),
-        recall,
-        accuracy: rate_of_measure(cases, accuracy, alpha),
-        f1: f1_rate(cases, alpha),
-    }
-}
-
-fn rate_of_measure(cases: &[Confusion], figure: ConfusionMeasure, alpha: f64) -> Estimate {
-    let (value, n) = measure_value(figure, sum_confusions(cases.iter().copied()));
-    Estimate::new(value, interval_of_measure(cases, figure, alpha).map(|at| (at.low, at.high)), n)
-}
-
-fn f1_rate(cases: &[Confusion], alpha: f64) -> Estimate {
-    let all = sum_confusions(cases.iter().copied());
-    let (value, _) = measure_value(f1, all);
-    let unanimous = cases.iter().all(|case| case.has_one_outcome());
-    let found = match unanimous {
-        true => interval_of_measure(cases, jaccard, alpha).map(|at| {
-            let f1_of = |share: f64| 2.0 * share / (1.0 + share);
-            Interval { low: f1_of(at.low), high: f1_of(at.high) }
-        }),
-        false => interval_of_measure(cases, f1, alpha),
     };
-    let held = found.zip(value).map(|(at, value)| at.extended_to(value));
-    Estimate::new(value, held.map(|at| (at.low, at.high)), jaccard(all).1)
+    let must =
+        must.unwrap_or(ActivationShare { runs: 0, share: 0.0, interval: Interval { low: 0.0, high: 0.0 } });
+    let estimate = |measure: ConfusionMeasure, runs| {
+        estimate_measure(measure, &must, &must_not, measure.value(all), runs)
+    };
+    ConfusionRates {
+        precision: estimate(ConfusionMeasure::Precision, all.tp + all.fp),
+        recall,
+        f1: estimate(ConfusionMeasure::F1, all.tp + all.fp + all.fn_),
+        accuracy: estimate(ConfusionMeasure::Accuracy, all.runs()),
+    }
 }
 
-fn interval_of_measure(cases: &[Confusion], figure: ConfusionMeasure, alpha: f64) -> Option<Interval> {
-    let counted: Vec<Confusion> = cases.iter().copied().filter(|case| figure(*case).1 > 0).collect();
-    if counted.iter().all(|case| case.has_one_outcome()) && counted.len() > 1 {
-        let whole = counted.iter().filter(|case| figure(**case).0 > 0).count();
-        let at = wilson(whole as u64, counted.len() as u64, alpha)?;
-        // The interval counts each case once, but cases with more runs weigh more in the value.
-        return measure_value(figure, sum_confusions(counted.into_iter()))
-            .0
-            .map(|value| at.extended_to(value));
+/// A measure that rises with the share of activated runs where the skill must be, and falls with that where it must
+/// not be.
+#[derive(Debug, Clone, Copy)]
+enum ConfusionMeasure {
+    Precision,
+    F1,
+    Accuracy,
+}
+
+impl ConfusionMeasure {
+    /// Gives the measure. `None` if it is undefined: a precision where nothing was activated, say.
+    fn value(self, Confusion { tp, fp, tn, fn_ }: Confusion) -> Option<f64> {
+        let (part, whole) = match self {
+            ConfusionMeasure::Precision => (tp, tp + fp),
+            ConfusionMeasure::F1 => (2 * tp, 2 * tp + fp + fn_),
+            ConfusionMeasure::Accuracy => (tp + tn, tp + fp + tn + fn_),
+        };
+        (whole > 0).then(|| part as f64 / whole as f64)
     }
-    match counted.as_slice() {
-        [] => None,
-        // A single case cannot be resampled, so its runs count one by one.
-        [one] => {
-            let (part, whole) = figure(*one);
-            clustered_rate(&[Cluster::new(part, whole)], alpha).map(|(_, at)| at)
+
+    /// Gives the weights of both shares with which the measure is at least `level` where their weighted difference is.
+    fn weights(self, level: f64, runs: f64, other_runs: f64) -> (f64, f64) {
+        match self {
+            ConfusionMeasure::Precision => (runs * (1.0 - level), other_runs * level),
+            ConfusionMeasure::F1 => (runs * (2.0 - level), other_runs * level),
+            ConfusionMeasure::Accuracy => (runs, other_runs),
         }
-        _ => bootstrap_ratio(
-            &counted,
-            |drawn| measure_value(figure, sum_confusions(drawn.copied())).0,
-            alpha,
-            SEED,
-        ),
+    }
+
+    /// Gives what the weighted difference has to reach.
+    fn needed(self, level: f64, runs: f64, other_runs: f64) -> f64 {
+        match self {
+            ConfusionMeasure::Precision => 0.0,
+            ConfusionMeasure::F1 => level * runs,
+            ConfusionMeasure::Accuracy => level * (runs + other_runs) - other_runs,
+        }
     }
 }
 
-/// The seed of the bootstrap. Any fixed number would do.
-const SEED: u64 = 1;
-
-fn sum_confusions(cases: impl Iterator<Item = Confusion>) -> Confusion {
-    cases.fold(Confusion::default(), Confusion::plus)
+fn estimate_measure(
+    measure: ConfusionMeasure,
+    must: &ActivationShare,
+    must_not: &ActivationShare,
+    value: Option<f64>,
+    runs: u64,
+) -> Estimate {
+    let Some(value) = value else { return Estimate::undefined(0) };
+    // Without a run that must activate the skill, precision and F1 are 0 whatever happens: that is no measurement.
+    if must.runs == 0 && !matches!(measure, ConfusionMeasure::Accuracy) {
+        return Estimate::new(Some(value), None, runs);
+    }
+    // How far the weighted difference may lie from its value: the distances of both shares from the ends of their
+    // intervals, added as independent errors are.
+    let can_be = |level: f64, is_at_least: bool| {
+        let (weight, other_weight) = measure.weights(level, must.runs as f64, must_not.runs as f64);
+        let centre = weight * must.share
+            - other_weight * must_not.share
+            - measure.needed(level, must.runs as f64, must_not.runs as f64);
+        let (own, other) = match is_at_least {
+            true => (must.interval.high - must.share, must_not.share - must_not.interval.low),
+            false => (must.share - must.interval.low, must_not.interval.high - must_not.share),
+        };
+        let reach = (weight * own).hypot(other_weight * other);
+        if is_at_least { centre + reach >= 0.0 } else { centre - reach < 0.0 }
+    };
+    let low = first_level(0.0, value, |level| can_be(level, false));
+    let high = 1.0 - first_level(0.0, 1.0 - value, |level| can_be(1.0 - level, true));
+    Estimate::new(Some(value), Some((low.min(value), high.max(value))), runs)
 }
 
-fn measure_value(figure: ConfusionMeasure, of: Confusion) -> (Option<f64>, u64) {
-    let (part, whole) = figure(of);
-    ((whole > 0).then(|| part as f64 / whole as f64), whole)
+/// Finds the lowest level from which on a condition holds. It holds at `high` at the latest.
+fn first_level(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    if holds(low) {
+        return low;
+    }
+    for _ in 0..40 {
+        let middle = (low + high) / 2.0;
+        if holds(middle) { high = middle } else { low = middle }
+    }
+    high
 }
 
-/// Gives the word for a precision or a recall.
-pub fn describe_rate(value: f64) -> &'static str {
-    match value {
-        _ if value >= 1.0 => "Perfect",
-        _ if value >= 0.8 => "Good",
+/// What is said of a good figure whose interval reaches down to figures that are not good.
+pub const TOO_FEW_CASES: &str = "Too few cases to say";
+
+/// Gives the word for a precision or a recall. A word of praise needs a lower bound that supports it. `None` if there is
+/// no figure.
+pub fn describe_rate(of: Estimate) -> Option<&'static str> {
+    let (value, low) = (of.value?, of.low.unwrap_or(0.0));
+    Some(match value {
+        _ if value >= 1.0 && low >= 0.8 => "Perfect",
+        _ if value >= 0.8 && low >= 0.5 => "Good",
+        _ if value >= 0.8 => TOO_FEW_CASES,
         _ if value >= 0.5 => "Needs work",
         _ => "Poor",
-    }
+    })
 }
 
-/// Gives the word for an F1.
-pub fn describe_f1(value: f64) -> &'static str {
-    match value {
-        _ if value >= 0.9 => "Excellent",
-        _ if value >= 0.8 => "Good",
+/// Gives the word for an F1. A word of praise needs a lower bound that supports it. `None` if there is no figure.
+pub fn describe_f1(of: Estimate) -> Option<&'static str> {
+    let (value, low) = (of.value?, of.low.unwrap_or(0.0));
+    Some(match value {
+        _ if value >= 0.9 && low >= 0.8 => "Excellent",
+        _ if value >= 0.8 && low >= 0.6 => "Good",
+        _ if value >= 0.8 => TOO_FEW_CASES,
         _ if value >= 0.6 => "Acceptable",
         _ => "Needs improvement",
-    }
+    })
 }
 
 #[cfg(test)]
@@ -211,28 +257,45 @@ mod tests {
     fn unanimous_cases_count_once_however_often_they_ran() {
         let cases = vec![confusion(5, 0, 0, 0); 4];
         let found = rates(&cases, 0.05).recall;
-        assert_near(found.low.expect("an end"), 0.5101);
+        assert_near(found.low.expect("an end"), 0.025f64.powf(1.0 / 5.0));
         assert_eq!((found.value, found.high, found.n), (Some(1.0), Some(1.0), 20));
-        let mixed = [cases, vec![confusion(0, 0, 0, 5), confusion(0, 0, 5, 0)]].concat();
-        let found = rates(&mixed, 0.05);
-        assert_near(found.recall.low.expect("an end"), 0.3755);
-        assert_near(found.f1.low.expect("an end"), 2.0 * 0.37553 / 1.37553);
+    }
+
+    /// The examples that showed the fault: intervals of no width from a few cases.
+    #[test]
+    fn few_cases_never_have_an_interval_without_width() {
+        let one_miss =
+            [vec![confusion(5, 0, 0, 0); 4], vec![confusion(4, 0, 0, 1), confusion(0, 0, 5, 0)]].concat();
+        let alike = [vec![confusion(3, 0, 0, 2); 3], vec![confusion(0, 0, 5, 0)]].concat();
+        for cases in [one_miss, alike] {
+            let found = rates(&cases, 0.05);
+            for rate in [found.precision, found.recall, found.f1, found.accuracy] {
+                let (low, high) = rate.low.zip(rate.high).expect("an interval");
+                assert!(high - low > 0.1, "{rate:?}");
+            }
+        }
     }
 
     #[test]
-    fn bands_are_as_documented() {
-        for (value, of_rate, of_f1) in [
-            (1.0, "Perfect", "Excellent"),
-            (0.95, "Good", "Excellent"),
-            (0.9, "Good", "Excellent"),
-            (0.8, "Good", "Good"),
-            (0.79, "Needs work", "Acceptable"),
-            (0.6, "Needs work", "Acceptable"),
-            (0.5, "Needs work", "Needs improvement"),
-            (0.49, "Poor", "Needs improvement"),
+    fn bands_are_as_documented_where_the_lower_bound_supports_them() {
+        for (value, low, of_rate, of_f1) in [
+            (1.0, 0.85, "Perfect", "Excellent"),
+            (1.0, 0.7, "Good", "Good"),
+            (1.0, 0.4, TOO_FEW_CASES, TOO_FEW_CASES),
+            (0.95, 0.8, "Good", "Excellent"),
+            (0.8, 0.6, "Good", "Good"),
+            (0.79, 0.3, "Needs work", "Acceptable"),
+            (0.6, 0.3, "Needs work", "Acceptable"),
+            (0.5, 0.3, "Needs work", "Needs improvement"),
+            (0.49, 0.3, "Poor", "Needs improvement"),
         ] {
-            assert_eq!((describe_rate(value), describe_f1(value)), (of_rate, of_f1), "{value}");
+            let of = Estimate::new(Some(value), Some((low, 1.0)), 9);
+            assert_eq!((describe_rate(of), describe_f1(of)), (Some(of_rate), Some(of_f1)), "{value} {low}");
         }
+        assert_eq!(
+            (describe_rate(Estimate::undefined(0)), describe_f1(Estimate::undefined(0))),
+            (None, None)
+        );
     }
 
     proptest! {
@@ -245,6 +308,7 @@ mod tests {
                 match (rate.value, rate.low, rate.high) {
                     (Some(value), Some(low), Some(high)) => {
                         prop_assert!(0.0 <= low && low <= value && value <= high && high <= 1.0);
+                        prop_assert!(high - low > 1e-3, "{:?}", rate);
                     }
                     (None, low, high) => prop_assert!(low.is_none() && high.is_none()),
                     (Some(_), low, high) => prop_assert!(low.is_none() && high.is_none()),

@@ -30,9 +30,30 @@ pub fn fisher(a_passed: u64, a_runs: u64, b_passed: u64, b_runs: u64) -> f64 {
     stratified_test(&[(Cluster::new(a_passed, a_runs), Cluster::new(b_passed, b_runs))])
 }
 
-/// Fisher's test over several cases, each with its own pass rate. With one case it is Fisher's test; with cases
-/// run once on each side it is McNemar's.
+/// Fisher's test over several cases, each with its own pass rate, two-sided. With one case it is Fisher's test; with
+/// cases run once on each side it is McNemar's.
 pub fn stratified_test(cases: &[(Cluster, Cluster)]) -> f64 {
+    let (chances, seen) = chances_of_passes(cases);
+    let Some(here) = chances.get(seen).copied() else { return 1.0 };
+    // Chances that are equal may differ by rounding.
+    let as_unlikely = chances.iter().filter(|chance| **chance <= here * (1.0 + 1e-7));
+    as_unlikely.sum::<f64>().clamp(0.0, 1.0)
+}
+
+/// The same test, one-sided: gives the chance that the first side has as many passes as it has or more, and the chance
+/// that it has as many or fewer. One more failure of the first side never lowers the first, nor raises the second.
+pub fn one_sided_stratified_test(cases: &[(Cluster, Cluster)]) -> (f64, f64) {
+    let (chances, seen) = chances_of_passes(cases);
+    if seen >= chances.len() {
+        return (1.0, 1.0);
+    }
+    let sum = |part: &[f64]| part.iter().sum::<f64>().clamp(0.0, 1.0);
+    (sum(&chances[seen..]), sum(&chances[..=seen]))
+}
+
+/// Gives the chances of the least possible number of passes of the first side, one more, and so on, and the position of
+/// the number that it has.
+fn chances_of_passes(cases: &[(Cluster, Cluster)]) -> (Vec<f64>, usize) {
     let mut chances = vec![1.0];
     let mut seen = 0;
     for (a, b) in cases {
@@ -40,15 +61,12 @@ pub fn stratified_test(cases: &[(Cluster, Cluster)]) -> f64 {
         chances = convolve(&chances, &own);
         seen += a.passed.saturating_sub(least) as usize;
     }
-    let Some(here) = chances.get(seen).copied() else { return 1.0 };
-    // Chances that are equal may differ by rounding.
-    let as_unlikely = chances.iter().filter(|chance| **chance <= here * (1.0 + 1e-7));
-    as_unlikely.sum::<f64>().clamp(0.0, 1.0)
+    (chances, seen)
 }
 
 /// Gives the least number of passes that the first side can have, and the chances of that number, one more, and so
 /// on, if the passes are dealt out at random.
-fn hypergeometric(a_runs: u64, b_runs: u64, passes: u64) -> (u64, Vec<f64>) {
+pub(super) fn hypergeometric(a_runs: u64, b_runs: u64, passes: u64) -> (u64, Vec<f64>) {
     let passes = passes.min(a_runs + b_runs);
     let (least, most) = (passes.saturating_sub(b_runs), passes.min(a_runs));
     let logs = log_factorials(a_runs + b_runs);
@@ -59,6 +77,9 @@ fn hypergeometric(a_runs: u64, b_runs: u64, passes: u64) -> (u64, Vec<f64>) {
 }
 
 pub(super) fn convolve(a: &[f64], b: &[f64]) -> Vec<f64> {
+    if let [only] = b {
+        return a.iter().map(|x| x * only).collect();
+    }
     let mut out = vec![0.0; a.len() + b.len() - 1];
     for (i, x) in a.iter().enumerate() {
         for (j, y) in b.iter().enumerate() {
@@ -92,6 +113,32 @@ mod tests {
             assert_near(mcnemar(other, one), expected);
         }
         assert_near(sign_test(5, 0), 0.03125);
+    }
+
+    /// The power of the one-sided sign test at 5 % if a case is won, tied and lost with these chances.
+    #[test]
+    fn golden_power_of_the_sign_test() {
+        let (win, tie, loss): (f64, f64, f64) = (0.64, 0.32, 0.04);
+        for (cases, expected) in [(5u64, 0.107), (15, 0.918)] {
+            let logs = log_factorials(cases);
+            let mut power = 0.0;
+            for wins in 0..=cases {
+                for losses in 0..=cases - wins {
+                    if wins + losses > 0 && sign_test(wins, losses) <= 0.05 {
+                        let ties = cases - wins - losses;
+                        let ways = logs[cases as usize]
+                            - logs[wins as usize]
+                            - logs[losses as usize]
+                            - logs[ties as usize];
+                        power += ways.exp()
+                            * win.powi(wins as i32)
+                            * loss.powi(losses as i32)
+                            * tie.powi(ties as i32);
+                    }
+                }
+            }
+            assert!((power - expected).abs() < 5e-4, "{cases}: {power}");
+        }
     }
 
     #[test]

@@ -1,17 +1,20 @@
 //! Comparison of two sides that ran the same cases: which is better, and is the difference significant?
 
+use super::bounded_mean::{lower_mean_bound, mean_bounds};
 use super::clustered::Cluster;
 use super::correction::holm;
+use super::direction::{DirectionChances, direction_chances};
 use super::exact::stratified_test;
-use super::power::{Variances, needed_cases};
-use super::proportion::{Interval, wilson_effective};
+use super::proportion::{Interval, clopper_pearson};
 use super::quantile;
 use crate::model::{ComparisonVerdict, Estimate};
 
 /// The runs of one case on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CasePair {
+    /// The runs of the first version.
     pub before: Cluster,
+    /// The runs of the second version.
     pub after: Cluster,
 }
 
@@ -53,7 +56,7 @@ impl CasePair {
         chance.clamp(0.0, 1.0)
     }
 
-    fn clusters(self) -> (Cluster, Cluster) {
+    pub(super) fn clusters(self) -> (Cluster, Cluster) {
         (self.after, self.before)
     }
 }
@@ -65,11 +68,8 @@ pub struct PairedComparison {
     pub difference: Estimate,
     /// The p-value: the chance of such a difference if nothing had changed.
     pub chance: f64,
+    /// What the comparison says.
     pub verdict: ComparisonVerdict,
-    /// About how many more runs would show a clear result, if these do not.
-    pub more_runs: Option<u64>,
-    /// The difference that so many runs would find: the observed one, or the margin if that is larger.
-    pub detectable_difference: Option<f64>,
 }
 
 /// Corrects several comparisons for being made together: each has to be clearer than a single one.
@@ -115,46 +115,78 @@ pub fn mean_difference(differences: &[f64], alpha: f64) -> Estimate {
 /// The default margin: smaller differences do not matter.
 pub const DEFAULT_MARGIN: f64 = 0.1;
 
-/// The number of runs from which the spread of the cases alone decides; with fewer, an exact test has to agree.
-pub const MANY_RUNS: u64 = 400;
-
 /// Compares the runs of cases before and after. The interval is that of a mean over cases, so it is about cases
-/// like these and not only about these runs.
+/// like these and not only about these runs. The runs of a single case are about that case only.
+///
+/// *Better* and *worse* need two tests (see `direction_chances`). *Equivalent* needs two as well: one that rules out a
+/// loss of the margin, and one that rules out such a gain, each with the error `alpha`.
+///
+/// ```
+/// use practicum_core::stats::{ALPHA, CasePair, Cluster, DEFAULT_MARGIN, compare_pairs};
+///
+/// // Ten cases with five runs each: the first version never passed, the second always did.
+/// let pair = CasePair { before: Cluster::new(0, 5), after: Cluster::new(5, 5) };
+/// let found = compare_pairs(&[pair; 10], DEFAULT_MARGIN, ALPHA);
+/// assert_eq!(found.difference.value, Some(1.0));
+/// ```
 pub fn compare_pairs(pairs: &[CasePair], margin: f64, alpha: f64) -> PairedComparison {
     let told: Vec<CasePair> = pairs.iter().copied().filter(|pair| pair.difference().is_some()).collect();
-    let differences: Vec<f64> = told.iter().filter_map(|pair| pair.difference()).collect();
-    let runs: u64 = told.iter().map(|pair| pair.before.runs + pair.after.runs).sum();
     if told.is_empty() {
-        let difference = Estimate::undefined(0);
-        return PairedComparison {
-            difference,
-            chance: 1.0,
-            verdict: ComparisonVerdict::Inconclusive,
-            more_runs: None,
-            detectable_difference: None,
-        };
+        let (difference, verdict) = (Estimate::undefined(0), ComparisonVerdict::Inconclusive);
+        return PairedComparison { difference, chance: 1.0, verdict };
     }
+    let differences: Vec<f64> = told.iter().filter_map(|pair| pair.difference()).collect();
     let value = differences.iter().sum::<f64>() / differences.len() as f64;
-    let chance = chance_of_difference(&told, &differences, value, runs);
-    let spread = interval_of_difference(&told, &differences, value, alpha);
-    // The interval has to include 0 if the exact test cannot rule out that nothing changed.
-    let interval = spread.map(|at| if chance > alpha { at.extended_to(0.0) } else { at });
-    let verdict = interval.map_or(ComparisonVerdict::Inconclusive, |at| verdict_of_interval(at, margin));
-    let difference = Estimate::new(Some(value), interval.map(|at| (at.low, at.high)), told.len() as u64);
-    let more_runs = match verdict {
-        ComparisonVerdict::Inconclusive => interval.and_then(|at| more_runs(at, &told, value, margin, alpha)),
-        ComparisonVerdict::Better | ComparisonVerdict::Worse | ComparisonVerdict::Equivalent => None,
+    let chances = direction_chances(&told);
+    let verdict = match verdict_of_direction(chances, alpha) {
+        Some(verdict) => verdict,
+        None if is_within_margin(&told, &differences, margin, alpha) => ComparisonVerdict::Equivalent,
+        None => ComparisonVerdict::Inconclusive,
     };
-    let sought = more_runs.map(|_| value.abs().max(margin));
-    PairedComparison { difference, chance, verdict, more_runs, detectable_difference: sought }
+    let interval = bounds_of_difference(&told, &differences, alpha / 2.0).map(|at| match verdict {
+        ComparisonVerdict::Better => Interval { low: at.low.max(0.0), ..at },
+        ComparisonVerdict::Worse => Interval { high: at.high.min(0.0), ..at },
+        // The interval has to include 0 if the tests cannot rule out that nothing changed.
+        ComparisonVerdict::Equivalent | ComparisonVerdict::Inconclusive => at.extended_to(0.0),
+    });
+    let difference = Estimate::new(Some(value), interval.map(|at| (at.low, at.high)), told.len() as u64);
+    PairedComparison { difference, chance: chances.two_sided(), verdict }
 }
 
-/// Gives the p-value of a difference: with few runs by an exact test, with many from the spread.
-fn chance_of_difference(told: &[CasePair], differences: &[f64], value: f64, runs: u64) -> f64 {
-    match standard_error(differences, value) {
-        Some(error) if runs >= MANY_RUNS => quantile::student_chance(value / error, told.len() as u64 - 1),
-        Some(_) | None => stratified_test(&told.iter().map(|pair| pair.clusters()).collect::<Vec<_>>()),
+/// Gives the verdict if the direction of the difference is clear.
+pub(super) fn verdict_of_direction(chances: DirectionChances, alpha: f64) -> Option<ComparisonVerdict> {
+    match chances {
+        DirectionChances { gain, .. } if gain <= alpha / 2.0 => Some(ComparisonVerdict::Better),
+        DirectionChances { loss, .. } if loss <= alpha / 2.0 => Some(ComparisonVerdict::Worse),
+        DirectionChances { .. } => None,
     }
+}
+
+/// Says whether a difference of the margin is ruled out in both directions.
+fn is_within_margin(told: &[CasePair], differences: &[f64], margin: f64, alpha: f64) -> bool {
+    if let [one] = told {
+        return bounds_of_one_case(*one, 2.0 * alpha).is_some_and(|at| at.low > -margin && at.high < margin);
+    }
+    let mirrored: Vec<f64> = differences.iter().map(|difference| -difference).collect();
+    [differences, &mirrored].into_iter().all(|values| lower_mean_bound(values, -1.0, alpha) > -margin)
+}
+
+/// Gives the lower and the upper bound of the difference, each with the error `alpha` on its own side.
+fn bounds_of_difference(told: &[CasePair], differences: &[f64], alpha: f64) -> Option<Interval> {
+    match told {
+        [one] => bounds_of_one_case(*one, 2.0 * alpha),
+        _ => mean_bounds(differences, -1.0, 1.0, alpha),
+    }
+}
+
+/// Gives the bounds for a single case from those of its two rates (Newcombe's method).
+fn bounds_of_one_case(pair: CasePair, alpha: f64) -> Option<Interval> {
+    let side = |of: Cluster| {
+        let interval = clopper_pearson(of.passed, of.runs, alpha).map(|at| (at.low, at.high));
+        Estimate::new(of.share(), interval, of.runs)
+    };
+    let found = rate_difference(side(pair.before), side(pair.after));
+    Some(Interval { low: found.low?, high: found.high? })
 }
 
 /// Gives the standard error of the mean difference. `None` if the cases show no spread.
@@ -162,47 +194,6 @@ fn standard_error(differences: &[f64], mean: f64) -> Option<f64> {
     let count = differences.len() as f64;
     let squares: f64 = differences.iter().map(|difference| (difference - mean).powi(2)).sum();
     (squares > 1e-12).then(|| (squares / (count - 1.0) / count).sqrt())
-}
-
-fn verdict_of_interval(at: Interval, margin: f64) -> ComparisonVerdict {
-    match at {
-        _ if at.low > 0.0 => ComparisonVerdict::Better,
-        _ if at.high < 0.0 => ComparisonVerdict::Worse,
-        _ if at.low >= -margin && at.high <= margin => ComparisonVerdict::Equivalent,
-        _ => ComparisonVerdict::Inconclusive,
-    }
-}
-
-fn interval_of_difference(
-    told: &[CasePair],
-    differences: &[f64],
-    value: f64,
-    alpha: f64,
-) -> Option<Interval> {
-    let found = match quantile::student(alpha, told.len() as u64 - 1).zip(standard_error(differences, value))
-    {
-        Some((reach, error)) => Interval { low: value - reach * error, high: value + reach * error },
-        // A single case, and cases that all differ alike, show no spread. Then the interval follows from the two
-        // rates; if there are several cases, each counts once.
-        None => interval_from_rates(told, value, alpha)?,
-    };
-    Some(found.clamped_to(-1.0, 1.0).extended_to(value))
-}
-
-/// Gives the interval of a difference from those of the two rates (Newcombe's method).
-fn interval_from_rates(told: &[CasePair], value: f64, alpha: f64) -> Option<Interval> {
-    let side = |of: fn(&CasePair) -> Cluster| {
-        let shares: Vec<f64> = told.iter().filter_map(|pair| of(pair).share()).collect();
-        let share = shares.iter().sum::<f64>() / shares.len() as f64;
-        let points = if let [one] = told { of(one).runs as f64 } else { told.len() as f64 };
-        wilson_effective(share, points, alpha).map(|at| (share, at))
-    };
-    let (before, at_before) = side(|pair| pair.before)?;
-    let (after, at_after) = side(|pair| pair.after)?;
-    Some(Interval {
-        low: value - (after - at_after.low).hypot(at_before.high - before),
-        high: value + (at_after.high - after).hypot(before - at_before.low),
-    })
 }
 
 /// Gives the difference of two rates that were measured separately, with an interval made from theirs (Newcombe's
@@ -227,40 +218,9 @@ pub fn is_no_difference(difference: f64) -> bool {
     difference.abs() < 0.005
 }
 
-/// Estimates how many more runs would show a difference like this one with a power of 80 %. If the difference is
-/// below the margin, the runs are those that would show a difference as large as the margin.
-fn more_runs(at: Interval, told: &[CasePair], value: f64, margin: f64, alpha: f64) -> Option<u64> {
-    let sides = |of: fn(&CasePair) -> Cluster| told.iter().map(of);
-    let runs: u64 = sides(|pair| pair.before).chain(sides(|pair| pair.after)).map(|side| side.runs).sum();
-    if is_no_difference(value) {
-        return runs_for_margin(told, runs, margin, alpha);
-    }
-    let reach = (at.high - at.low) / 2.0;
-    let sought = value.abs().max(margin);
-    if sought <= 0.0 || reach <= 0.0 {
-        return None;
-    }
-    let z = quantile::normal(1.0 - alpha / 2.0);
-    let times = ((z + quantile::normal(0.8)) / z * reach / sought).powi(2);
-    // The exact test may need more runs than the spread suggests.
-    Some(((times - 1.0) * runs as f64).ceil().max(2.0) as u64)
-}
-
-/// Estimates how many more runs are needed if no difference was observed. Its spread is then unknown, so the
-/// number follows from the rates: enough runs to show a difference as large as the margin.
-fn runs_for_margin(told: &[CasePair], runs: u64, margin: f64, alpha: f64) -> Option<u64> {
-    let passed: u64 = told.iter().map(|pair| pair.before.passed + pair.after.passed).sum();
-    let rate = passed as f64 / runs as f64;
-    let other = if rate > 0.5 { rate - margin } else { rate + margin };
-    let of = |rate: f64| (rate.clamp(0.0, 1.0) * (1.0 - rate.clamp(0.0, 1.0)), 1);
-    let variances = Variances { between_cases: 0.0, before: of(rate), after: of(other) };
-    let on_each_side = needed_cases(margin, variances, alpha, 0.8)?;
-    Some(on_each_side.saturating_mul(2).saturating_sub(runs).max(2))
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
+    use proptest::prelude::{ProptestConfig, prop, prop_assert, prop_assert_eq, proptest};
 
     use super::*;
 
@@ -292,7 +252,6 @@ mod tests {
         for one_sided in [vec![((0, 3), (3, 3))], vec![((0, 1), (1, 1)); 5]] {
             let found = compare_pairs(&pairs(&one_sided), DEFAULT_MARGIN, 0.05);
             assert_eq!(found.verdict, ComparisonVerdict::Inconclusive, "{one_sided:?}");
-            assert!(found.more_runs.is_some_and(|runs| runs > 0));
             assert!(found.difference.low.is_some_and(|low| low <= 0.0));
         }
         assert_eq!(of(&pairs(&[((0, 1), (1, 1)); 6])).0, ComparisonVerdict::Better);
@@ -300,27 +259,33 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_differs_only_a_difference_of_the_margin_is_looked_for() {
-        for (same, most) in [(((3, 3), (3, 3)), 200), (((0, 5), (0, 5)), 200), (((2, 4), (2, 4)), 900)] {
-            let found = compare_pairs(&pairs(&[same]), DEFAULT_MARGIN, 0.05);
-            assert_eq!(
-                (found.verdict, found.detectable_difference),
-                (ComparisonVerdict::Inconclusive, Some(DEFAULT_MARGIN)),
-                "{same:?}"
-            );
-            assert!(found.more_runs.is_some_and(|runs| runs > 0 && runs < most), "{same:?} {found:?}");
+    fn sameness_must_be_shown_too() {
+        for (cases, expected) in [
+            (3, ComparisonVerdict::Inconclusive),
+            (28, ComparisonVerdict::Inconclusive),
+            (29, ComparisonVerdict::Equivalent),
+        ] {
+            for runs in [1, 10] {
+                let same = vec![((runs, runs), (runs, runs)); cases];
+                assert_eq!(of(&pairs(&same)).0, expected, "{cases} cases × {runs}");
+            }
         }
-        let found = compare_pairs(&pairs(&[((0, 3), (2, 3))]), DEFAULT_MARGIN, 0.05);
-        assert!(
-            found.detectable_difference.is_some_and(|sought| (sought - 2.0 / 3.0).abs() < 1e-9),
-            "{found:?}"
-        );
     }
 
+    /// The example that showed the fault: one failure made the tool surer.
     #[test]
-    fn sameness_must_be_shown_too() {
-        assert_eq!(of(&pairs(&[((1, 1), (1, 1)); 3])).0, ComparisonVerdict::Inconclusive);
-        assert_eq!(of(&pairs(&[((1, 1), (1, 1)); 100])).0, ComparisonVerdict::Equivalent);
+    fn one_failure_makes_nothing_surer() {
+        let mut of_ten = vec![((5, 5), (5, 5)); 10];
+        let before = compare_pairs(&pairs(&of_ten), DEFAULT_MARGIN, 0.05);
+        of_ten[0] = ((5, 5), (4, 5));
+        let after = compare_pairs(&pairs(&of_ten), DEFAULT_MARGIN, 0.05);
+        assert_eq!(
+            (before.verdict, after.verdict),
+            (ComparisonVerdict::Inconclusive, ComparisonVerdict::Inconclusive)
+        );
+        assert!(
+            after.difference.low < before.difference.low && after.difference.high <= before.difference.high
+        );
     }
 
     #[test]
@@ -359,7 +324,14 @@ mod tests {
         crate::stats::testing::assert_near(found.low.expect("an end"), 2.0 - 4.30265 / 3f64.sqrt());
     }
 
+    /// Ranks verdicts by how well the new version stands.
+    fn stands_well(verdict: ComparisonVerdict) -> bool {
+        matches!(verdict, ComparisonVerdict::Better | ComparisonVerdict::Equivalent)
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
         #[test]
         fn the_interval_holds_the_difference(
             of in prop::collection::vec(((0u64..5, 0u64..5), (0u64..5, 0u64..5)), 0..10)
@@ -369,9 +341,48 @@ mod tests {
             match (found.difference.value, found.difference.low, found.difference.high) {
                 (Some(value), Some(low), Some(high)) => {
                     prop_assert!(-1.0 <= low && low <= value && value <= high && high <= 1.0);
+                    prop_assert!(high - low > 1e-3, "{} {}", low, high);
                 }
                 (value, low, high) => prop_assert_eq!((value, low, high), (None, None, None)),
             }
+        }
+
+        /// From any suite: one more failure never raises a bound of the difference, nor makes a gain clearer. So it never
+        /// makes a version stand well that could have lost more than the margin.
+        #[test]
+        fn one_more_failure_never_helps(
+            of in prop::collection::vec(((0u64..=4, 1u64..=4), (0u64..=4, 1u64..=4)), 2..40), at in 0usize..40
+        ) {
+            let before = pairs(&of);
+            let mut after = before.clone();
+            let at = at % after.len();
+            let side = after[at].after;
+            after[at].after = Cluster::new(side.passed.saturating_sub(1), side.runs);
+            let differences = |of: &[CasePair]| of.iter().filter_map(|pair| pair.difference()).collect::<Vec<_>>();
+            let bounds = |of: &[CasePair]| bounds_of_difference(of, &differences(of), 0.05).expect("bounds");
+            let (old, new) = (bounds(&before), bounds(&after));
+            prop_assert!(new.low <= old.low + 1e-6 && new.high <= old.high + 1e-6, "{:?} {:?}", old, new);
+            let (old_chances, new_chances) = (direction_chances(&before), direction_chances(&after));
+            prop_assert!(new_chances.gain >= old_chances.gain - 1e-9 && new_chances.loss <= old_chances.loss + 1e-9);
+            let verdict = |of: &[CasePair]| compare_pairs(of, DEFAULT_MARGIN, 0.05).verdict;
+            let could_have_lost = !stands_well(verdict(&before)) && old.low <= -DEFAULT_MARGIN;
+            prop_assert!(!(could_have_lost && stands_well(verdict(&after))));
+        }
+
+        /// From a suite in which every run of both sides passes, whatever number of failures follows.
+        #[test]
+        fn failures_never_make_an_all_pass_comparison_surer(
+            cases in 2usize..120, runs in 1u64..6, failures in prop::collection::vec(0usize..120, 1..8)
+        ) {
+            let all = pairs(&vec![((runs, runs), (runs, runs)); cases]);
+            let mut fewer = all.clone();
+            for at in failures {
+                let one = &mut fewer[at % cases].after;
+                *one = Cluster::new(one.passed.saturating_sub(1), runs);
+            }
+            let (before, after) = (compare_pairs(&all, DEFAULT_MARGIN, 0.05), compare_pairs(&fewer, DEFAULT_MARGIN, 0.05));
+            prop_assert!(after.difference.low <= before.difference.low && after.difference.high <= before.difference.high);
+            prop_assert!(stands_well(before.verdict) || !stands_well(after.verdict));
         }
     }
 }

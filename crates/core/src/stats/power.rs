@@ -1,7 +1,8 @@
 //! Power analysis: how many runs are needed, computed before they are paid for.
 
 use super::clustered::Cluster;
-use super::paired::{CasePair, DEFAULT_MARGIN, MANY_RUNS, compare_pairs};
+use super::direction::direction_chances;
+use super::paired::{CasePair, verdict_of_direction};
 use super::{SeededRandom, quantile};
 use crate::model::ComparisonVerdict;
 
@@ -10,8 +11,9 @@ use crate::model::ComparisonVerdict;
 pub struct Variances {
     /// The variance of the true differences between cases (ω²).
     pub between_cases: f64,
-    /// The variance of the runs of one case (σ²) and their number (K), on each side.
+    /// The variance of the runs of one case (σ²) and their number (K), for the first version.
     pub before: (f64, u64),
+    /// The variance of the runs of one case and their number, for the second version.
     pub after: (f64, u64),
 }
 
@@ -23,6 +25,16 @@ impl Variances {
 }
 
 /// Gives the number of cases needed to show a difference of this size with this power. `None` for no difference.
+///
+/// ```
+/// use practicum_core::stats::{Variances, needed_cases};
+///
+/// let variances = Variances { between_cases: 0.05, before: (0.2, 3), after: (0.2, 3) };
+/// let few = needed_cases(0.3, variances, 0.05, 0.8).expect("a difference");
+/// let many = needed_cases(0.1, variances, 0.05, 0.8).expect("a difference");
+/// assert!(few < many, "a small difference needs more cases");
+/// assert_eq!(needed_cases(0.0, variances, 0.05, 0.8), None);
+/// ```
 pub fn needed_cases(difference: f64, variances: Variances, alpha: f64, power: f64) -> Option<u64> {
     let needed = quantile_sum(alpha, power).powi(2) * variances.variance_per_case() / difference.powi(2);
     needed.is_finite().then(|| needed.ceil() as u64)
@@ -39,22 +51,33 @@ pub struct ComparisonDesign {
     pub baseline: f64,
     /// The expected change of the pass rate; negative for a loss.
     pub effect: f64,
+    /// The number of cases.
     pub cases: u64,
     /// The number of runs of each case on each side.
     pub repeat: u64,
     /// The standard deviation of the change between cases.
     pub spread: f64,
+    /// The chance of a false alarm that is allowed.
     pub alpha: f64,
+    /// The chance to find the difference that is wanted.
     pub power: f64,
 }
 
 impl ComparisonDesign {
+    /// Gives the variances that the design implies.
     pub fn variances(&self) -> Variances {
-        let after = (self.baseline + self.effect).clamp(0.0, 1.0);
-        let of = |rate: f64| (rate * (1.0 - rate), self.repeat);
-        Variances { between_cases: self.spread.powi(2), before: of(self.baseline), after: of(after) }
+        let of = |rate: f64| rate * (1.0 - rate);
+        let (one, other, chance) = self.rates_after();
+        let within_after = chance * of(one) + (1.0 - chance) * of(other);
+        let between_cases = chance * (1.0 - chance) * (one - other).powi(2);
+        Variances {
+            between_cases,
+            before: (of(self.baseline), self.repeat),
+            after: (within_after, self.repeat),
+        }
     }
 
+    /// Gives the number of runs of both versions together.
     pub fn runs(&self) -> u64 {
         self.cases.saturating_mul(self.repeat).saturating_mul(2)
     }
@@ -62,26 +85,46 @@ impl ComparisonDesign {
     fn power_by_formula(&self) -> f64 {
         let error = (self.variances().variance_per_case() / self.cases.max(1) as f64).sqrt();
         let beyond = self.effect.abs() / error - quantile::normal(1.0 - self.alpha / 2.0);
-        normal_share(beyond)
+        quantile::normal_share(beyond)
     }
 
-    /// Gives the chance that the comparison will show the effect. Small designs are simulated, because no formula
-    /// predicts what an exact test, or the spread of a few cases, will give for them.
+    /// Gives the chance that the comparison will show the effect. Only large designs are left to a formula, because none
+    /// predicts what an exact test, or the spread of a few cases, will give.
     pub fn actual_power(&self) -> f64 {
-        match self.runs() >= MANY_RUNS && self.cases >= MANY_CASES {
+        self.power_of_rounds(SIMULATION_ROUNDS)
+    }
+
+    fn power_of_rounds(&self, rounds: usize) -> f64 {
+        match self.cases > MANY_CASES || self.runs() > MANY_RUNS {
             true => self.power_by_formula(),
-            false => simulated_power(self, SIMULATION_ROUNDS, SEED),
+            false => simulated_power(self, rounds, SEED),
+        }
+    }
+
+    /// Gives the two pass rates after, and the chance of the first: they have the mean and the spread of the design, as
+    /// far as a rate between 0 and 1 can have them.
+    fn rates_after(&self) -> (f64, f64, f64) {
+        let mean = (self.baseline + self.effect).clamp(0.0, 1.0);
+        let spread = self.spread.min((mean * (1.0 - mean)).sqrt());
+        let room = |distance: f64| spread.powi(2) / (spread.powi(2) + distance.powi(2));
+        match () {
+            () if spread <= 0.0 => (mean, mean, 0.5),
+            () if mean + spread > 1.0 => {
+                let chance = room(1.0 - mean);
+                (1.0, 1.0 - (1.0 - mean) / (1.0 - chance), chance)
+            }
+            () if mean - spread < 0.0 => {
+                let chance = room(mean);
+                (0.0, mean / (1.0 - chance), chance)
+            }
+            () => (mean + spread, mean - spread, 0.5),
         }
     }
 }
 
-/// The number of cases from which their spread is known well enough for a formula.
-const MANY_CASES: u64 = 100;
-
-fn normal_share(below: f64) -> f64 {
-    use statrs::distribution::{ContinuousCDF, Normal};
-    if below.is_nan() { 0.0 } else { Normal::standard().cdf(below) }
-}
+/// The number of cases, and of runs, above which a design is left to a formula.
+const MANY_CASES: u64 = 250;
+const MANY_RUNS: u64 = 6000;
 
 const SIMULATION_ROUNDS: usize = 1000;
 const SEED: u64 = 1;
@@ -92,8 +135,8 @@ pub fn simulated_power(design: &ComparisonDesign, rounds: usize, seed: u64) -> f
     let mut random = SeededRandom::new(seed);
     let found = (0..rounds)
         .filter(|_| {
-            compare_pairs(&simulate_pairs(design, &mut random), DEFAULT_MARGIN, design.alpha).verdict
-                == wanted
+            let chances = direction_chances(&simulate_pairs(design, &mut random));
+            verdict_of_direction(chances, design.alpha) == Some(wanted)
         })
         .count();
     found as f64 / rounds as f64
@@ -104,10 +147,10 @@ pub fn simulate_pairs(design: &ComparisonDesign, random: &mut SeededRandom) -> V
     let side = |rate: f64, random: &mut SeededRandom| {
         Cluster::new(random.successes(design.repeat, rate.clamp(0.0, 1.0)), design.repeat)
     };
+    let (one, other, chance) = design.rates_after();
     let pair = |_| {
-        let sway = if random.happens(0.5) { design.spread } else { -design.spread };
-        let before = side(design.baseline, random);
-        CasePair { before, after: side(design.baseline + design.effect + sway, random) }
+        let after = if random.happens(chance) { one } else { other };
+        CasePair { before: side(design.baseline, random), after: side(after, random) }
     };
     (0..design.cases).map(pair).collect()
 }
@@ -162,25 +205,59 @@ pub fn detectable_effect(design: ComparisonDesign) -> Option<f64> {
     hopeful.into_iter().find(|design| design.actual_power() >= design.power).map(|design| design.effect)
 }
 
+/// The number of simulations for each loss that `detectable_loss` tries.
+const SEARCH_ROUNDS: usize = 300;
+
+/// Finds the smallest loss, in steps of one percentage point, that the design shows with its power. `None` if it shows
+/// none.
+pub fn detectable_loss(design: ComparisonDesign) -> Option<f64> {
+    let shows = |points: u32| {
+        let planned = ComparisonDesign { effect: -f64::from(points) / 100.0, ..design };
+        planned.power_of_rounds(SEARCH_ROUNDS) >= design.power
+    };
+    let most = (design.baseline * 100.0).floor() as u32;
+    if most == 0 || !shows(most) {
+        return None;
+    }
+    // A greater loss is shown more often, so the smallest can be found by halving.
+    let (mut hidden, mut shown) = (0, most);
+    while shown - hidden > 1 {
+        let middle = (hidden + shown) / 2;
+        if shows(middle) { shown = middle } else { hidden = middle }
+    }
+    Some(f64::from(shown) / 100.0)
+}
+
 /// A question about a planned comparison. The first of effect, cases and repeat that is `None`
 /// is searched for, else the power.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PowerQuestion {
+    /// The pass rate of the first version.
     pub baseline: f64,
+    /// The difference between the pass rates; `None` if it is asked for.
     pub effect: Option<f64>,
+    /// The number of cases; `None` if it is asked for.
     pub cases: Option<u64>,
+    /// The number of runs of each case; `None` if it is asked for.
     pub repeat: Option<u64>,
+    /// How much the cases differ in difficulty.
     pub spread: f64,
+    /// The chance of a false alarm that is allowed.
     pub alpha: f64,
+    /// The chance to find the difference that is wanted.
     pub power: f64,
 }
 
 /// The part of the design that was searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PowerUnknown {
+    /// The number of cases.
     Cases,
+    /// The number of runs of each case.
     Repeat,
+    /// The difference that can be found.
     Effect,
+    /// The chance to find the difference.
     Power,
 }
 
@@ -271,5 +348,25 @@ mod tests {
             answer_power_question(&PowerQuestion { effect: Some(0.0), cases: None, ..none }),
             (PowerUnknown::Cases, None)
         );
+    }
+
+    /// The example that showed the fault: power jumped where the formula took over.
+    #[test]
+    fn power_does_not_jump_with_one_more_case() {
+        for (baseline, effect, spread) in [(0.9, 0.05, 0.2), (0.5, 0.1, 0.3), (0.95, -0.1, 0.25)] {
+            for cases in [99, MANY_CASES] {
+                let design = |cases| ComparisonDesign {
+                    baseline,
+                    effect,
+                    cases,
+                    repeat: 1,
+                    spread,
+                    alpha: 0.05,
+                    power: 0.8,
+                };
+                let (fewer, more) = (design(cases).actual_power(), design(cases + 1).actual_power());
+                assert!((fewer - more).abs() < 0.08, "{baseline} {effect} {cases}: {fewer} {more}");
+            }
+        }
     }
 }

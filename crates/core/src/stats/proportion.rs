@@ -7,7 +7,9 @@ use super::quantile;
 /// An interval in which the true value may lie.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
+    /// The lower end.
     pub low: f64,
+    /// The upper end.
     pub high: f64,
 }
 
@@ -18,6 +20,7 @@ impl Interval {
         Self { low: self.low.min(point), high: self.high.max(point) }
     }
 
+    /// Says whether a value lies in the interval, its ends included.
     pub fn contains(self, point: f64) -> bool {
         self.low <= point && point <= self.high
     }
@@ -30,6 +33,14 @@ impl Interval {
 }
 
 /// Gives the Wilson score interval of a proportion. `None` if nothing was counted.
+///
+/// ```
+/// use practicum_core::stats::{ALPHA, wilson};
+///
+/// let interval = wilson(8, 10, ALPHA).expect("there are trials");
+/// assert!(interval.low > 0.48 && interval.high < 0.95);
+/// assert_eq!(wilson(0, 0, ALPHA), None, "without trials there is no interval");
+/// ```
 pub fn wilson(successes: u64, trials: u64, alpha: f64) -> Option<Interval> {
     if trials == 0 || successes > trials {
         return None;
@@ -56,27 +67,22 @@ pub fn clopper_pearson(successes: u64, trials: u64, alpha: f64) -> Option<Interv
     if trials == 0 || successes > trials {
         return None;
     }
-    let failures = trials - successes;
-    let point = |a: u64, b: u64, share: f64| {
-        Beta::new(a as f64, b as f64).ok().map(|beta| beta_quantile(&beta, share))
-    };
-    let low = if successes == 0 { 0.0 } else { point(successes, failures + 1, alpha / 2.0)? };
-    let high = if failures == 0 { 1.0 } else { point(successes + 1, failures, 1.0 - alpha / 2.0)? };
-    Some(Interval { low, high }.extended_to(successes as f64 / trials as f64))
+    clopper_pearson_of_points(successes as f64 / trials as f64, trials as f64, alpha)
 }
 
-/// Finds a quantile of the beta distribution by bisection, which always converges.
-fn beta_quantile(beta: &Beta, share: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..60 {
-        let middle = (low + high) / 2.0;
-        if beta.cdf(middle) < share {
-            low = middle;
-        } else {
-            high = middle;
-        }
+/// Gives the Clopper-Pearson interval for correlated points, which count as fewer than there are.
+pub fn clopper_pearson_of_points(share: f64, points: f64, alpha: f64) -> Option<Interval> {
+    if !(points > 0.0 && (0.0..=1.0).contains(&share)) {
+        return None;
     }
-    (low + high) / 2.0
+    let (successes, failures) = (share * points, (1.0 - share) * points);
+    let end = |a: f64, b: f64, share: f64| {
+        let beta = Beta::new(a, b).ok()?;
+        Some(quantile::find_quantile(0.0, 1.0, share, |point| beta.cdf(point)))
+    };
+    let low = if successes < 1e-9 { 0.0 } else { end(successes, failures + 1.0, alpha / 2.0)? };
+    let high = if failures < 1e-9 { 1.0 } else { end(successes + 1.0, failures, 1.0 - alpha / 2.0)? };
+    Some(Interval { low, high }.extended_to(share))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub struct SeededRandom {
 }
 
 impl SeededRandom {
+    /// Makes a generator whose numbers depend only on the seed.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
@@ -34,6 +35,28 @@ impl SeededRandom {
         self.fraction() < chance
     }
 
+    /// Gives a standard normal number (Box and Muller's method).
+    pub fn normal(&mut self) -> f64 {
+        let size = (-2.0 * (1.0 - self.fraction()).ln()).sqrt();
+        size * (std::f64::consts::TAU * self.fraction()).cos()
+    }
+
+    /// Gives the logarithm of a number from a gamma distribution with this shape, which has to be positive (Marsaglia
+    /// and Tsang's method). The number itself may be too small to represent.
+    pub fn log_gamma(&mut self, shape: f64) -> f64 {
+        let (shape, boost) =
+            if shape < 1.0 { (shape + 1.0, (1.0 - self.fraction()).ln() / shape) } else { (shape, 0.0) };
+        let d = shape - 1.0 / 3.0;
+        let c = 1.0 / (9.0 * d).sqrt();
+        loop {
+            let x = self.normal();
+            let v = (1.0 + c * x).powi(3);
+            if v > 0.0 && (1.0 - self.fraction()).ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+                return (d * v).ln() + boost;
+            }
+        }
+    }
+
     /// Gives the number of successes in `runs` trials, each with this chance.
     pub fn successes(&mut self, runs: u64, chance: f64) -> u64 {
         (0..runs).filter(|_| self.happens(chance)).count() as u64
@@ -55,5 +78,9 @@ mod tests {
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
         assert!((mean - 0.5).abs() < 0.01, "{mean}");
         assert!((0..1000).all(|_| random.position(3) < 3));
+        for shape in [0.05, 1.0, 7.5] {
+            let mean = (0..40_000).map(|_| random.log_gamma(shape).exp()).sum::<f64>() / 40_000.0;
+            assert!((mean - shape).abs() < 5.0 * (shape / 40_000.0).sqrt(), "{shape}: {mean}");
+        }
     }
 }

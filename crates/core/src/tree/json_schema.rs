@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::model::MAX_DURATION;
+
 /// The schema of a mapping, key by key. Every key has a sentence that an editor can show.
 #[derive(Debug, Clone)]
 pub struct MappingSchema {
@@ -23,12 +25,14 @@ impl MappingSchema {
         Self { allows_other_keys: true, ..Self::closed() }
     }
 
+    /// Adds a key that must be there.
     #[must_use]
     pub fn required(mut self, key: &str, doc: &str, shape: impl Into<Value>) -> Self {
         self.required_keys.push(json!(key));
         self.optional(key, doc, shape)
     }
 
+    /// Adds a key that may be there.
     #[must_use]
     pub fn optional(mut self, key: &str, doc: &str, shape: impl Into<Value>) -> Self {
         self.keys.insert(key.to_owned(), with_description(doc, shape));
@@ -111,10 +115,12 @@ fn into_map(shape: Value) -> Map<String, Value> {
     }
 }
 
+/// Makes a reference to a definition of the same schema.
 pub fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/$defs/{name}")})
 }
 
+/// Makes the schema of a text.
 pub fn text() -> Value {
     json!({"type": "string"})
 }
@@ -124,18 +130,22 @@ pub fn nonempty_text() -> Value {
     json!({"type": "string", "pattern": "\\S"})
 }
 
+/// Makes the schema of one of several words.
 pub fn one_of_words(words: &[&str]) -> Value {
     json!({"enum": words})
 }
 
+/// Makes the schema of a boolean.
 pub fn boolean() -> Value {
     json!({"type": "boolean"})
 }
 
+/// Makes the schema of a whole number between two limits, both included.
 pub fn integer_between(least: i64, most: i64) -> Value {
     json!({"type": "integer", "minimum": least, "maximum": most})
 }
 
+/// Makes the schema of a whole number that is not less than a limit.
 pub fn integer_from(least: i64) -> Value {
     json!({"type": "integer", "minimum": least})
 }
@@ -145,10 +155,12 @@ pub fn ratio() -> Value {
     json!({"type": "number", "minimum": 0, "maximum": 1})
 }
 
+/// Makes the schema of a list.
 pub fn list(item: impl Into<Value>) -> Value {
     json!({"type": "array", "items": item.into()})
 }
 
+/// Makes the schema of a list with at least one item.
 pub fn nonempty_list(item: impl Into<Value>) -> Value {
     json!({"type": "array", "items": item.into(), "minItems": 1})
 }
@@ -163,13 +175,19 @@ pub fn nonempty_text_or_texts() -> Value {
     any_of([nonempty_text(), nonempty_list(nonempty_text())])
 }
 
+/// Makes the schema of a value that fits at least one of several schemas.
 pub fn any_of(shapes: impl IntoIterator<Item = Value>) -> Value {
     json!({"anyOf": shapes.into_iter().collect::<Vec<_>>()})
 }
 
+/// The schema of a time limit that is a whole number of seconds.
+pub fn whole_seconds() -> Value {
+    json!({"type": "integer", "minimum": 1, "maximum": MAX_DURATION.as_secs()})
+}
+
 /// The schema of a duration: a number of seconds, or a number with a unit.
 pub fn duration() -> Value {
-    let week = 7 * 24 * 3600;
+    let week = MAX_DURATION.as_secs();
     let shape = any_of([
         json!({"type": "number", "exclusiveMinimum": 0, "maximum": week}),
         json!({"type": "string", "pattern": "^\\s*[0-9]+(\\.[0-9]*)?\\s*(ms|s|m|h)?\\s*$"}),
@@ -177,6 +195,7 @@ pub fn duration() -> Value {
     with_examples(shape, json!([90, "500ms", "20s", "5m", "1h"]))
 }
 
+/// Makes the schema of a value that may also be null.
 pub fn or_null(shape: impl Into<Value>) -> Value {
     let mut map = into_map(shape.into());
     let doc = map.shift_remove("description");

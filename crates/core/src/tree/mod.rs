@@ -3,10 +3,13 @@
 //! In: bytes of YAML or JSON. Out: `SourceFile` with a tree of `TreeNode`, or a diagnostic with a position. Never:
 //! the meaning of a key.
 
+#![warn(missing_docs)]
+
 mod emit;
 mod json;
 pub mod json_schema;
 mod object;
+mod regular_file;
 mod source;
 mod yaml;
 mod yaml_error;
@@ -17,7 +20,10 @@ pub use emit::to_yaml;
 #[cfg(any(test, feature = "test-helpers"))]
 pub use object::requested_keys;
 pub use object::{ObjectReader, closest_word, node_int, node_text, report_wrong_type};
-pub use source::{SourceFile, SourceSyntax, read_bounded};
+pub use regular_file::{
+    append_unlinked, open_regular, read_bounded, read_regular, read_regular_text, write_unlinked,
+};
+pub use source::{SourceFile, SourceSyntax};
 
 use crate::model::Span;
 
@@ -27,31 +33,47 @@ const MAX_DEPTH: usize = 128;
 /// The greatest number of nodes in a document, with aliases expanded. Limits alias bombs.
 const MAX_NODES: usize = 2_000_000;
 
+/// A value of a source file, with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TreeNode {
+    /// The position of the value in the text.
     pub span: Span,
+    /// The value itself.
     pub data: NodeData,
 }
 
+/// The content of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NodeData {
+    /// No value.
     Null,
+    /// True or false.
     Bool(bool),
+    /// A whole number.
     Int(i64),
+    /// A number with a fraction.
     Float(f64),
+    /// A text.
     Text(String),
+    /// A list of values.
     List(Vec<TreeNode>),
+    /// A mapping, with its entries in order.
     Map(Vec<MapEntry>),
 }
 
+/// A key of a mapping, with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapEntry {
+    /// The key.
     pub key: String,
+    /// The position of the key in the text.
     pub key_span: Span,
+    /// The value of the key.
     pub value: TreeNode,
 }
 
 impl TreeNode {
+    /// Gives the value of a key, if this is a mapping that has it.
     pub fn get(&self, key: &str) -> Option<&TreeNode> {
         match &self.data {
             NodeData::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
@@ -59,10 +81,12 @@ impl TreeNode {
         }
     }
 
+    /// Says whether this is a mapping with a key.
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
 
+    /// Gives the text, if this is a text.
     pub fn as_text(&self) -> Option<&str> {
         match &self.data {
             NodeData::Text(text) => Some(text),
@@ -70,6 +94,7 @@ impl TreeNode {
         }
     }
 
+    /// Gives the items, if this is a list.
     pub fn as_list(&self) -> Option<&[TreeNode]> {
         match &self.data {
             NodeData::List(items) => Some(items),
@@ -77,6 +102,7 @@ impl TreeNode {
         }
     }
 
+    /// Gives the entries, if this is a mapping.
     pub fn as_map(&self) -> Option<&[MapEntry]> {
         match &self.data {
             NodeData::Map(entries) => Some(entries),
@@ -84,6 +110,7 @@ impl TreeNode {
         }
     }
 
+    /// Says whether this is no value.
     pub fn is_null(&self) -> bool {
         matches!(self.data, NodeData::Null)
     }

@@ -6,6 +6,7 @@ use crate::model::{Diagnostics, Span};
 /// A mapping that is read key by key. Afterwards it can list the keys that were not read.
 #[derive(Clone)]
 pub struct ObjectReader<'n> {
+    /// The position of the mapping in the text.
     pub span: Span,
     entries: &'n [MapEntry],
     requested_keys: Vec<&'static str>,
@@ -27,6 +28,7 @@ impl<'n> ObjectReader<'n> {
         }
     }
 
+    /// Gives the value of a key, and counts the key as known.
     pub fn get(&mut self, key: &'static str) -> Option<&'n TreeNode> {
         self.requested_keys.push(key);
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
@@ -37,10 +39,12 @@ impl<'n> ObjectReader<'n> {
         self.get(key).filter(|node| !node.is_null())
     }
 
+    /// Reads a text. Reports a value of another type.
     pub fn text(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
         self.get_non_null(key).and_then(|node| node_text(node, key, diagnostics))
     }
 
+    /// Reads a text that must be there and must not be blank. Reports if it is not.
     pub fn required_text(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
         match self.get_non_null(key) {
             Some(node) => {
@@ -58,6 +62,7 @@ impl<'n> ObjectReader<'n> {
         }
     }
 
+    /// Reads a boolean. Reports a value of another type.
     pub fn bool(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<bool> {
         let node = self.get_non_null(key)?;
         match node.data {
@@ -109,6 +114,7 @@ impl<'n> ObjectReader<'n> {
         Some(value)
     }
 
+    /// Reads a list. Reports a value of another type.
     pub fn list(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<&'n [TreeNode]> {
         let node = self.get_non_null(key)?;
         match &node.data {
@@ -142,6 +148,7 @@ impl<'n> ObjectReader<'n> {
         }
     }
 
+    /// Reports that a key is missing, and which unknown key may be a misspelling of it.
     pub fn report_missing(&self, key: &str, diagnostics: &mut Diagnostics) {
         if let Some(entry) = self.entries.iter().find(|entry| entry.key == key) {
             diagnostics.error("missing-key", entry.key_span, format!("\"{key}\" has no value"));
@@ -210,12 +217,12 @@ impl<'n> ObjectReader<'n> {
     pub fn reject_misplaced_keys(
         &self,
         what: &str,
-        parts: &[(&str, &[&str])],
+        parts: &[(&str, Vec<String>)],
         diagnostics: &mut Diagnostics,
     ) {
         for entry in self.unread_entries() {
             let message = format!("unknown key \"{}\" in {what}", entry.key);
-            let part = parts.iter().find(|(_, keys)| keys.contains(&entry.key.as_str()));
+            let part = parts.iter().find(|(_, keys)| keys.contains(&entry.key));
             let help = match (part, closest_word(&entry.key, &self.requested_keys)) {
                 (Some((part, _)), _) => format!("it stands under \"{part}\""),
                 (None, Some(known)) => format!("did you mean \"{known}\"?"),
@@ -229,6 +236,7 @@ impl<'n> ObjectReader<'n> {
     }
 }
 
+/// Reads a node as a text. Reports a value of another type.
 pub fn node_text<'n>(node: &'n TreeNode, key: &str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
     match &node.data {
         NodeData::Text(text) => Some(text),
@@ -239,6 +247,7 @@ pub fn node_text<'n>(node: &'n TreeNode, key: &str, diagnostics: &mut Diagnostic
     }
 }
 
+/// Reads a node as a whole number between two limits, both included. Reports any other value.
 pub fn node_int(
     node: &TreeNode,
     key: &str,
@@ -263,6 +272,7 @@ pub fn node_int(
     }
 }
 
+/// Reports that a value has the wrong type.
 pub fn report_wrong_type(node: &TreeNode, key: &str, expected: &str, diagnostics: &mut Diagnostics) {
     let message = format!("\"{key}\" must be {expected}, not {}", node.kind_name());
     match node.data {
@@ -306,6 +316,7 @@ pub mod requested_keys {
         static ASKED: RefCell<BTreeSet<BTreeSet<&'static str>>> = RefCell::default();
     }
 
+    /// Records the keys of a mapping that was read.
     pub fn record(keys: &[&'static str]) {
         ASKED.with_borrow_mut(|asked| asked.insert(keys.iter().copied().collect()));
     }

@@ -1,10 +1,8 @@
 //! Source files: reading, syntax detection, and parsing into a tree.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::{TreeNode, json, yaml};
+use super::{TreeNode, json, read_bounded, yaml};
 use crate::model::{Diagnostics, Digest, Span};
 
 /// The largest file that is read. Eval files are smaller; a larger file was named by mistake or in malice.
@@ -13,14 +11,20 @@ const MAX_FILE_SIZE: u64 = 32 * 1024 * 1024;
 /// A file's text and its tree.
 #[derive(Debug, Clone)]
 pub struct SourceFile {
+    /// The path of the file.
     pub path: PathBuf,
+    /// The text of the file.
     pub text: String,
+    /// The document.
     pub root: TreeNode,
 }
 
+/// The syntax of a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceSyntax {
+    /// JSON.
     Json,
+    /// YAML.
     Yaml,
 }
 
@@ -51,6 +55,7 @@ impl SourceFile {
         (text, source)
     }
 
+    /// Parses a text. Reports errors of syntax, and then gives `None`.
     pub fn parse(
         path: &Path,
         text: String,
@@ -76,6 +81,7 @@ impl SourceFile {
         Some(SourceFile { path: path.to_owned(), text, root })
     }
 
+    /// Gives the digest of the text.
     pub fn digest(&self) -> Digest {
         Digest::of_bytes(self.text.as_bytes())
     }
@@ -115,27 +121,4 @@ fn read_text(path: &Path, diagnostics: &mut Diagnostics) -> Option<String> {
             None
         }
     }
-}
-
-/// Reads a regular file of at most `largest` bytes. The error says in words why the file cannot be read.
-pub fn read_bounded(path: &Path, largest: u64) -> Result<Vec<u8>, String> {
-    // The size and kind are read before the file is opened: opening a named pipe would wait for a writer.
-    let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if metadata.is_dir() {
-        return Err("it is a folder".to_owned());
-    }
-    if !metadata.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
-    let too_large = || format!("it is larger than {} MB", largest / 1024 / 1024);
-    if metadata.len() > largest {
-        return Err(too_large());
-    }
-    let mut bytes = Vec::with_capacity(metadata.len() as usize);
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(largest + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > largest {
-        return Err(too_large());
-    }
-    Ok(bytes)
 }

@@ -239,7 +239,7 @@ impl YamlTreeBuilder<'_, '_> {
                             "invalid-key",
                             node.span,
                             format!("a key cannot be {}", node.kind_name()),
-                            "text that begins with a bracket stands in quotes",
+                            "put text that begins with a bracket in quotes",
                         );
                         return Err(YamlBuildError);
                     }
@@ -413,14 +413,14 @@ mod tests {
             ("a: \"x\n  y\n  z", 1, "the quote is not closed"),
             ("a: 'it's'", 1, "more after the closing quote"),
             ("a: \"C:\\path\"", 1, "no such escape"),
-            ("a: b: c", 1, "a colon stands where none can"),
+            ("a: b: c", 1, "a colon is not allowed here"),
             ("a: x\ny", 2, "expected a key with a colon"),
             ("a:\n  b: 1\n c: 2", 3, "expected a key with a colon"),
-            ("a:\n\t- 1", 2, "a tab stands in the indentation"),
-            ("a: x\n\tb: 1", 2, "a tab stands in the indentation"),
-            ("a:\n  - b: x\n  \tc: 1", 3, "a tab stands in the indentation"),
+            ("a:\n\t- 1", 2, "the indentation has a tab"),
+            ("a: x\n\tb: 1", 2, "the indentation has a tab"),
+            ("a:\n  - b: x\n  \tc: 1", 3, "the indentation has a tab"),
             ("a: @x", 1, "text cannot begin with '@'"),
-            ("a: *x", 1, "nothing above has the name"),
+            ("a: *x", 1, "is not defined above"),
             ("a: | x\n  y", 1, "text after the | or >"),
             ("a: - x", 1, "a list cannot begin on the line of its key"),
         ] {

@@ -19,7 +19,7 @@ pub fn describe_error(kind: &ErrorKind) -> (String, Option<&'static str>) {
             (format!("what \"{open}\" opens cannot end with \"{close}\""), CLOSE_BRACKET_HELP)
         }
         Kind::MisplacedFlowCollectionEnd => {
-            ("this bracket closes nothing".to_owned(), "text that begins with a bracket stands in quotes")
+            ("this bracket closes nothing".to_owned(), "put text that begins with a bracket in quotes")
         }
         kind if is_unclosed_quote(kind) => {
             ("the quote is not closed".to_owned(), "long text is easier to write below a |")
@@ -33,7 +33,7 @@ pub fn describe_error(kind: &ErrorKind) -> (String, Option<&'static str>) {
             "a backslash itself is written \\\\; in single quotes it needs nothing",
         ),
         Kind::MappingValueNotAllowed | Kind::InvalidColonPlacement | Kind::InvalidMappingValueWhitespace => {
-            ("a colon stands where none can".to_owned(), "text with a colon in it stands in quotes")
+            ("a colon is not allowed here".to_owned(), "put text with a colon in quotes")
         }
         Kind::SimpleKeyExpected | Kind::ExpectedBlockMappingKey | Kind::InvalidSimpleKey => (
             "expected a key with a colon".to_owned(),
@@ -41,22 +41,21 @@ pub fn describe_error(kind: &ErrorKind) -> (String, Option<&'static str>) {
         ),
         Kind::BlockSequenceEntryNotAllowed => (
             "a list cannot begin on the line of its key".to_owned(),
-            "its first - stands on the next line; text that begins with - stands in quotes",
+            "put its first - on the next line, and text that begins with - in quotes",
         ),
         Kind::InvalidIndentation | Kind::ExpectedBlockSequenceEntry => (
             "the indentation fits nothing above it".to_owned(),
             "entries of one list or mapping begin in the same column",
         ),
         kind if is_tab(kind) => {
-            ("a tab stands in the indentation".to_owned(), "indent with spaces; YAML does not allow tabs")
+            ("the indentation has a tab".to_owned(), "indent with spaces; YAML does not allow tabs")
         }
         Kind::UnexpectedCharacter { character } => {
             (format!("text cannot begin with {character:?}"), "put the text in quotes")
         }
-        Kind::UnknownAnchor => (
-            "nothing above has the name that stands here after *".to_owned(),
-            "text that begins with * stands in quotes",
-        ),
+        Kind::UnknownAnchor => {
+            ("the name after * is not defined above".to_owned(), "put text that begins with * in quotes")
+        }
         Kind::InvalidBlockScalarIndent => {
             ("a first blank line is indented further than the text".to_owned(), "remove its spaces")
         }
@@ -90,4 +89,4 @@ pub fn is_unclosed_quote(kind: &ErrorKind) -> bool {
     )
 }
 
-const CLOSE_BRACKET_HELP: &str = "text that begins with a bracket stands in quotes";
+const CLOSE_BRACKET_HELP: &str = "put text that begins with a bracket in quotes";

@@ -6,25 +6,29 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::agent_slots::SlotPermit;
-use super::run_context::{RunContext, RunPhase, SuiteServices};
+use super::probes;
+use super::run_context::{RunContext, RunPhase};
 use super::unexpected_skills::UnexpectedSkills;
 use super::unfinished_record;
-use crate::grading::{JudgeAccess, TrialGrader, TrialGrades, needs_agent, offered_skills};
-use crate::judge::JudgeContext;
+use crate::grade::SuiteServices;
+use crate::grade::grading::{JudgeAccess, TrialGrader, TrialGrades, needs_agent, offered_skills};
+use crate::grade::judge::JudgeContext;
 use crate::plan::{PlannedSuite, applicable_checks};
-use crate::probe_diagnosis;
-use crate::run::{Conversation, ConversationResult, ScriptContext, ScriptEnd, run_conversation, run_script};
-use crate::sandbox::TrialSandbox;
-use crate::stage::{
+use crate::store::{FolderListing, StagedSkill, TrialFacts, TurnFacts};
+use crate::workspace::run::{
+    Conversation, ConversationResult, ScriptContext, ScriptEnd, run_conversation, run_script,
+};
+use crate::workspace::sandbox::TrialSandbox;
+use crate::workspace::stage::{
     self, StagingRequest, Workspace, WorkspaceRoot, capture_changed_files, editable_file_changes,
 };
-use crate::store::{FolderListing, StagedSkill, TrialFacts, TurnFacts};
-use practicum_agents::agents::AgentCli;
+use practicum_agents::agents::{AgentCli, FOREGROUND_TASKS_VARIABLE, SKILL_TOOL};
 use practicum_agents::gateway::{Gateway, GatewayHalt, GatewayScope, ScopeKind};
 use practicum_core::model::{
     AgentEnding, Arm, Case, CasePrompt, CheckKind, CheckPermissions, Digest, GivenFile, NotScoredReason,
     Observation, SkillRef, Trial, TrialRecord, UrlChecker,
 };
+use practicum_core::tree::open_regular;
 
 /// A trial whose workspace is ready.
 pub struct PreparedTrial<'p> {
@@ -68,7 +72,7 @@ pub async fn prepare_trial<'p>(
     let led = agent.route.as_ref().is_some_and(|route| route.reaches_model(trial.condition.model.as_deref()));
     let gateway = means.gateway.as_ref().filter(|(_, stand)| !stand.is_optional() || led);
     let tried = match part {
-        RunPhase::Probes => plan.probed_skill(trial).map(|skill| skill.name.clone()),
+        RunPhase::Probes => probes::probed_skill(plan, trial).map(|skill| skill.name.clone()),
         RunPhase::Trials => None,
     };
     let named = staged_skill_names(planned, &workspace);
@@ -203,7 +207,8 @@ impl PreparedTrial<'_> {
             exam.pass_env.iter().filter_map(|name| Some((name.clone(), exam.user_env.get(name)?.clone())));
         let mut extra_env: Vec<(String, String)> = allowed.collect();
         if self.planned.settings.sync_tasks.value {
-            extra_env.push(("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".to_owned(), "1".to_owned()));
+            let (name, value) = FOREGROUND_TASKS_VARIABLE;
+            extra_env.push((name.to_owned(), value.to_owned()));
         }
         let tools = self.allowed_tools();
         let talk = Conversation {
@@ -270,8 +275,8 @@ impl PreparedTrial<'_> {
     /// always activate it.
     fn allowed_tools(&self) -> Option<String> {
         let mut tools = self.planned.settings.tools.value.clone()?;
-        if !self.workspace.staged_names.is_empty() && !tools.iter().any(|tool| tool == "Skill") {
-            tools.push("Skill".to_owned());
+        if !self.workspace.staged_names.is_empty() && !tools.iter().any(|tool| tool == SKILL_TOOL) {
+            tools.push(SKILL_TOOL.to_owned());
         }
         Some(tools.join(","))
     }
@@ -280,7 +285,7 @@ impl PreparedTrial<'_> {
         match &self.case.prompt {
             // The skill's name in the workspace is known only now.
             CasePrompt::Turns(_) if self.probed_skill.is_some() => {
-                vec![probe_diagnosis::probe_prompt(self.probed_skill_name().unwrap_or_default())]
+                vec![probes::probe_prompt(self.probed_skill_name().unwrap_or_default())]
             }
             CasePrompt::Turns(turns) => turns.clone(),
             // Without the skill its command means nothing, and the text that replaces the command is not part of
@@ -376,7 +381,7 @@ impl PreparedTrial<'_> {
     /// Reads the last line that the agent wrote to its standard error, which often says why it crashed.
     pub fn last_line_of_stderr(&self) -> Option<String> {
         const MAX_STDERR_BYTES: u64 = 16 * 1024;
-        let mut file = std::fs::File::open(self.folder.join("stderr.txt")).ok()?;
+        let mut file = open_regular(self.folder.join("stderr.txt")).ok()?;
         let length = file.metadata().ok()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(MAX_STDERR_BYTES))).ok()?;
         let mut bytes = Vec::new();
@@ -487,7 +492,7 @@ impl PreparedTrial<'_> {
         facts: TrialFacts,
     ) -> TrialRecord {
         if !(seen.files.is_empty() && self.case.workspace.files.is_empty()) {
-            record.notes.extend(crate::run::run_blocking(|| self.capture(&seen)));
+            record.notes.extend(crate::workspace::run::run_blocking(|| self.capture(&seen)));
         }
         record.notes.extend(self.tear_down(exam).await);
         let (folder, workspace) = (self.folder, self.workspace);

@@ -2,27 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Instant;
+use std::sync::Arc;
 
-use futures_util::StreamExt;
-use futures_util::stream;
-
+use super::recorder::{CompletionRules, RunRecorder};
 use super::reuse::link_or_copy_files;
-use super::{StopSignal, SuiteServices, activation_rule, build_record, new_tally, send_event, suite_gates};
-use crate::grading::{
+use super::scheduler::{InOrder, Scheduler};
+use super::{StopSignal, activation_rule, build_record, unfinished_record};
+use crate::grade::SuiteServices;
+use crate::grade::grading::{
     JudgeAccess, TrialGrader, expected_activation, needs_agent, offered_skills, requested_prediction,
     unanswered,
 };
-use crate::judge::JudgeContext;
+use crate::grade::judge::JudgeContext;
 use crate::plan::{Plan, applicable_checks};
-use crate::reload_trial::reload_trial;
+use crate::store::reload_trial::reload_trial;
 use crate::store::{RunDir, Scrubber, StoreError};
+use practicum_agents::agents::AgentRegistry;
 use practicum_agents::gateway::{PriceTable, ScopeKind};
 use practicum_core::aggregate::RunCompletion;
 use practicum_core::event::{EventSinks, RunEvent};
 use practicum_core::model::{
-    CheckPermissions, Digest, GivenFile, Noise, NotScoredReason, Ratio, SkillJudgement, Summary, Trial,
-    TrialId, TrialRecord, UrlChecker, Verdict,
+    AgentEnding, CheckPermissions, Digest, GivenFile, Noise, NotScoredReason, Ratio, SkillJudgement, Summary,
+    Trial, TrialId, TrialRecord, UrlChecker, Verdict,
 };
 use practicum_evals::url_check::HttpUrlChecker;
 
@@ -56,65 +57,80 @@ pub struct Regrade {
     pub judge_jobs: usize,
     /// The network, if checks may use it.
     pub web: Option<HttpUrlChecker>,
+    /// The decoders of the agents' streams.
+    pub agents: AgentRegistry,
 }
 
 /// The least number of trials that are regraded at once. Judges have their own limit.
 const MIN_CONCURRENT_TRIALS: usize = 16;
 
-/// Regrades every trial of the plan. The records come in the plan's order.
+/// Regrades every trial of the plan. Gives the summary and the new records.
 pub async fn regrade_run(
-    again: &Regrade,
-    mut sinks: EventSinks,
-) -> Result<(Summary, Vec<TrialRecord>), StoreError> {
-    let started = Instant::now();
-    send_event(
-        &mut sinks,
-        &RunEvent::RunStarted {
-            schema_version: 1,
-            run: again.run_dir.id().to_owned(),
-            at: jiff::Timestamp::now().to_string(),
-            trials: again.plan.trials.len(),
-        },
-    );
-    let mut tally = new_tally(&again.plan);
+    again: &Arc<Regrade>,
+    sinks: EventSinks,
+) -> Result<(Summary, BTreeMap<TrialId, TrialRecord>), StoreError> {
+    let plan = &again.plan;
+    let mut recorder = RunRecorder::start(plan, &again.run_dir, sinks);
     for trial in &again.not_run {
-        let (planned, case) = again.plan.suite_and_case(trial);
-        tally.plan_trial(&planned.suite.name, case, &trial.condition, activation_rule(planned, case));
+        let (planned, case) = plan.suite_and_case(trial);
+        recorder.tally.plan_trial(
+            &planned.suite.name,
+            case,
+            &trial.condition,
+            activation_rule(planned, case),
+        );
     }
-    let mut records = Vec::new();
-    let mut marking = stream::iter(&again.plan.trials)
-        .take_while(|_| std::future::ready(!again.stop.is_stopping()))
-        .map(|trial| again.regrade_trial(trial))
-        .buffered(MIN_CONCURRENT_TRIALS.max(again.judge_jobs));
-    while let Some(record) = marking.next().await {
-        let record = record?;
-        tally.add(&record);
-        send_event(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record.clone()) });
-        records.push(record);
-    }
+    let records = again.regrade_trials(&mut recorder).await?;
     for judged in again.judge_skills().await {
-        tally.add_skill_judgement(&judged);
-        send_event(&mut sinks, &RunEvent::SkillJudged { judged: Box::new(judged) });
+        recorder.tally.add_skill_judgement(&judged);
+        recorder.send_event(&RunEvent::SkillJudged { judged: Box::new(judged) });
     }
     // A skipped trial stays unneeded only if the current results also decide its case.
     for trial in again.not_run.iter().filter(|_| again.stopped_early) {
-        let (planned, case) = again.plan.suite_and_case(trial);
-        tally.skip_if_decided(&planned.suite.name, &case.id, &trial.condition);
+        let (planned, case) = plan.suite_and_case(trial);
+        recorder.tally.skip_if_decided(&planned.suite.name, &case.id, &trial.condition);
     }
-    tally.allow_unscored(again.allow_unscored);
-    if let Some(noise) = &again.noise {
-        tally.set_known_noise(noise);
-    }
-    let outcome =
+    let completion =
         if again.stop.is_stopping() { RunCompletion::Interrupted } else { RunCompletion::Completed };
-    let seconds = started.elapsed().as_secs_f64();
-    let summary = tally.summary(again.run_dir.id(), &suite_gates(&again.plan), seconds, outcome);
-    again.run_dir.write_summary(&summary)?;
-    send_event(&mut sinks, &RunEvent::RunFinished { summary: Box::new(summary.clone()) });
-    Ok((summary, records))
+    let rules = CompletionRules { allow_unscored: again.allow_unscored, noise: again.noise.as_ref() };
+    Ok((recorder.finish(plan, &again.run_dir, rules, completion)?, records))
 }
 
 impl Regrade {
+    async fn regrade_trials(
+        self: &Arc<Self>,
+        recorder: &mut RunRecorder,
+    ) -> Result<BTreeMap<TrialId, TrialRecord>, StoreError> {
+        let at_once = MIN_CONCURRENT_TRIALS.max(self.judge_jobs);
+        let mut trials = Scheduler::new(self.plan.trials.len(), at_once, 0);
+        let (mut in_order, mut records) = (InOrder::new(), BTreeMap::new());
+        loop {
+            while !self.stop.is_stopping()
+                && let Some((index, permit)) = trials.take_next()
+            {
+                let again = Arc::clone(self);
+                trials.spawn(index, async move {
+                    let record = again.regrade_trial(&again.plan.trials[index]).await;
+                    drop(permit);
+                    record
+                });
+            }
+            let may_start = !self.stop.is_stopping();
+            if trials.is_done(may_start) {
+                return Ok(records);
+            }
+            let Some((index, ended)) = trials.wait(may_start).await else { continue };
+            let record = ended.unwrap_or_else(|why| {
+                Ok(unfinished_record(&self.plan, &self.plan.trials[index], AgentEnding::Crashed, &why))
+            })?;
+            for record in in_order.add(index, record) {
+                recorder.tally.add(&record);
+                recorder.send_event(&RunEvent::TrialFinished { record: Box::new(record.clone()) });
+                records.insert(record.trial.clone(), record);
+            }
+        }
+    }
+
     /// Regrades one trial: its files are taken over and its grades are new.
     async fn regrade_trial(&self, trial: &Trial) -> Result<TrialRecord, StoreError> {
         let from = self.source_run.trial_folder(&trial.id);
@@ -141,7 +157,7 @@ impl Regrade {
     async fn regraded_record(&self, trial: &Trial, old: &TrialRecord, from: &Path) -> TrialRecord {
         let (planned, case) = self.plan.suite_and_case(trial);
         let checks = applicable_checks(case, &trial.condition);
-        let recalled = crate::run::run_blocking(|| reload_trial(from));
+        let recalled = crate::workspace::run::run_blocking(|| reload_trial(from, &self.agents));
         let recalled = recalled.map_err(|why| format!("what was seen of this trial is gone: {why}"));
         let unseen = "no agent was run for this trial, because all that was asked was a prediction";
         let recalled = match recalled {
@@ -155,13 +171,22 @@ impl Regrade {
             Ok(recalled) => recalled,
             Err(why) => {
                 let why = NotScoredReason::CheckFailed(why);
-                let checks = checks.into_iter().map(|check| unanswered(check, &why)).collect();
+                let checks =
+                    checks.into_iter().map(|check| unanswered(check, case.pass_rule, &why)).collect();
                 let verdict = Verdict::NotScored(why.clone());
                 let predicted = requested_prediction(case);
-                return TrialRecord { key: None, verdict, checks, fired: None, predicted, ..old.clone() };
+                return TrialRecord {
+                    key: None,
+                    verdict,
+                    score: None,
+                    checks,
+                    fired: None,
+                    predicted,
+                    ..old.clone()
+                };
             }
         };
-        let offered = crate::run::run_blocking(|| offered_skills(&planned.suite, &checks));
+        let offered = crate::workspace::run::run_blocking(|| offered_skills(&planned.suite, &checks));
         let sheet = TrialGrader {
             suite: &planned.suite,
             case,

@@ -8,16 +8,18 @@ use crate::plan::Plan;
 use crate::store::{
     RunDir, Scrubber, StoreError, TrialCache, read_probes, read_records, read_skill_judgements,
 };
-use practicum_core::model::{Digest, ProbeRecord, SkillJudgement, SkillRef, Trial, TrialRecord};
+use practicum_core::model::{Digest, ProbeRecord, SkillJudgement, SkillRef, Trial, TrialId, TrialRecord};
 use practicum_skills::versions::SkillContents;
 
-/// The results that exist before anything runs, by position in the plan.
+/// The results that exist before anything runs.
 #[derive(Default)]
 pub struct ReusableResults {
-    pub keys: Vec<Digest>,
+    /// For each planned trial, the digest of everything that its result depends on.
+    pub keys: HashMap<TrialId, Digest>,
     /// The digests of the skills under test, by their paths.
     pub skills: HashMap<PathBuf, Digest>,
-    pub trials: HashMap<usize, ReusableTrial>,
+    /// The planned trials with an existing result.
+    pub trials: HashMap<TrialId, ReusableTrial>,
     /// Successful probes of the run that is resumed.
     pub probes: Vec<ProbeRecord>,
     /// Successful probes of the runs from which trials are reused, by the folder of the run.
@@ -40,23 +42,23 @@ impl ReusableResults {
     /// Looks up every trial: first in the run that is resumed, then, if wanted, in the cache.
     pub fn look_up(
         plan: &Plan,
-        keys: Vec<Digest>,
+        keys: HashMap<TrialId, Digest>,
         resumed: Option<&RunDir>,
         cache: Option<TrialCache>,
         reuse: bool,
     ) -> Self {
         let kept = resumed.and_then(|run| read_records(run.path()).ok()).unwrap_or_default();
         let mut known = HashMap::new();
-        for (index, (trial, key)) in plan.trials.iter().zip(&keys).enumerate() {
+        for trial in &plan.trials {
             // A missing file and an empty file give the same key.
             if plan.why_not_started(trial).is_some() {
                 continue;
             }
             if let Some(record) = kept.get(&trial.id)
                 && record.is_conclusive()
-                && record.key.as_ref() == Some(key)
+                && record.key.as_ref() == keys.get(&trial.id)
             {
-                known.insert(index, ReusableTrial::FromThisRun(Box::new(record.clone())));
+                known.insert(trial.id.clone(), ReusableTrial::FromThisRun(Box::new(record.clone())));
             }
         }
         if let Some(cache) = cache.as_ref().filter(|_| reuse) {
@@ -90,8 +92,8 @@ impl ReusableResults {
 
     /// Gives the probe of a reused trial in its own run. It is still valid, because the same key means the same
     /// skill and the same agent.
-    pub fn probe_of_reused(&self, index: usize, trial: &Trial, skill: &SkillRef) -> Option<&ProbeRecord> {
-        let ReusableTrial::FromOtherRun { folder, .. } = self.trials.get(&index)? else { return None };
+    pub fn probe_of_reused(&self, trial: &Trial, skill: &SkillRef) -> Option<&ProbeRecord> {
+        let ReusableTrial::FromOtherRun { folder, .. } = self.trials.get(&trial.id)? else { return None };
         let condition = &trial.condition;
         let is_it = |probe: &&ProbeRecord| {
             (&probe.agent, &probe.model, &probe.skill) == (&condition.agent, &condition.model, &skill.name)
@@ -116,7 +118,7 @@ fn digest_of(skill: &Path) -> Option<Digest> {
 }
 
 /// Reads the successful probes of each run from which trials are reused.
-fn probes_of_reused(known: &HashMap<usize, ReusableTrial>) -> HashMap<PathBuf, Vec<ProbeRecord>> {
+fn probes_of_reused(known: &HashMap<TrialId, ReusableTrial>) -> HashMap<PathBuf, Vec<ProbeRecord>> {
     let mut all: HashMap<PathBuf, Vec<ProbeRecord>> = HashMap::new();
     for known in known.values() {
         if let ReusableTrial::FromOtherRun { folder, .. } = known
@@ -141,22 +143,24 @@ fn run_of(trial: &Path) -> Option<&Path> {
 fn take_from_cache(
     cache: &TrialCache,
     plan: &Plan,
-    keys: &[Digest],
-    known: &mut HashMap<usize, ReusableTrial>,
+    keys: &HashMap<TrialId, Digest>,
+    known: &mut HashMap<TrialId, ReusableTrial>,
 ) {
     let mut taken = HashSet::new();
     for own_suite in [true, false] {
-        for (index, (trial, key)) in plan.trials.iter().zip(keys).enumerate() {
+        for trial in &plan.trials {
             // A missing file and an empty file give the same key.
-            if known.contains_key(&index) || plan.why_not_started(trial).is_some() {
+            if known.contains_key(&trial.id) || plan.why_not_started(trial).is_some() {
                 continue;
             }
+            let Some(key) = keys.get(&trial.id) else { continue };
             let fits = |stored: &TrialRecord, folder: &Path| {
                 (!own_suite || stored.trial == trial.id) && stored.is_reusable() && !taken.contains(folder)
             };
             if let Some((record, folder)) = cache.find(key, fits) {
                 taken.insert(folder.clone());
-                known.insert(index, ReusableTrial::FromOtherRun { record: Box::new(record), folder });
+                let reused = ReusableTrial::FromOtherRun { record: Box::new(record), folder };
+                known.insert(trial.id.clone(), reused);
             }
         }
     }
@@ -203,6 +207,7 @@ fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
         ended,
         ended_because,
         verdict,
+        score,
         checks,
         fired,
         skills,
@@ -221,6 +226,7 @@ fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
         ended,
         ended_because,
         verdict,
+        score,
         checks,
         fired,
         skills,
@@ -238,16 +244,20 @@ fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
     }
 }
 
-/// Copies the files of a trial, as hard links if possible. Links are safe because stored files are never changed.
+/// Copies the files of a trial, as hard links if possible. Hard links are safe because stored files are never changed.
+/// Symbolic links, pipes and devices are left out: records have none.
 pub fn link_or_copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            std::fs::create_dir(&target)?;
-            link_or_copy_files(&entry.path(), &target)?;
-        } else if std::fs::hard_link(entry.path(), &target).is_err() {
-            std::fs::copy(entry.path(), &target)?;
+    let mut folders = vec![(from.to_owned(), to.to_owned())];
+    while let Some((from, to)) = folders.pop() {
+        for entry in std::fs::read_dir(from)? {
+            let entry = entry?;
+            let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+            if kind.is_dir() {
+                std::fs::create_dir(&target)?;
+                folders.push((entry.path(), target));
+            } else if kind.is_file() && std::fs::hard_link(entry.path(), &target).is_err() {
+                std::fs::copy(entry.path(), &target)?;
+            }
         }
     }
     Ok(())

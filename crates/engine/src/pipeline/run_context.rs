@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::queue::RetryPolicy;
 use super::reuse::ReusableResults;
-use crate::judge::Judge;
+use crate::grade::{GatewayRole, SuiteServices};
 use crate::plan::Plan;
-use crate::run::{CancelToken, TranscriptMemory};
-use crate::sandbox::Sandbox;
-use crate::stage::HiddenFiles;
 use crate::store::{RunDir, Scrubber};
+use crate::workspace::run::{CancelToken, TranscriptMemory};
+use crate::workspace::sandbox::Sandbox;
+use crate::workspace::stage::HiddenFiles;
 use practicum_agents::agents::AgentCli;
-use practicum_agents::gateway::{Gateway, PriceTable, SpendingLedger};
+use practicum_agents::gateway::SpendingLedger;
 use practicum_core::model::{AgentEnding, Noise, Ratio, Trial};
 use practicum_evals::url_check::HttpUrlChecker;
 
@@ -79,6 +79,14 @@ impl RunContext {
         }
     }
 
+    /// Gives the folder of a trial or probe in the record.
+    pub fn folder_of(&self, phase: RunPhase, trial: &Trial) -> PathBuf {
+        match phase {
+            RunPhase::Probes => self.run_dir.probe_folder(&trial.id),
+            RunPhase::Trials => self.run_dir.trial_folder(&trial.id),
+        }
+    }
+
     /// Says whether there is still time and money to start more trials.
     pub fn may_continue(&self) -> bool {
         !self.stop.is_stopping() && self.ledger.describe_used_up().is_none()
@@ -96,57 +104,6 @@ impl RunContext {
         let in_vain =
             matches!(stand, Some(GatewayRole::Script | GatewayRole::Replay)) || self.stop.is_stopping();
         (!in_vain).then_some(self.retry)
-    }
-}
-
-/// The services with which one suite is run and judged.
-pub struct SuiteServices {
-    /// The gateway that replaces the model or stands before it.
-    pub gateway: Option<(Arc<Gateway>, GatewayRole)>,
-    /// The judge, or the reason why there is none.
-    pub judge: Result<Arc<Judge>, String>,
-}
-
-impl SuiteServices {
-    /// Gives the name of the gateway in notes.
-    pub fn gateway_name(&self) -> &'static str {
-        match self.gateway {
-            Some((_, GatewayRole::Script)) => "script",
-            Some((_, GatewayRole::Replay)) => "replay",
-            Some((_, GatewayRole::Record | GatewayRole::Meter)) | None => "gateway",
-        }
-    }
-
-    /// Gives the prices of a judge's answers; `None` if a script answers, which costs nothing.
-    pub fn prices<'p>(&self, prices: &'p PriceTable) -> Option<&'p PriceTable> {
-        Some(prices).filter(|_| !matches!(self.gateway, Some((_, GatewayRole::Script))))
-    }
-}
-
-/// The role of a gateway for a suite.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GatewayRole {
-    Script,
-    Replay,
-    Record,
-    Meter,
-}
-
-impl GatewayRole {
-    /// Says whether tokens and cost at the gateway are those of a real model, now or when it was recorded.
-    pub fn uses_real_model(self) -> bool {
-        match self {
-            GatewayRole::Script => false,
-            GatewayRole::Replay | GatewayRole::Record | GatewayRole::Meter => true,
-        }
-    }
-
-    /// Says whether an agent that cannot use a gateway may run without it.
-    pub fn is_optional(self) -> bool {
-        match self {
-            GatewayRole::Script | GatewayRole::Replay | GatewayRole::Record => false,
-            GatewayRole::Meter => true,
-        }
     }
 }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::{Regrade, RunContext, SuiteServices, active_suite_indexes};
-use crate::grading::{JudgeAccess, SkillText, judge_skill};
-use crate::judge::JudgeContext;
+use super::{Regrade, RunContext, active_suite_indexes};
+use crate::grade::SuiteServices;
+use crate::grade::grading::{JudgeAccess, SkillText, judge_skill};
+use crate::grade::judge::JudgeContext;
 use crate::plan::{Plan, PlannedSuite};
-use crate::run::CancelToken;
+use crate::workspace::run::CancelToken;
 use practicum_agents::gateway::{PriceTable, ScopeKind};
 use practicum_core::model::{AgentEnding, Digest, NotScoredReason, SkillJudgement, SkillRef, Suite};
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::stage::Workspace;
+use crate::workspace::stage::Workspace;
 use practicum_agents::agents::AgentCli;
 use practicum_skills::skill::SKILL_FILE;
 
@@ -42,10 +42,11 @@ impl UnexpectedSkills {
         Self { leaked, unknown }
     }
 
+    /// Gives a note about the skills of unknown origin; `None` if there are none.
     pub fn note(&self) -> Option<String> {
         let names = self.unknown.join(", ");
         (!names.is_empty())
-            .then(|| format!("the agent lists {names}, which is neither in its room nor known as its own"))
+            .then(|| format!("the agent lists {names}, which is neither staged in its workspace nor known as a skill of the agent"))
     }
 }
 

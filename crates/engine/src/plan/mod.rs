@@ -5,13 +5,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::options::CaseKind;
-use crate::settings::Settings;
+use crate::plan::options::CaseKind;
+use crate::plan::settings::Settings;
 use practicum_core::model::{
     Arm, Case, CasePrompt, CaseSample, Check, CheckKind, Condition, Digest, Gate, Suite, Trial, TrialId,
 };
 
-mod probes;
+pub mod options;
+pub mod settings;
+pub mod suite_quality;
+pub mod system_prompt;
+pub mod trial_key;
 
 /// A suite, and how it is run.
 #[derive(Debug, Clone)]
@@ -39,11 +43,13 @@ pub struct MissingRequirements {
     pub skills: Vec<String>,
     /// Missing files and folders of single cases, by case id.
     pub files: BTreeMap<String, Vec<String>>,
+    /// Why single cases cannot be measured with single agents, by case id and agent.
+    pub for_agents: BTreeMap<(String, String), String>,
 }
 
 impl MissingRequirements {
     pub fn is_empty(&self) -> bool {
-        self.skills.is_empty() && self.files.is_empty()
+        self.skills.is_empty() && self.files.is_empty() && self.for_agents.is_empty()
     }
 }
 
@@ -51,10 +57,12 @@ impl MissingRequirements {
 const NO_CHECK: &str = "it has no check, so no run of it could be scored";
 
 impl PlannedSuite {
-    /// Explains why a case cannot run on this machine, or why running it is useless; `None` if it can run.
-    pub fn why_not_started(&self, case: &Case) -> Option<String> {
+    /// Explains why a case cannot run on this machine with this agent, or why running it is useless; `None` if it can
+    /// run.
+    pub fn why_not_started(&self, case: &Case, agent: &str) -> Option<String> {
         let files = self.missing.files.get(&case.id).map(Vec::as_slice).unwrap_or_default();
         let mut reasons = [self.missing.skills.as_slice(), files].concat();
+        reasons.extend(self.missing.for_agents.get(&(case.id.clone(), agent.to_owned())).cloned());
         // The agent would cost money for a trial that can never be scored.
         if case.checks.is_empty() {
             reasons.push(NO_CHECK.to_owned());
@@ -78,6 +86,9 @@ pub struct Plan {
     /// Files that were found but not read as evals.
     pub skipped: Vec<std::path::PathBuf>,
 }
+
+/// How many of the patterns that chose the cases are shown in reports.
+const MOST_GLOBS_SHOWN: usize = 3;
 
 /// A filter that selects cases of the suites.
 #[derive(Debug, Clone, Default)]
@@ -134,7 +145,7 @@ impl CaseFilter {
         Self { sample: Some(drawn.into_iter().take(most).map(|(_, name)| name).collect()), ..self }
     }
 
-    /// Describes the sample or shard of the selected cases; `None` if it is all of them.
+    /// Describes the part of the cases that is run, and the options that chose it; `None` if it is all of them.
     fn sample_of(&self, suites: &[PlannedSuite]) -> Option<CaseSample> {
         let count = |filter: &CaseFilter| -> u64 {
             let suites = suites.iter().map(|planned| &planned.suite);
@@ -142,10 +153,14 @@ impl CaseFilter {
                 .map(|suite| suite.cases.iter().filter(|case| filter.wants(suite, case)).count() as u64)
                 .sum()
         };
-        let (cases, of) = (count(self), count(&CaseFilter { shard: None, sample: None, ..self.clone() }));
+        let (cases, of) = (count(self), count(&CaseFilter::default()));
+        let named = self.cases.iter().take(MOST_GLOBS_SHOWN).map(|glob| format!("--case {}", glob.text));
+        let more = self.cases.len().checked_sub(MOST_GLOBS_SHOWN).filter(|more| *more > 0);
+        let more = more.map(|more| format!("and {more} more"));
+        let only = self.only.map(|only| format!("--only {}", only.name()));
         let shard = self.shard.map(|(part, parts)| format!("--shard {part}/{parts}"));
         let drawn = self.sample.as_ref().map(|sample| format!("--max-evals {}", sample.len()));
-        let by = shard.into_iter().chain(drawn).collect::<Vec<String>>().join(" ");
+        let by = named.chain(more).chain(only).chain(shard).chain(drawn).collect::<Vec<String>>().join(" ");
         (cases < of).then_some(CaseSample { cases, of, by })
     }
 
@@ -184,6 +199,7 @@ mod glob {
     /// A shell-like pattern with `*` and `?` for a whole id.
     #[derive(Debug, Clone)]
     pub struct CaseGlob {
+        pub text: String,
         regex: regex::Regex,
         /// Whether the pattern has no wildcard and so matches only one id.
         pub is_literal: bool,
@@ -193,7 +209,7 @@ mod glob {
         pub fn new(text: &str) -> Option<Self> {
             let escaped = regex::escape(text).replace(r"\*", ".*").replace(r"\?", ".");
             let regex = regex::Regex::new(&format!("(?s)^(?:{escaped})$")).ok()?;
-            Some(Self { regex, is_literal: !text.contains(['*', '?']) })
+            Some(Self { text: text.to_owned(), regex, is_literal: !text.contains(['*', '?']) })
         }
 
         pub fn matches(&self, id: &str) -> bool {
@@ -213,7 +229,7 @@ impl Plan {
     /// Explains why a trial cannot run on this machine; `None` if it can.
     pub fn why_not_started(&self, trial: &Trial) -> Option<String> {
         let (planned, case) = self.suite_and_case(trial);
-        planned.why_not_started(case)
+        planned.why_not_started(case, &trial.condition.agent)
     }
 }
 
@@ -276,7 +292,7 @@ pub fn set_gates(suites: &mut [PlannedSuite], asked: &[Gate]) {
         let any = suites.iter().any(|planned| fits(&planned.suite));
         for PlannedSuite { suite, .. } in suites.iter_mut().filter(|planned| !any || fits(&planned.suite)) {
             match suite.gates.iter_mut().find(|own| own.name == gate.name) {
-                Some(own) => own.threshold = gate.threshold,
+                Some(own) => *own = *gate,
                 None => suite.gates.push(*gate),
             }
         }
@@ -287,7 +303,10 @@ pub fn set_gates(suites: &mut [PlannedSuite], asked: &[Gate]) {
 /// everything else.
 fn attempts(planned: &PlannedSuite, case: &Case) -> u32 {
     match (&planned.settings.repeat.source, case.repeat) {
-        (crate::settings::SettingSource::Flag | crate::settings::SettingSource::Environment(_), _)
+        (
+            crate::plan::settings::SettingSource::Flag | crate::plan::settings::SettingSource::Environment(_),
+            _,
+        )
         | (_, None) => planned.settings.repeat.value,
         (_, Some(repeat)) => repeat,
     }

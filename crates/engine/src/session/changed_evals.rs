@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::SessionError;
-use super::record::{Digests, native_suite};
+use super::record::Digests;
 use crate::plan::Plan;
 use crate::store::{RunDir, RunInfo};
-use practicum_core::model::{Arm, count_with_noun};
+use practicum_core::model::{Arm, Suite, count_with_noun};
+use practicum_evals::dialects::{case_to_native, encode_stored_suite};
 
 /// The most changes that are named.
 const MOST_NAMED: usize = 5;
@@ -52,8 +53,7 @@ fn changed_skills(then: &RunInfo, now: &Plan) -> BTreeSet<String> {
     };
     let tested = now.suites.iter().enumerate().filter(|(index, _)| uses_skill(*index));
     let changed = tested.filter_map(|(_, planned)| {
-        let of_run = then.suites.iter().find(|kept| kept.suite["name"] == planned.suite.name.as_str())?;
-        let before = of_run.skill.as_ref()?;
+        let before = then.suite(&planned.suite.name)?.skill.as_ref()?;
         let after = digests.under_test(&planned.suite);
         let is_same = after.is_some_and(|after| after.digest == before.digest);
         (!is_same).then(|| before.path.display().to_string())
@@ -76,25 +76,17 @@ fn changes(then: &RunInfo, now: &Plan) -> Vec<String> {
         planned_now.difference(&planned_then).map(|(suite, case)| format!("case {case} of {suite} is new"));
     let mut changes: Vec<String> = gone.chain(new).collect();
     for planned in &now.suites {
-        let name = planned.suite.name.as_str();
-        let after = native_suite(&planned.suite);
-        let Some(before) = then.suites.iter().map(|kept| &kept.suite).find(|suite| suite["name"] == name)
-        else {
-            continue;
-        };
+        let after = &planned.suite;
+        let name = after.name.as_str();
+        let Some(before) = then.suite(name).map(|kept| &kept.suite) else { continue };
         for (suite, id) in planned_then.intersection(&planned_now).filter(|(suite, _)| *suite == name) {
-            if case_of(before, id) != case_of(&after, id) {
+            if written_case(before, id) != written_case(after, id) {
                 changes.push(format!("case {id} of {suite} was changed"));
             }
         }
         let is_run = planned_now.iter().any(|(suite, _)| *suite == name);
-        let keys: BTreeSet<&String> = [before, &after]
-            .into_iter()
-            .filter_map(Value::as_object)
-            .flat_map(|suite| suite.keys())
-            .collect();
-        let changed = keys.into_iter().filter(|key| *key != "cases" && before.get(*key) != after.get(*key));
-        changes.extend(changed.filter(|_| is_run).map(|key| format!("\"{key}\" of {name} was changed")));
+        let changed = changed_keys(before, after).into_iter().filter(|_| is_run);
+        changes.extend(changed.map(|key| format!("\"{key}\" of {name} was changed")));
     }
     let ids_then: BTreeSet<&str> = then.trials.iter().map(|trial| trial.id.as_str()).collect();
     let ids_now: BTreeSet<&str> = now.trials.iter().map(|trial| trial.id.as_str()).collect();
@@ -106,6 +98,17 @@ fn changes(then: &RunInfo, now: &Plan) -> Vec<String> {
     changes
 }
 
-fn case_of<'s>(suite: &'s Value, id: &str) -> Option<&'s Value> {
-    suite["cases"].as_array()?.iter().find(|case| case["id"] == id)
+/// Gives a case as a record has it. Comparing what is written leaves out differences that no record keeps, such as
+/// parts of a millisecond.
+fn written_case(suite: &Suite, id: &str) -> Option<Value> {
+    let names: Vec<String> = suite.skills.iter().map(|skill| skill.name.clone()).collect();
+    Some(case_to_native(suite.case(id)?, &names, suite.origin.path.parent()?))
+}
+
+/// Gives the keys of a native file whose values differ between two suites, apart from their cases.
+fn changed_keys(before: &Suite, after: &Suite) -> BTreeSet<String> {
+    let document = |suite: &Suite| encode_stored_suite(&Suite { cases: Vec::new(), ..suite.clone() });
+    let (before, after) = (document(before), document(after));
+    let keys = [&before, &after].into_iter().filter_map(Value::as_object).flat_map(|suite| suite.keys());
+    keys.filter(|key| before.get(key) != after.get(key)).cloned().collect()
 }

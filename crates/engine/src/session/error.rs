@@ -1,14 +1,16 @@
 //! The errors of a session.
 
-use crate::run_setup::RunSetupError;
-use crate::settings::SettingsError;
+use crate::plan::settings::SettingsError;
+use crate::session::run_setup::RunSetupError;
 use crate::store::StoreError;
 
 /// The reason why a run could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
+    /// The run cannot be set up: its evals, settings, agents or judges cannot be used.
     #[error(transparent)]
     Intake(#[from] RunSetupError),
+    /// The record of the run cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The request cannot be carried out as it was made.
@@ -16,7 +18,12 @@ pub enum SessionError {
     Refused(String),
     /// A file or a folder of the run could not be created or written.
     #[error("{what}: {error}")]
-    Io { what: String, error: std::io::Error },
+    Io {
+        /// What could not be done.
+        what: String,
+        /// The error of the operating system.
+        error: std::io::Error,
+    },
 }
 
 impl SessionError {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::RunOptions;
 use crate::plan::{Plan, PlannedSuite};
-use crate::stage::HiddenFiles;
+use crate::workspace::stage::HiddenFiles;
 use practicum_core::model::{Suite, WorkspaceBase};
-use practicum_evals::dialects;
+use practicum_evals::dialects::{Dialect, EvalRegistry};
 use practicum_skills::own_files::{ContentKind, EvalTexts, OwnFiles};
 use practicum_skills::skill::{Skill, SkillForm};
 
@@ -15,7 +15,12 @@ use practicum_skills::skill::{Skill, SkillForm};
 const MOST_NAMED: usize = 5;
 
 /// Gives the evals of a plan and all files that reveal their answers, including reports of earlier runs.
-pub fn hidden_files(plan: &Plan, options: &RunOptions, project: &Path) -> HiddenFiles {
+pub fn hidden_files(
+    plan: &Plan,
+    options: &RunOptions,
+    project: &Path,
+    registry: &EvalRegistry,
+) -> HiddenFiles {
     let suites = plan.suites.iter().flat_map(|planned| {
         let scripts = [&planned.suite.run_policy.script, &planned.script].into_iter().flatten();
         std::iter::once(&planned.suite.origin.path).chain(scripts).cloned()
@@ -31,7 +36,7 @@ pub fn hidden_files(plan: &Plan, options: &RunOptions, project: &Path) -> Hidden
     let own = OwnFiles::near_paths(projects.chain(skills).chain([project]));
     let own = own.and_copies_of(EvalTexts::of(plan.suites.iter().map(|planned| &planned.suite)));
     let own = own.with_skill_folders(skill_folders(plan, project));
-    let folders = eval_folders(plan, inputs.evals.as_deref());
+    let folders = eval_folders(plan, inputs.evals.as_deref(), registry);
     HiddenFiles::new(suites.chain(folders).chain(given)).with_own_files(own)
 }
 
@@ -42,6 +47,7 @@ pub fn describe_hidden_files(
     plan: &Plan,
     options: &RunOptions,
     project: &Path,
+    registry: &EvalRegistry,
 ) -> Vec<String> {
     let [written, evals, results] =
         [ContentKind::Written, ContentKind::Evals, ContentKind::Results].map(|kind| hidden.left_out(kind));
@@ -72,7 +78,7 @@ pub fn describe_hidden_files(
         let what = if paths.len() == 1 { one } else { many };
         format!("{} {what} staged: {}", paths.len(), named(paths))
     });
-    files.chain(describe_eval_folders(plan, options)).collect()
+    files.chain(describe_eval_folders(plan, options, registry)).collect()
 }
 
 /// The folders of the skills and plugins that agents are given. Where the project is itself a plugin, what lies in it
@@ -88,12 +94,11 @@ fn skill_folders(plan: &Plan, project: &Path) -> Vec<PathBuf> {
 
 /// The folders that belong to the evals, with their fixtures and notes: the one that the user names, and those
 /// of the eval files whose format has a folder for its evals. None in which the project or a skill lies.
-fn eval_folders(plan: &Plan, given: Option<&Path>) -> Vec<PathBuf> {
+fn eval_folders(plan: &Plan, given: Option<&Path>, registry: &EvalRegistry) -> Vec<PathBuf> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let suites = || plan.suites.iter();
-    let owns_folder = |suite: &&Suite| {
-        dialects::find_dialect(&suite.origin.dialect).is_some_and(dialects::Dialect::owns_folder)
-    };
+    let owns_folder =
+        |suite: &&Suite| registry.format(&suite.origin.dialect).is_some_and(Dialect::owns_folder);
     let of_files = suites().map(|planned| &planned.suite).filter(owns_folder);
     let of_files = of_files.filter_map(|suite| suite.origin.path.parent());
     let given = given.filter(|evals| evals.is_dir());
@@ -108,7 +113,7 @@ fn eval_folders(plan: &Plan, given: Option<&Path>) -> Vec<PathBuf> {
 
 /// Describes the folders of evals that are left out of the copies of the project. Folders called `evals` are
 /// described with the other files that are not copied.
-fn describe_eval_folders(plan: &Plan, options: &RunOptions) -> Vec<String> {
+fn describe_eval_folders(plan: &Plan, options: &RunOptions, registry: &EvalRegistry) -> Vec<String> {
     let gets_project = |planned: &&PlannedSuite| {
         planned.suite.cases.iter().any(|case| case.workspace.base == WorkspaceBase::Project)
     };
@@ -122,5 +127,5 @@ fn describe_eval_folders(plan: &Plan, options: &RunOptions) -> Vec<String> {
         let is_named = below.components().any(|part| part.as_os_str() == "evals");
         (!is_named).then(|| format!("the folder {} belongs to the evals and is not staged", below.display()))
     };
-    eval_folders(plan, options.inputs.evals.as_deref()).into_iter().filter_map(describe).collect()
+    eval_folders(plan, options.inputs.evals.as_deref(), registry).into_iter().filter_map(describe).collect()
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::SessionError;
 use crate::pipeline::{ReusableResults, StopSignal};
 use crate::plan::{CaseFilter, Plan};
-use crate::run_setup::EvalFiles;
+use crate::session::run_setup::EvalFiles;
 use practicum_core::event::EventSink;
 
 /// The caller of a run. Every method has a default: a silent caller that approves no script.
@@ -30,7 +30,7 @@ pub trait RunObserver {
     ) -> Result<ScriptApproval, SessionError> {
         let number = scripts.len();
         Err(SessionError::Refused(format!(
-            "the evals hold {number} scripts that would run on this machine; read what they do, then trust them"
+            "the evals have {number} scripts that would run on this machine; read them, then allow them with `trust`"
         )))
     }
 
@@ -50,11 +50,13 @@ impl RunObserver for SilentObserver {}
 
 /// A plan with what is known before it is executed.
 pub struct PlannedRun<'r> {
+    /// The plan of the run.
     pub plan: &'r Plan,
     /// The trials that only show whether each agent can use each skill at all.
     pub probes: &'r Plan,
     /// The results of earlier runs that are reused.
     pub reused: &'r ReusableResults,
+    /// The project of the run.
     pub project: &'r Path,
     /// The number of agents that run at once.
     pub jobs: usize,
@@ -62,10 +64,13 @@ pub struct PlannedRun<'r> {
 
 /// A script of an eval file that would run on this machine.
 pub struct ScriptToApprove {
+    /// The name of the suite.
     pub suite: String,
+    /// The id of the case.
     pub case: String,
     /// The time when it runs: setup, teardown, or a check.
     pub purpose: String,
+    /// The text of the script.
     pub text: String,
 }
 

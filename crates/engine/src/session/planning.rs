@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{PreparedRun, ResumedRun, RunLimits, RunObserver, Session, SessionError};
-use crate::options::{CaseSelection, RunOptions};
+use super::{PreparedRun, ResumedRun, RunLimits, RunObserver, RunRegistry, Session, SessionError};
+use crate::plan::options::{CaseSelection, RunOptions};
+use crate::plan::settings::SettingLayers;
 use crate::plan::{CaseFilter, CaseGlob, Plan, PlannedSuite, build_plan};
-use crate::run_setup;
-use crate::settings::SettingLayers;
+use crate::session::run_setup;
 use practicum_agents::agents::AgentCli;
 
 /// The suites of a session that were read, with the settings of each. `--explain` shows them.
 pub struct SuitesToRun {
+    /// The suites, each with its settings.
     pub suites: Vec<PlannedSuite>,
+    /// The settings of all sources.
     pub layers: SettingLayers,
     pub(super) options: RunOptions,
     pub(super) project: PathBuf,
@@ -23,6 +25,7 @@ pub struct SuitesToRun {
     pub(super) run_id: Option<String>,
     pub(super) command: Vec<String>,
     pub(super) resumed: Option<ResumedRun>,
+    pub(super) registry: RunRegistry,
     filter: CaseFilter,
     skipped: Vec<PathBuf>,
 }
@@ -30,20 +33,21 @@ pub struct SuitesToRun {
 impl Session<'_> {
     /// Reads the eval files and the settings, and decides how each suite is run.
     pub fn read_suites(self, observer: &mut dyn RunObserver) -> Result<SuitesToRun, SessionError> {
-        let Session { project, environment, options, limits, run_id, command, resumed, reading, change } =
-            self;
+        let Session { project, environment, options, limits, registry, .. } = self;
+        let (run_id, command, resumed) = (self.run_id, self.command, self.resumed);
+        let (reading, change) = (self.reading, self.change);
         let layers = SettingLayers::read(options.settings.clone(), environment.clone(), &project)?;
         let filter = case_filter(&options.selection);
         let mut notices = Vec::new();
         let (mut reading, is_given) = match reading {
             Some(reading) => (reading, true),
-            None => (run_setup::read_eval_files(&options.inputs, &environment)?, false),
+            None => (run_setup::read_eval_files(&options.inputs, &environment, &registry.evals)?, false),
         };
         if !is_given {
             reading.leave_out_unselected(&filter);
             let (any_invalid, not_selected) = reading.invalid_files(&filter);
             reading.refuse_missing_skills();
-            reading.refuse_missing_files();
+            reading.refuse_missing_files(&filter);
             observer.on_eval_files(&reading, &filter);
             if any_invalid {
                 return Err(SessionError::Refused(
@@ -62,14 +66,19 @@ impl Session<'_> {
         if let Some(change) = change {
             change(&mut reading)?;
         }
-        let agents = run_setup::all_agents(&layers)?;
+        let agents = run_setup::all_agents(&layers, &registry.agents)?;
         let (mut suites, chosen) =
             run_setup::resolve_suites(reading, &options.inputs, &layers, &agents, &filter)?;
         notices.splice(0..0, chosen);
         if options.predict_activation {
-            suites.iter_mut().for_each(|planned| planned.suite.switch_to_predicted_activation());
+            for planned in &mut suites {
+                planned.suite.switch_to_predicted_activation();
+                // No agent has to offer a skill that a model reads the description of.
+                planned.missing.for_agents.clear();
+            }
             notices.push(
-                "whether skills fire is predicted by a model from their descriptions, not seen".to_owned(),
+                "activation is predicted by a model from the descriptions of the skills, not observed"
+                    .to_owned(),
             );
         }
         notices.iter().for_each(|notice| observer.on_notice(notice));
@@ -85,6 +94,7 @@ impl Session<'_> {
             run_id,
             command,
             resumed,
+            registry,
             filter,
             skipped,
         })
@@ -138,7 +148,7 @@ fn not_started(plan: &Plan) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for trial in &plan.trials {
         let (planned, case) = plan.suite_and_case(trial);
-        let Some(why) = planned.why_not_started(case) else { continue };
+        let Some(why) = planned.why_not_started(case, &trial.condition.agent) else { continue };
         let what = match planned.missing.skills.is_empty() {
             true => format!("case {} of {}", case.id, planned.suite.name),
             false => format!("suite {}", planned.suite.name),

@@ -1,6 +1,6 @@
 //! A planned run that is ready to start, and its execution.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,21 +14,22 @@ use super::{
     PlannedRun, ResumedRun, RunLimits, RunObserver, ScriptApproval, ScriptToApprove, SessionError,
     SuitesToRun,
 };
-use crate::options::RunOptions;
+use crate::pipeline::probes::choose_probes;
 use crate::pipeline::{RetryPolicy, ReusableResults, RunContext, StopSignal, execute_run};
-use crate::plan::{Plan, set_gates};
-use crate::run::{TranscriptMemory, kill_run_processes};
-use crate::run_setup::{self, SharedServices};
-use crate::sandbox::Sandbox;
-use crate::settings::{
+use crate::plan::options::RunOptions;
+use crate::plan::settings::{
     JOBS, JUDGE_JOBS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SettingDefinition, SettingLayers,
 };
-use crate::stage::{HiddenFiles, WorkspaceRoot};
+use crate::plan::trial_key::TrialKeys;
+use crate::plan::{Plan, set_gates};
+use crate::session::run_setup::{self, SharedServices};
 use crate::store::{IndexSink, RunDir, RunInfo, RunLock, Scrubber, TrialCache, read_noise};
-use crate::trial_key::TrialKeys;
+use crate::workspace::run::{TranscriptMemory, kill_run_processes};
+use crate::workspace::sandbox::Sandbox;
+use crate::workspace::stage::{HiddenFiles, WorkspaceRoot};
 use practicum_agents::agents::{AgentCli, AgentLogin};
 use practicum_core::event::{EventSink, EventSinks};
-use practicum_core::model::{Digest, Noise, SandboxMode, Summary};
+use practicum_core::model::{Digest, Noise, SandboxMode, Summary, TrialId};
 use practicum_evals::url_check::HttpUrlChecker;
 use practicum_skills::own_files;
 
@@ -58,7 +59,9 @@ pub struct PreparedRun {
 
 /// A run that ended, with its results and the folder of its record.
 pub struct FinishedRun {
+    /// The results of the run.
     pub summary: Summary,
+    /// The folder with the record of the run.
     pub run_dir: RunDir,
     /// The folder of the agents' workspaces, if they were to be kept.
     pub workspaces: Option<PathBuf>,
@@ -81,7 +84,7 @@ impl PreparedRun {
             }
         }
         let sandbox_mode = setting(&layers, &SANDBOX)?;
-        let hidden = hidden_files(&plan, &options, &project);
+        let hidden = hidden_files(&plan, &options, &project, &run.registry.evals);
         let keys = trial_keys(&plan, &agents, &environment, sandbox_mode, &options, &hidden);
         // With a cassette nothing is taken from the cache, because every request must really be made to be
         // recorded or replayed.
@@ -95,7 +98,7 @@ impl PreparedRun {
             !options.no_reuse,
         );
         // The hidden files are known only after the keys have listed the staged files.
-        let left_out = describe_hidden_files(&hidden, &plan, &options, &project);
+        let left_out = describe_hidden_files(&hidden, &plan, &options, &project, &run.registry.evals);
         left_out.iter().for_each(|note| observer.on_notice(note));
         notices.extend(left_out);
         let scrubber = scrubber(&agents, &environment);
@@ -104,7 +107,9 @@ impl PreparedRun {
         let retry = RetryPolicy { times: setting(&layers, &RETRIES)?, wait: setting(&layers, &RETRY_WAIT)? };
         let (jobs, judge_jobs) = (setting(&layers, &JOBS)?, setting(&layers, &JUDGE_JOBS)?);
         let probes = match setting(&layers, &PROBE)? {
-            true => run_setup::choose_probes(&plan, &mut reusable, &options.inputs)?,
+            true => choose_probes(&plan, &mut reusable, |planned| {
+                run_setup::can_answer_probes(planned, &options.inputs)
+            })?,
             // Without probes, stored ones do not count either.
             false => {
                 reusable.probes.clear();
@@ -160,13 +165,14 @@ impl PreparedRun {
             run_setup::connect_services(&self.plan.suites, inputs, &self.environment, &self.shared).await?;
         if !inputs.no_judge {
             let plan = &self.plan;
-            let to_run = plan.trials.iter().enumerate().filter(|(index, trial)| {
-                !self.reusable.trials.contains_key(index) && plan.why_not_started(trial).is_none()
+            let to_run = plan.trials.iter().filter(|trial| {
+                !self.reusable.trials.contains_key(&trial.id) && plan.why_not_started(trial).is_none()
             });
-            let cases = to_run.map(|(_, trial)| (trial.suite, plan.suite_and_case(trial).1));
+            let cases = to_run.map(|trial| (trial.suite, plan.suite_and_case(trial).1));
             run_setup::require_judges(cases, &plan.suites, &suites)?;
         }
-        let run_dir = self.open_record(id)?;
+        // The lock is held until this function ends.
+        let (run_dir, _lock) = self.open_record(id)?;
         own_files::record_output_streams();
         RunLock::write(run_dir.path(), &rooms).map_err(SessionError::io("cannot mark the run as running"))?;
         let rooms =
@@ -261,25 +267,29 @@ impl PreparedRun {
         Ok(run_setup::build_sandbox(self.sandbox_mode, &self.environment, &self.plan, out_of_sight)?)
     }
 
-    /// Makes a new record, or opens that of the resumed run and removes what it left behind.
-    fn open_record(&self, id: String) -> Result<RunDir, SessionError> {
+    /// Makes a new record, or opens that of the resumed run and removes what it left behind. Gives also the lock of
+    /// its folder.
+    fn open_record(&self, id: String) -> Result<(RunDir, Option<std::fs::File>), SessionError> {
         let options = &self.options;
         if let Some(ResumedRun { run_dir: run, trusted_at_start }) = &self.resumed {
-            if RunLock::read(run.path()).is_some_and(|live| live.is_running()) {
-                return Err(SessionError::Refused(format!("run {} is still going on", run.id())));
-            }
+            let lock = lock_record(run)?;
+            let live = RunLock::read(run.path()).filter(RunLock::is_running);
+            let Some(lock) = lock.filter(|_| live.is_none()) else {
+                let holder = live.map_or_else(String::new, |live| format!(" in process {}", live.pid));
+                return Err(SessionError::Refused(format!("run {} is still going on{holder}", run.id())));
+            };
             remove_leftovers(run);
             if options.inputs.trust && !trusted_at_start {
                 let info = run.info().map_err(SessionError::Refused)?;
                 run.write_info(&RunInfo { trusted_code: Some(trusted_code(&self.plan)), ..info })?;
             }
-            return Ok(run.clone());
+            return Ok((run.clone(), Some(lock)));
         }
         let run = RunDir::create(&self.project, id)?;
         let scripted = self.plan.suites.iter().any(|suite| suite.script.is_some());
         let mut notices = self.notices.clone();
         let info = run_info(&self.plan, &run, scripted, Vec::new());
-        notices.extend(keep_graded_skills(&self.plan, &info, &run));
+        notices.extend(keep_graded_skills(&info, &run));
         let folder = info.folder.clone();
         run.write_info(&RunInfo {
             notices,
@@ -293,15 +303,28 @@ impl PreparedRun {
             command: self.command.clone(),
             ..info
         })?;
-        Ok(run)
+        let lock = lock_record(&run)?;
+        Ok((run, lock))
     }
 }
 
+fn lock_record(run: &RunDir) -> Result<Option<std::fs::File>, SessionError> {
+    RunLock::lock_folder(run.path()).map_err(SessionError::io("cannot lock the record"))
+}
+
 /// Ends the processes that a killed run left, and removes its workspaces. Says whether there was anything.
+///
+/// The record may come from a stranger. What is removed follows from the run's id and not from the path in the
+/// record.
 pub fn remove_leftovers(run: &RunDir) -> bool {
-    let Some(live) = RunLock::read(run.path()) else { return false };
+    if RunLock::read(run.path()).is_none() || !RunDir::is_id(run.id()) {
+        return false;
+    }
     kill_run_processes(run.id());
-    crate::stage::remove_workspace(&live.rooms);
+    let rooms = WorkspaceRoot::path_for_run(run.id());
+    if rooms.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        crate::workspace::stage::remove_workspace(&rooms);
+    }
     RunLock::remove(run.path());
     true
 }
@@ -328,11 +351,14 @@ fn trial_keys(
     sandbox: SandboxMode,
     options: &RunOptions,
     hidden: &HiddenFiles,
-) -> Vec<Digest> {
+) -> HashMap<TrialId, Digest> {
     let keys =
         TrialKeys::new(plan, agents, environment, sandbox, &options.pass_env, options.allow_network, hidden);
-    let mut keys = keys.with_plugin_code(options.inputs.trust).with_judge(!options.inputs.no_judge);
-    plan.trials.iter().map(|trial| keys.key_of(trial)).collect()
+    let mut keys = keys
+        .with_plugin_code(options.inputs.trust)
+        .with_judge(!options.inputs.no_judge)
+        .with_sample(options.sample.clone());
+    plan.trials.iter().map(|trial| (trial.id.clone(), keys.key_of(trial))).collect()
 }
 
 /// Stops the start of new trials after a deadline, if there is one.

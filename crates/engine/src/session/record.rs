@@ -3,27 +3,25 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use crate::plan::Plan;
-use crate::store::{PlannedTrial, RunDir, RunInfo, RunSetting, RunSkill, RunSuite, SKILLS_FOLDER};
-use crate::trial_key::digest_of_path;
+use crate::plan::trial_key::digest_of_path;
+use crate::store::{PlannedTrial, RunDir, RunInfo, RunSetting, RunSkill, RunSuite, RunSuites, SKILLS_FOLDER};
 use practicum_core::model::{Case, Check, CheckKind, Digest, ScoreScale, SkillRef, Suite};
-use practicum_evals::dialects;
 use practicum_skills::versions::SkillContents;
 
 /// Makes the record of a run before its first trial. The command that starts it is added elsewhere.
 pub fn run_info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
     let mut digests = Digests::default();
     let suites = plan.suites.iter().map(|planned| {
-        let (origin, suite) = (planned.suite.origin.clone(), native_suite(&planned.suite));
-        let given_files = digests.given_files(&planned.suite);
-        RunSuite { origin, suite, skill: digests.under_test(&planned.suite), given_files }
-    });
-    let settings = plan.suites.iter().map(|planned| {
-        let rows = planned.settings.explain().into_iter();
-        rows.map(|(name, value, from)| (name.to_owned(), RunSetting { value, from: from.to_string() }))
-            .collect()
+        let settings = planned.settings.explain().into_iter();
+        let settings = settings
+            .map(|(name, value, from)| (name.to_owned(), RunSetting { value, from: from.to_string() }));
+        RunSuite {
+            suite: planned.suite.clone(),
+            skill: digests.under_test(&planned.suite),
+            given_files: digests.given_files(&planned.suite),
+            settings: settings.collect(),
+        }
     });
     let trials = plan.trials.iter().map(|trial| {
         let (planned, case) = plan.suite_and_case(trial);
@@ -40,8 +38,7 @@ pub fn run_info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<Stri
         run: run_dir.id().to_owned(),
         started: jiff::Timestamp::now().to_string(),
         practicum: env!("CARGO_PKG_VERSION").to_owned(),
-        suites: suites.collect(),
-        settings: settings.collect(),
+        suites: RunSuites(suites.collect()),
         trials: trials.collect(),
         scripted,
         command: Vec::new(),
@@ -60,12 +57,6 @@ pub fn run_info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<Stri
     }
 }
 
-/// Converts a suite to the native format, in which a run's record stores it.
-pub fn native_suite(suite: &Suite) -> Value {
-    let folder = suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
-    dialects::to_native(suite, &folder)
-}
-
 /// Describes the skill under test as it is now. `None` if there is none, or several, or it is not a folder.
 pub fn skill_under_test(suite: &Suite) -> Option<RunSkill> {
     Digests::default().under_test(suite)
@@ -74,11 +65,11 @@ pub fn skill_under_test(suite: &Suite) -> Option<RunSkill> {
 /// Copies skills whose trials may get scores from 1 to 5 into the record of a run. A history of gradings needs the
 /// files of each version, even if the skill changes before a report is written. A copy that fails does not stop
 /// the run; the returned notices say so.
-pub(super) fn keep_graded_skills(plan: &Plan, info: &RunInfo, run: &RunDir) -> Vec<String> {
+pub(super) fn keep_graded_skills(info: &RunInfo, run: &RunDir) -> Vec<String> {
     let mut notices = Vec::new();
-    for (planned, of) in plan.suites.iter().zip(&info.suites) {
+    for of in info.suites.iter() {
         let is_scored = |check: &Check| matches!(&check.kind, CheckKind::Judged(judged) if judged.scale == ScoreScale::OneToFive);
-        let is_graded = planned.suite.cases.iter().flat_map(|case| &case.checks).any(is_scored);
+        let is_graded = of.suite.cases.iter().flat_map(|case| &case.checks).any(is_scored);
         if let Some(RunSkill { path, digest }) = of.skill.as_ref().filter(|_| is_graded) {
             let folder = run.path().join(SKILLS_FOLDER).join(digest.as_str());
             if !folder.exists() && keep(path, &folder).is_none() {
@@ -94,7 +85,7 @@ fn keep(skill: &Path, folder: &Path) -> Option<PathBuf> {
     SkillContents::scan(skill).ok()?.copy_to(folder).ok()
 }
 
-/// What skills, files and folders hold. Many suites may use one.
+/// The digests of skills, files and folders, each computed once for all suites that use it.
 #[derive(Default)]
 pub struct Digests {
     skills: HashMap<PathBuf, Option<Digest>>,
@@ -110,7 +101,7 @@ impl Digests {
         Some(RunSkill { path: path.clone(), digest })
     }
 
-    /// What the files and folders hold that each case gives to the agent, by the case. Cases without any are left out.
+    /// Gives the digest of the fixtures and overlays of each case, by the case's id. Cases without any are left out.
     pub fn given_files(&mut self, suite: &Suite) -> BTreeMap<String, Digest> {
         let mut of_cases = BTreeMap::new();
         for Case { id, workspace, .. } in &suite.cases {

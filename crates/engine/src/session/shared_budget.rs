@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use super::{RunLimits, RunOptions, SessionError};
-use crate::judge::ScrubFn;
-use crate::run_setup::{JudgePool, SharedServices};
-use crate::settings::{MAX_COST, MAX_TOKENS, SettingLayers};
+use crate::grade::judge::ScrubFn;
+use crate::plan::settings::{MAX_COST, MAX_TOKENS, SettingLayers};
+use crate::session::run_setup::{JudgePool, SharedServices};
 use crate::store::Scrubber;
 use practicum_agents::gateway::{PriceTable, PricesError, SpendingBudget, SpendingLedger};
 

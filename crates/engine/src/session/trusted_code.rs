@@ -9,6 +9,7 @@ use super::SessionError;
 use crate::plan::Plan;
 use crate::store::RunDir;
 use practicum_core::model::{Case, Digest, WorkspaceBase};
+use practicum_core::tree::{open_regular, read_regular};
 use practicum_skills::project_files::ProjectFiles;
 use practicum_skills::skill::{Plugin, normalise_path};
 
@@ -97,7 +98,7 @@ pub fn refuse_changed_code(run: &RunDir, plan: &Plan) -> Result<(), SessionError
             return Ok(());
         }
         return Err(SessionError::Refused(format!(
-            "run {} does not say which code was trusted when it began; read what the scripts do, then say --trust",
+            "run {} does not say which code was trusted at its start; read the scripts, then use --trust",
             run.id()
         )));
     };
@@ -184,7 +185,7 @@ fn is_code(file: &Path) -> bool {
 
 fn begins_with_interpreter(file: &Path) -> bool {
     let mut begin = [0; 2];
-    let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut begin));
+    let read = open_regular(file).and_then(|mut file| file.read_exact(&mut begin));
     read.is_ok() && begin == *b"#!"
 }
 
@@ -194,5 +195,5 @@ fn read(file: &Path) -> Option<Vec<u8>> {
     if metadata.len() > LARGEST_SCRIPT {
         return Some(format!("{} {:?}", metadata.len(), metadata.modified().ok()).into_bytes());
     }
-    std::fs::read(file).ok()
+    read_regular(file).ok()
 }

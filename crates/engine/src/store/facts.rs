@@ -8,55 +8,58 @@ use serde::{Deserialize, Serialize};
 
 use super::Scrubber;
 use practicum_core::model::{AgentEnding, Canary, FileChange, GivenFile, RelPath, TokenUsage};
+use practicum_core::tree::read_regular;
 
-/// What a trial's transcript and files do not say, and marking it again needs: `facts.json`.
+/// The facts that regrading needs and that a trial's transcript and files do not contain: `facts.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(title = "What else was seen of a trial (trials/*/facts.json)")]
+#[schemars(title = "Facts about a trial that its transcript does not contain (trials/*/facts.json)")]
 pub struct TrialFacts {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
-    /// The name of the format that `transcript.jsonl` is in.
+    /// The name of the stream format of `transcript.jsonl`.
     pub stream: String,
     /// The user's messages, each with the part of the transcript that answers it.
     pub turns: Vec<TurnFacts>,
     pub ended: AgentEnding,
     pub ended_because: Option<String>,
-    /// What the agent created, changed or deleted; what of it was kept is in `files`.
+    /// The files that the agent created, changed or deleted. Their stored copies are in the folder `files`.
     pub files: Vec<FileChange>,
-    /// The skills under test, with the names they had in the room.
+    /// The skills under test, with their names in the workspace.
     pub skills: Vec<StagedSkill>,
-    /// What was put into the copies of skills, to be told that they were read.
+    /// The random lines in the staged copies of skills, which show that a copy was read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub canaries: Vec<Canary>,
-    /// All that was in the workspace at the end; `None` where that is too much to list.
+    /// The content of the workspace at the end; `None` if it is too large to list.
     pub left: Option<FolderListing>,
-    /// What became of the files that were given to be read. Earlier runs did not keep it.
+    /// The state of the given files after the run. Records of earlier versions do not have it.
     #[serde(default)]
     pub given: Vec<GivenFile>,
-    /// Skills of the user's own that the agent listed.
+    /// The user's own skills that the agent listed, although no agent should see them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leaked: Vec<String>,
-    /// Why not all that the agent said is known, if so.
+    /// Why a part of the agent's output is missing; `None` if all of it is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
     pub usage: TokenUsage,
     pub cost_usd: Option<f64>,
     pub seconds: f64,
-    /// When the agent began to work, in UTC. Earlier runs did not keep it.
+    /// The start of the agent, in UTC. Records of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
-    /// No agent was run, because all that was asked is a prediction.
+    /// Whether no agent was run, because the case only asks for a prediction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_predicted: bool,
 }
 
+/// A turn of a conversation: its prompt, and its part of the transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnFacts {
     pub prompt: String,
-    /// How many bytes of the transcript are of this turn.
+    /// The length of this turn in the transcript, in bytes.
     pub bytes: u64,
 }
 
+/// A skill under test, with its own name and its name in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StagedSkill {
     pub name: String,
@@ -108,7 +111,7 @@ impl FolderListing {
 impl TrialFacts {
     pub fn read(folder: &Path) -> Result<Self, String> {
         let path = folder.join("facts.json");
-        let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let bytes = read_regular(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", path.display()))
     }
 
@@ -125,7 +128,7 @@ impl TrialFacts {
         if !scrubber.file_has_secret(transcript)? {
             return Ok(self);
         }
-        let bytes = std::fs::read(transcript)?;
+        let bytes = read_regular(transcript)?;
         let mut rest = bytes.as_slice();
         for turn in &mut self.turns {
             let length = usize::try_from(turn.bytes).unwrap_or(usize::MAX).min(rest.len());

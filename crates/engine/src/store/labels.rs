@@ -1,7 +1,6 @@
 //! The labels that people give to judged checks: `labels.jsonl` of a run directory, append-only.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use practicum_core::model::TrialId;
+use practicum_core::tree::{append_unlinked, open_regular};
 
 /// A person's word on one judged check: a line of `labels.jsonl`. The last of a check counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -19,7 +19,7 @@ pub struct HumanLabel {
     pub at: String,
     pub trial: TrialId,
     pub check: String,
-    /// What the judge had found.
+    /// The verdict of the judge.
     pub judge_passed: bool,
     /// Whether the person agrees; `None` takes an earlier word back.
     pub agrees: Option<bool>,
@@ -35,12 +35,12 @@ impl HumanLabel {
     pub fn append(&self, run: &Path) -> std::io::Result<()> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');
-        File::options().create(true).append(true).open(run.join(LABELS_FILE))?.write_all(&line)
+        append_unlinked(run.join(LABELS_FILE))?.write_all(&line)
     }
 
     /// Reads the labels of a run: the last one of each check. Invalid lines are ignored.
     pub fn read_all(run: &Path) -> std::io::Result<Vec<HumanLabel>> {
-        let file = match File::open(run.join(LABELS_FILE)) {
+        let file = match open_regular(run.join(LABELS_FILE)) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
@@ -95,7 +95,8 @@ mod tests {
         say("d", false, Some(false));
         say("e", true, Some(true));
         say("e", true, None);
-        let mut file = File::options().append(true).open(folder.path().join(LABELS_FILE)).expect("open");
+        let mut file =
+            std::fs::File::options().append(true).open(folder.path().join(LABELS_FILE)).expect("open");
         file.write_all(b"torn").expect("written");
         let labels = HumanLabel::read_all(folder.path()).expect("labels");
         assert_eq!(labels.len(), 4);

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::Scrubber;
 use practicum_core::event::{EventSink, RunEvent};
+use practicum_core::tree::append_unlinked;
 
 /// The append-only log of a run, with one line for each event. Each line is written with one call, so that a
 /// killed run leaves complete lines and at most one partial last line.
@@ -15,8 +16,9 @@ pub struct EventLog {
 }
 
 impl EventLog {
+    /// Creates the log file. Secrets that the scrubber knows are removed from every line.
     pub fn create(path: &Path, scrubber: Scrubber) -> std::io::Result<Self> {
-        let file = File::options().create(true).append(true).open(path)?;
+        let file = append_unlinked(path)?;
         Ok(Self { file, scrubber })
     }
 }

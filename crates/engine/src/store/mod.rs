@@ -4,20 +4,30 @@
 //! secret; reports a trial before it is on disk.
 
 mod documents;
+#[doc(hidden)]
 mod facts;
 mod find_trials;
+#[doc(hidden)]
+pub mod history;
+#[doc(hidden)]
 mod index;
+#[doc(hidden)]
 mod labels;
 mod log;
 mod noise;
 mod records;
+#[doc(hidden)]
+pub mod reload_trial;
 mod run_dir;
+#[doc(hidden)]
 mod run_lock;
 mod secrets;
+pub mod transcript;
+#[doc(hidden)]
 mod trial_cache;
 mod trials;
 
-pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSkill, RunSuite, TrialChecks};
+pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSkill, RunSuite, RunSuites, TrialChecks};
 pub use facts::{FolderListing, StagedSkill, TrialFacts, TurnFacts};
 pub use find_trials::find_trials;
 pub use index::{
@@ -29,7 +39,7 @@ pub use labels::HumanLabel;
 pub use log::EventLog;
 pub use noise::{read_noise, save_noise};
 pub use records::{read_probes, read_records, read_skill_judgements};
-pub use run_dir::{RunDir, SKILLS_FOLDER, StoreError};
+pub use run_dir::{RunDir, SKILLS_FOLDER, StoreError, refuse_linked_records};
 pub use run_lock::RunLock;
 pub use secrets::Scrubber;
 pub use trial_cache::TrialCache;

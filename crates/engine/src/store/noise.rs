@@ -3,18 +3,19 @@
 use std::path::Path;
 
 use practicum_core::model::Noise;
+use practicum_core::tree::{read_regular, write_unlinked};
 
 const NOISE_FILE: &str = ".practicum/noise.json";
 
 /// Reads the noise of a project. `None` if it was never measured.
 pub fn read_noise(project: &Path) -> Result<Option<Noise>, String> {
     let path = project.join(NOISE_FILE);
-    let bytes = match std::fs::read(&path) {
+    let bytes = match read_regular(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("{}: {error}", path.display())),
     };
-    let told = |error| format!("{}: {error}; practicum noise makes it anew", path.display());
+    let told = |error| format!("{}: {error}; practicum noise measures it again", path.display());
     serde_json::from_slice(&bytes).map(Some).map_err(told)
 }
 
@@ -34,5 +35,5 @@ pub fn save_noise(project: &Path, measured: &Noise) -> Result<(), String> {
     let path = project.join(NOISE_FILE);
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let bytes = serde_json::to_vec_pretty(&all).map_err(|error| told(&error))?;
-    std::fs::write(&path, bytes).map_err(|error| told(&error))
+    write_unlinked(&path, bytes).map_err(|error| told(&error))
 }

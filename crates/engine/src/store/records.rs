@@ -6,11 +6,12 @@ use std::path::Path;
 
 use practicum_core::event::RunEvent;
 use practicum_core::model::{ProbeRecord, SkillJudgement, TrialId, TrialRecord};
+use practicum_core::tree::open_regular;
 
 /// Reads the records of a run: the last one of each trial. A line that was cut short by a kill is ignored.
 pub fn read_records(run: &Path) -> std::io::Result<BTreeMap<TrialId, TrialRecord>> {
     let mut records = BTreeMap::new();
-    let file = std::fs::File::open(run.join("events.jsonl"))?;
+    let file = open_regular(run.join("events.jsonl"))?;
     for line in BufReader::new(file).split(b'\n') {
         let line = line?;
         // Most lines are other events. They are skipped without parsing.
@@ -27,7 +28,7 @@ pub fn read_records(run: &Path) -> std::io::Result<BTreeMap<TrialId, TrialRecord
 /// Reads the probes of a run: the last record of each.
 pub fn read_probes(run: &Path) -> std::io::Result<BTreeMap<TrialId, ProbeRecord>> {
     let mut probes = BTreeMap::new();
-    let file = std::fs::File::open(run.join("events.jsonl"))?;
+    let file = open_regular(run.join("events.jsonl"))?;
     for line in BufReader::new(file).split(b'\n') {
         let line = line?;
         if has_event_name(&line, b"\"probe_finished\"")
@@ -42,7 +43,7 @@ pub fn read_probes(run: &Path) -> std::io::Result<BTreeMap<TrialId, ProbeRecord>
 /// Reads the judgements on the texts of skills, in the order of the log.
 pub fn read_skill_judgements(run: &Path) -> std::io::Result<Vec<SkillJudgement>> {
     let mut all = Vec::new();
-    let file = std::fs::File::open(run.join("events.jsonl"))?;
+    let file = open_regular(run.join("events.jsonl"))?;
     for line in BufReader::new(file).split(b'\n') {
         let line = line?;
         if has_event_name(&line, b"\"skill_judged\"")

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::workspace::stage::remove_folder;
+
 use super::{EventLog, RunInfo, Scrubber, TrialChecks, TrialFacts};
 use practicum_core::model::{Summary, TrialId, TrialRecord};
+use practicum_core::tree::{read_regular, write_unlinked};
 
 /// The folder in a run's record with the skills that were graded, each below its digest.
 pub const SKILLS_FOLDER: &str = "skills";
@@ -18,6 +21,7 @@ pub struct RunDir {
     id: String,
 }
 
+/// An error: the record of a run cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot keep the record: {path}: {error}")]
 pub struct StoreError {
@@ -26,6 +30,7 @@ pub struct StoreError {
 }
 
 impl StoreError {
+    /// Makes a function that adds a path to an I/O error.
     pub fn at_path(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self { path, error }
@@ -42,15 +47,27 @@ impl RunDir {
         format!("{}{part:03}-{}", now.strftime("%Y%m%d-%H%M%S"), &tail[..6])
     }
 
+    /// Says whether a name is one that [`RunDir::new_id`] makes.
+    pub fn is_id(name: &str) -> bool {
+        let parts: Vec<&str> = name.split('-').collect();
+        let all = |part: &str, length: usize, fits: fn(&u8) -> bool| {
+            part.len() == length && part.as_bytes().iter().all(fits)
+        };
+        matches!(parts[..], [day, time, tail] if all(day, 8, u8::is_ascii_digit)
+            && all(time, 9, u8::is_ascii_digit)
+            && all(tail, 6, u8::is_ascii_hexdigit))
+    }
+
     /// Makes the directory of a new run below a project's `.practicum` folder.
     pub fn create(project: &Path, id: String) -> Result<Self, StoreError> {
         let home = project.join(".practicum");
         let runs = home.join("runs");
+        refuse_linked_records(project)?;
         std::fs::create_dir_all(&runs).map_err(StoreError::at_path(&runs))?;
         let ignore = home.join(".gitignore");
         if !ignore.exists() {
             // Records contain the output of agents and should not be committed.
-            let _ = std::fs::write(&ignore, "*\n");
+            let _ = write_unlinked(&ignore, "*\n");
         }
         let path = runs.join(&id);
         let trials = path.join("trials");
@@ -82,12 +99,11 @@ impl RunDir {
         match fitting.len() {
             0 => Err(format!("there is no run {wanted}; practicum runs lists them")),
             1 => Ok(fitting.swap_remove(0)),
-            several => Err(format!("{several} runs fit {wanted}; say more of its id")),
+            several => Err(format!("{several} runs fit {wanted}; give more of the id")),
         }
     }
 
-    /// The run that is meant, as [`RunDir::find`] finds it; but the latest is the latest that says something about its
-    /// evals: not one that checked nothing.
+    /// Finds a run like [`RunDir::find`], but `latest` skips runs that checked nothing.
     pub fn find_checked(project: &Path, wanted: &str) -> Result<Self, String> {
         if wanted != "latest" {
             return Self::find(project, wanted);
@@ -97,7 +113,7 @@ impl RunDir {
         latest.ok_or_else(|| "there are no runs of evals yet; practicum run makes one".to_owned())
     }
 
-    /// The run in this folder, if there is one.
+    /// Gives the run in this folder, if there is one.
     pub fn at_path(path: &Path) -> Option<Self> {
         let path = path.join("run.json").canonicalize().ok()?.parent()?.to_owned();
         Some(Self { id: path.file_name()?.to_string_lossy().into_owned(), path })
@@ -107,6 +123,8 @@ impl RunDir {
     pub fn all(project: &Path) -> Vec<Self> {
         let folders = std::fs::read_dir(project.join(".practicum/runs")).into_iter().flatten().flatten();
         let mut runs: Vec<Self> = folders
+            // A link may lead to anything, and this program makes none here.
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .filter(|entry| entry.path().join("run.json").is_file())
             .map(|entry| Self { id: entry.file_name().to_string_lossy().into_owned(), path: entry.path() })
             .collect();
@@ -120,7 +138,8 @@ impl RunDir {
     /// folder.
     pub fn info(&self) -> Result<RunInfo, String> {
         let path = self.path.join("run.json");
-        let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let bytes = read_regular(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        refuse_newer_record(&bytes).map_err(|why| format!("{}: {why}", path.display()))?;
         let mut info: RunInfo =
             serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
         let now = self.project().filter(|now| info.project.is_absolute() && *now != info.project);
@@ -130,8 +149,8 @@ impl RunDir {
                     *path = now.join(inside);
                 }
             };
-            for suite in &mut info.suites {
-                moved(&mut suite.origin.path);
+            for suite in info.suites.iter_mut() {
+                suite.suite.change_paths(moved);
                 suite.skill.iter_mut().for_each(|skill| moved(&mut skill.path));
             }
             if let Some(code) = info.trusted_code.take() {
@@ -147,13 +166,15 @@ impl RunDir {
 
     /// Reads the summary, if the run ended normally.
     pub fn summary(&self) -> Option<Summary> {
-        serde_json::from_slice(&std::fs::read(self.path.join("summary.json")).ok()?).ok()
+        serde_json::from_slice(&read_regular(self.path.join("summary.json")).ok()?).ok()
     }
 
+    /// Gives the id of the run.
     pub fn id(&self) -> &str {
         &self.id
     }
 
+    /// Gives the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -175,15 +196,18 @@ impl RunDir {
         self.path.join("probes").join(probe.as_str())
     }
 
+    /// Creates the log of the run's events.
     pub fn open_log(&self, scrubber: Scrubber) -> Result<EventLog, StoreError> {
         let path = self.path.join("events.jsonl");
         EventLog::create(&path, scrubber).map_err(StoreError::at_path(&path))
     }
 
+    /// Writes how the run is made to `run.json`.
     pub fn write_info(&self, info: &RunInfo) -> Result<(), StoreError> {
         self.write_json("run.json", info)
     }
 
+    /// Writes the results of the run to `summary.json`.
     pub fn write_summary(&self, summary: &Summary) -> Result<(), StoreError> {
         self.write_json("summary.json", summary)
     }
@@ -219,12 +243,12 @@ impl RunDir {
         scrubber: &Scrubber,
     ) -> Result<(), StoreError> {
         let path = folder.join("output.txt");
-        std::fs::write(&path, output).map_err(StoreError::at_path(&path))?;
+        write_unlinked(&path, output).map_err(StoreError::at_path(&path))?;
         let path = folder.join("transcript.jsonl");
         let facts = facts.with_scrubbed_lengths(&path, scrubber).map_err(StoreError::at_path(&path))?;
         let path = folder.join("facts.json");
         let bytes = serde_json::to_vec(&facts).unwrap_or_default();
-        std::fs::write(&path, bytes).map_err(StoreError::at_path(&path))?;
+        write_unlinked(&path, bytes).map_err(StoreError::at_path(&path))?;
         write_checks(folder, record)?;
         scrubber.scrub_folder(folder).map_err(StoreError::at_path(folder))
     }
@@ -237,15 +261,44 @@ impl RunDir {
         scrubber.scrub_file(&path).map_err(StoreError::at_path(&path))
     }
 
+    /// Writes a JSON file in the folder, as a whole or not at all.
     pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
         let path = self.path.join(name);
         let bytes =
             serde_json::to_vec_pretty(value).map_err(|error| StoreError::at_path(&path)(error.into()))?;
         // The file is written under another name and then renamed, so that a reader never sees half of it.
         let aside = self.path.join(format!(".{name}.new"));
-        std::fs::write(&aside, bytes).map_err(StoreError::at_path(&aside))?;
+        write_unlinked(&aside, bytes).map_err(StoreError::at_path(&aside))?;
         std::fs::rename(&aside, &path).map_err(StoreError::at_path(&path))
     }
+}
+
+/// The version of records that this program writes and reads.
+const RECORD_VERSION: u32 = 1;
+
+/// Refuses the record of a newer program: what it means may have changed, even if it can be read.
+fn refuse_newer_record(bytes: &[u8]) -> Result<(), String> {
+    #[derive(serde::Deserialize)]
+    struct RecordVersion {
+        schema_version: u32,
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(RecordVersion { schema_version }) if schema_version > RECORD_VERSION => Err(format!(
+            "the record has version {schema_version}, and this practicum reads version {RECORD_VERSION}; use a newer one"
+        )),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// The folders of records below a project. All of them are made by this program.
+const RECORD_PATHS: [&str; 4] =
+    [".practicum", ".practicum/runs", ".practicum/cache", ".practicum/cache/trials"];
+
+/// Refuses a folder of records that is a link: what is written or removed below it would be somewhere else.
+pub fn refuse_linked_records(project: &Path) -> Result<(), StoreError> {
+    let linked = RECORD_PATHS.iter().map(|path| project.join(path)).find(|path| path.is_symlink());
+    let why = "it is a link, and records are only kept in a folder of the project itself; remove the link";
+    linked.map_or(Ok(()), |path| Err(StoreError::at_path(&path)(std::io::Error::other(why))))
 }
 
 /// Makes an empty folder, deleting what is there.
@@ -253,7 +306,7 @@ fn create_empty_folder(path: PathBuf) -> Result<PathBuf, StoreError> {
     match std::fs::create_dir(&path) {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            std::fs::remove_dir_all(&path).map_err(StoreError::at_path(&path))?;
+            remove_folder(&path).map_err(StoreError::at_path(&path))?;
             std::fs::create_dir(&path).map_err(StoreError::at_path(&path))?;
         }
         Err(error) => return Err(StoreError::at_path(&path)(error)),
@@ -266,6 +319,6 @@ fn create_empty_folder(path: PathBuf) -> Result<PathBuf, StoreError> {
 fn write_checks(folder: &Path, record: &TrialRecord) -> Result<(), StoreError> {
     let (path, aside) = (folder.join("checks.json"), folder.join(".checks.json.new"));
     let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record }).unwrap_or_default();
-    std::fs::write(&aside, bytes).map_err(StoreError::at_path(&aside))?;
+    write_unlinked(&aside, bytes).map_err(StoreError::at_path(&aside))?;
     std::fs::rename(&aside, &path).map_err(StoreError::at_path(&path))
 }

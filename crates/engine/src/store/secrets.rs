@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
+use practicum_core::tree::{open_regular, read_regular, write_unlinked};
 use serde_json::Value;
 
 /// Removes the user's secrets from stored files. An agent's shell can see its own key, so a key may appear in any
@@ -37,13 +38,14 @@ impl Scrubber {
 
     /// Adds the secrets of a login file: every text in it that is long enough to be a token.
     pub fn with_secrets_in_file(mut self, path: &Path) -> Self {
-        let logins = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let logins = read_regular(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         if let Some(logins) = logins {
             collect_tokens(&logins, &mut self.secrets);
         }
         self
     }
 
+    /// Replaces the known secrets in a text.
     pub fn scrub_text(&self, text: &str) -> String {
         match self.scrub_bytes(text.as_bytes()) {
             Some(clean) => String::from_utf8_lossy(&clean).into_owned(),
@@ -71,15 +73,15 @@ impl Scrubber {
         if !self.file_has_secret(path)? {
             return Ok(());
         }
-        match self.scrub_bytes(&std::fs::read(path)?) {
-            Some(clean) => std::fs::write(path, clean),
+        match self.scrub_bytes(&read_regular(path)?) {
+            Some(clean) => write_unlinked(path, clean),
             None => Ok(()),
         }
     }
 
     /// Says whether a file contains a secret. A missing file does not.
     pub fn file_has_secret(&self, path: &Path) -> std::io::Result<bool> {
-        match std::fs::File::open(path) {
+        match open_regular(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
             file => self.stream_has_secret(file?),
         }
@@ -113,11 +115,15 @@ impl Scrubber {
         if self.secrets.is_empty() {
             return Ok(());
         }
-        for entry in std::fs::read_dir(folder)?.flatten() {
-            if entry.file_type()?.is_dir() {
-                self.scrub_folder(&entry.path())?;
-            } else {
-                self.scrub_file(&entry.path())?;
+        // A list instead of recursion: an agent may have made thousands of folders inside each other.
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder)?.flatten() {
+                match entry.file_type()? {
+                    kind if kind.is_dir() => folders.push(entry.path()),
+                    kind if kind.is_file() => self.scrub_file(&entry.path())?,
+                    _ => {}
+                }
             }
         }
         Ok(())

@@ -1,14 +1,14 @@
 //! The cache of finished trials of a project.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
-use practicum_core::model::{Digest, TrialId, TrialRecord};
+use practicum_core::model::{Digest, RelPath, TrialId, TrialRecord};
+use practicum_core::tree::{append_unlinked, read_regular, write_unlinked};
 
 /// Finished trials by their keys, so that no trial is paid for twice.
 ///
@@ -56,7 +56,7 @@ impl TrialCache {
         stored.iter().rev().find_map(|kept| {
             let folder = self.run_folder(&kept.run)?.join("trials").join(kept.trial.as_str());
             let record: TrialRecord =
-                serde_json::from_slice(&std::fs::read(folder.join("checks.json")).ok()?).ok()?;
+                serde_json::from_slice(&read_regular(folder.join("checks.json")).ok()?).ok()?;
             (record.key.as_ref() == Some(key) && fits(&record, &folder)).then_some((record, folder))
         })
     }
@@ -72,7 +72,7 @@ impl TrialCache {
         let mut line = serde_json::to_vec(&kept)?;
         line.push(b'\n');
         let path = self.path(cache_file_name(&kept.key));
-        let open = || File::options().create(true).append(true).open(&path);
+        let open = || append_unlinked(&path);
         let mut file = match open() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 std::fs::create_dir_all(&self.folder)?;
@@ -84,11 +84,15 @@ impl TrialCache {
         file.write_all(&line)
     }
 
-    /// Removes duplicates, and trials of runs that no longer exist.
+    /// Removes duplicates, and trials of runs that no longer exist. Only files that this program would have made
+    /// are changed.
     pub fn compact(&self) -> std::io::Result<()> {
         let Ok(parts) = std::fs::read_dir(&self.folder) else { return Ok(()) };
         for part in parts.flatten() {
             let path = part.path();
+            if !is_cache_file(&part) {
+                continue;
+            }
             let kept = read_entries(&path);
             let there = kept
                 .values()
@@ -99,7 +103,7 @@ impl TrialCache {
                 serde_json::to_writer(&mut lines, kept)?;
                 lines.push(b'\n');
             }
-            std::fs::write(&path, lines)?;
+            write_unlinked(&path, lines)?;
         }
         Ok(())
     }
@@ -108,9 +112,18 @@ impl TrialCache {
         self.folder.join(format!("{part}.jsonl"))
     }
 
+    /// Gives the folder of a run, if its id, which comes from a file, is the name of one.
     fn run_folder(&self, id: &str) -> Option<PathBuf> {
-        Some(self.folder.parent()?.parent()?.join("runs").join(id))
+        let id = RelPath::new(id).filter(|id| !id.as_str().contains('/'))?;
+        Some(self.folder.parent()?.parent()?.join("runs").join(id.as_str()))
     }
+}
+
+/// Says whether a file has the name and the kind of those that this program makes.
+fn is_cache_file(entry: &std::fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let part = name.to_str().and_then(|name| name.strip_suffix(".jsonl")).unwrap_or_default();
+    part.len() == 2 && entry.file_type().is_ok_and(|kind| kind.is_file())
 }
 
 fn cache_file_name(key: &str) -> &str {
@@ -119,7 +132,7 @@ fn cache_file_name(key: &str) -> &str {
 
 /// Reads the last entry of each key and trial. A line that was cut short by a crash is ignored.
 fn read_entries(path: &Path) -> CacheEntries {
-    let text = std::fs::read(path).unwrap_or_default();
+    let text = read_regular(path).unwrap_or_default();
     let mut part = CacheEntries::new();
     for line in text.split(|&byte| byte == b'\n') {
         let Ok(kept) = serde_json::from_slice::<CachedTrial>(line) else { continue };

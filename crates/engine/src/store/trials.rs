@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::records::is_trial_finished_event;
 use practicum_core::event::RunEvent;
 use practicum_core::model::{CaseSummary, Condition, TrialId, TrialRecord};
+use practicum_core::tree::open_regular;
 
 /// The finished trials of a run, by case. Only the position of each record is in memory; records are read on
 /// request.
@@ -46,8 +47,9 @@ struct RecordIdentity {
 }
 
 impl StoredTrials {
+    /// Opens the stored trials of a run by the path of its folder.
     pub fn open(run: &Path) -> std::io::Result<Self> {
-        let log = File::open(run.join("events.jsonl"))?;
+        let log = open_regular(run.join("events.jsonl"))?;
         let mut cases: HashMap<StoredCaseKey, Vec<RecordPosition>> = HashMap::new();
         let mut lines = BufReader::new(&log);
         let (mut line, mut from) = (Vec::new(), 0);

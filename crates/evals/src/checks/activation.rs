@@ -13,6 +13,7 @@ pub struct SkillNames {
 }
 
 impl SkillNames {
+    /// Makes the table from pairs of a skill's own name and its name in the workspace.
     pub fn new(pairs: Vec<(String, String)>) -> Self {
         Self { pairs }
     }

@@ -19,7 +19,6 @@ pub static KIND: RuleKind = RuleKind {
     key: "command",
     doc: "this shell command, run in the workspace after the agent is done, succeeds within 30 seconds",
     schema: json_schema::nonempty_text,
-    looks_at: CheckTarget::WholeRun,
     decode: |node, diagnostics| {
         let command = node_text(node, KIND.key, diagnostics)?;
         if command.trim().is_empty() || command.contains('\0') {
@@ -42,6 +41,10 @@ const LARGEST_OUTPUT: usize = 16 * 1024;
 impl Rule for CommandRule {
     fn key(&self) -> &'static str {
         KIND.key
+    }
+
+    fn default_target(&self) -> CheckTarget {
+        CheckTarget::WholeRun
     }
 
     fn value(&self) -> Value {
@@ -217,9 +220,14 @@ mod tests {
         let finding = finding_for_outcome(command, outcome);
         assert_eq!(finding.verdict.name(), "not_scored");
         let pid = std::fs::read_to_string(view.0.join("pid")).expect("the child said its number");
-        let gone = || {
-            std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
-                .map_or(true, |stat| stat.contains(") Z "))
+        let gone = || match cfg!(target_os = "linux") {
+            true => std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
+                .map_or(true, |stat| stat.contains(") Z ")),
+            false => {
+                let listed = Command::new("ps").args(["-o", "stat=", "-p", pid.trim()]).output();
+                let state = listed.expect("ps starts").stdout.trim_ascii().to_vec();
+                state.is_empty() || state.starts_with(b"Z")
+            }
         };
         let began = Instant::now();
         while !gone() && began.elapsed() < Duration::from_secs(5) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{RuleKind, excerpt};
-use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Diagnostics, Rule};
+use practicum_core::model::{CheckEvidence, CheckFinding, Diagnostics, Rule};
 use practicum_core::tree::{
     ObjectReader, TreeNode,
     json_schema::{self, MappingSchema},
@@ -15,7 +15,6 @@ pub static KIND: RuleKind = RuleKind {
     key: "contains",
     doc: "the text contains this, letter by letter unless `ignore_case` is true",
     schema,
-    looks_at: CheckTarget::Output,
     decode: |node, diagnostics| Some(Arc::new(ContainsRule(Needle::decode("contains", node, diagnostics)?))),
 };
 
@@ -46,15 +45,19 @@ impl Rule for ContainsRule {
 /// A text to find, with or without regard to case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Needle {
+    /// The text to look for.
     pub text: String,
+    /// Whether upper and lower case count as the same.
     pub ignore_case: bool,
 }
 
 impl Needle {
+    /// Makes a text to find exactly as it is written.
     pub fn exact(text: impl Into<String>) -> Self {
         Self { text: text.into(), ignore_case: false }
     }
 
+    /// Makes a text to find in upper or lower case.
     pub fn ignoring_case(text: impl Into<String>) -> Self {
         Self { text: text.into(), ignore_case: true }
     }
@@ -77,6 +80,7 @@ impl Needle {
         }
     }
 
+    /// Gives the text as a native file has it.
     pub fn value(&self) -> Value {
         if self.ignore_case {
             json!({"text": self.text, "ignore_case": true})
@@ -114,6 +118,7 @@ impl Needle {
         }
     }
 
+    /// Says whether a text ends with this one.
     pub fn is_end_of(&self, text: &str) -> bool {
         let text = if self.text.ends_with(char::is_whitespace) { text } else { text.trim_end() };
         if self.ignore_case {

@@ -6,13 +6,12 @@ use serde_json::Value;
 
 use super::contains::{Needle, schema};
 use super::{RuleKind, excerpt};
-use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Rule};
+use practicum_core::model::{CheckEvidence, CheckFinding, Rule};
 
 pub static KIND: RuleKind = RuleKind {
     key: "ends_with",
     doc: "the text ends with this; blanks around the text do not matter unless this ends with one",
     schema,
-    looks_at: CheckTarget::Output,
     decode: |node, diagnostics| Some(Arc::new(EndsWithRule(Needle::decode(KIND.key, node, diagnostics)?))),
 };
 

@@ -22,24 +22,28 @@ pub static KIND: RuleKind = RuleKind {
     key: "file",
     doc: "a file in the workspace after the run: that it exists, or is absent, and what it says",
     schema,
-    looks_at: CheckTarget::WholeRun,
     decode: |node, diagnostics| Some(Arc::new(FileRule::decode(node, diagnostics)?)),
 };
 
 /// The rule of the check `file`: a path, and what is expected there.
 #[derive(Debug, Clone)]
 pub struct FileRule {
+    /// The path of the file in the workspace.
     pub path: RelPath,
+    /// What the file must be like.
     pub expect: FileExpectation,
 }
 
 /// The expected state of a file.
 #[derive(Debug, Clone)]
 pub enum FileExpectation {
+    /// The file does not exist.
     Absent,
     /// The file exists, and all of these conditions hold.
     Present {
+        /// Texts that the file must contain.
         contains: Vec<String>,
+        /// A pattern that must be found in the file.
         matches: Option<PythonPattern>,
     },
 }
@@ -99,6 +103,10 @@ fn decode_path(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<RelPath
 impl Rule for FileRule {
     fn key(&self) -> &'static str {
         KIND.key
+    }
+
+    fn default_target(&self) -> CheckTarget {
+        CheckTarget::WholeRun
     }
 
     fn reads_agent_output(&self) -> bool {
@@ -180,7 +188,7 @@ fn schema() -> Value {
         )
         .optional(
             "contains",
-            "A text that stands in it, or several that all do.",
+            "A text that the file contains, or several that it all contains.",
             json_schema::text_or_texts(),
         )
         .optional(

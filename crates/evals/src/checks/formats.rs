@@ -9,9 +9,11 @@ use practicum_core::tree::closest_word;
 
 /// A format with a name and a pattern.
 pub struct NamedFormat {
+    /// The name of the format.
     pub name: &'static str,
     /// The pattern, in Python's `re` syntax.
     pub pattern: &'static str,
+    /// A value that has the format.
     pub example: &'static str,
     compiled: OnceLock<PythonPattern>,
 }
@@ -58,6 +60,7 @@ pub static FORMATS: [NamedFormat; 20] = [
 ];
 
 impl NamedFormat {
+    /// Gives the format of this name.
     pub fn find_format(name: &str) -> Option<&'static NamedFormat> {
         FORMATS.iter().find(|format| format.name == name)
     }
@@ -94,6 +97,7 @@ impl NamedFormat {
         Ok(found)
     }
 
+    /// Gives the pattern of the format, compiled once.
     pub fn compiled(&self) -> &PythonPattern {
         self.compiled.get_or_init(|| {
             PythonPattern::new(self.pattern)
@@ -105,7 +109,9 @@ impl NamedFormat {
 /// The format that a field's value must have: a named format, or a pattern of the author's own.
 #[derive(Clone)]
 pub enum ValueFormat {
+    /// A format that has a name.
     Named(&'static NamedFormat),
+    /// A pattern for the whole value.
     Inline(PythonPattern),
 }
 
@@ -119,6 +125,7 @@ impl ValueFormat {
         }
     }
 
+    /// Says whether a value has the format.
     pub fn matches_value(&self, value: &str) -> Result<bool, TooMuchBacktracking> {
         match self {
             ValueFormat::Named(format) => format.matches_value(value),

@@ -19,6 +19,7 @@ impl Globs {
         builder.build().map(Self).map_err(|error| glob_error_reason(&error))
     }
 
+    /// Says whether one of the patterns matches a path.
     pub fn match_path(&self, path: &RelPath) -> bool {
         self.0.matched(path.as_str(), false).is_whitelist()
     }

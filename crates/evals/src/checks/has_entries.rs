@@ -6,13 +6,12 @@ use serde_json::{Value, json};
 
 use super::counting::{check_count, decode_count};
 use super::{PythonPattern, RuleKind};
-use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Rule};
+use practicum_core::model::{CheckEvidence, CheckFinding, Rule};
 
 pub static KIND: RuleKind = RuleKind {
     key: "has_entries",
     doc: "the text has at least so many numbered entries in bold, as in `**1. Name**` (1 if no number is given)",
     schema: || json!({"type": ["integer", "null"]}),
-    looks_at: CheckTarget::Output,
     decode: |node, diagnostics| Some(Arc::new(HasEntriesRule(decode_count(KIND.key, node, diagnostics)?))),
 };
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::RuleKind;
 use super::counting::{DEFAULT_COUNT, check_count, decode_count};
 use super::formats::{FORMATS, NamedFormat};
-use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Diagnostics, Rule};
+use practicum_core::model::{CheckEvidence, CheckFinding, Diagnostics, Rule};
 use practicum_core::tree::{
     ObjectReader, TreeNode,
     json_schema::{self, MappingSchema},
@@ -18,7 +18,6 @@ pub static KIND: RuleKind = RuleKind {
     key: "has_format",
     doc: "the text has at least `count` (1) values of a known format: a date, a phone number, a colour",
     schema,
-    looks_at: CheckTarget::Output,
     decode: |node, diagnostics| Some(Arc::new(HasFormatRule::decode(node, diagnostics)?)),
 };
 

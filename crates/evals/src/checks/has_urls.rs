@@ -7,13 +7,12 @@ use serde_json::{Value, json};
 use super::RuleKind;
 use super::counting::{check_count, decode_count};
 use super::formats::URL_FORMAT;
-use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Rule};
+use practicum_core::model::{CheckEvidence, CheckFinding, Rule};
 
 pub static KIND: RuleKind = RuleKind {
     key: "has_urls",
     doc: "the text has at least so many http or https addresses (1 if no number is given); the same one twice counts twice",
     schema: || json!({"type": ["integer", "null"]}),
-    looks_at: CheckTarget::Output,
     decode: |node, diagnostics| Some(Arc::new(HasUrlsRule(decode_count(KIND.key, node, diagnostics)?))),
 };
 

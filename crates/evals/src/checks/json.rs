@@ -7,9 +7,7 @@ use serde_json::{Map, Value, json};
 use super::json_path::JsonPath;
 use super::regex::decode_pattern;
 use super::{PythonPattern, RuleKind, excerpt};
-use practicum_core::model::{
-    CheckEvidence, CheckFinding, CheckTarget, Diagnostics, NotScoredReason, Rule, Verdict,
-};
+use practicum_core::model::{CheckEvidence, CheckFinding, Diagnostics, NotScoredReason, Rule, Verdict};
 use practicum_core::tree::{
     NodeData, ObjectReader, TreeNode,
     json_schema::{self, MappingSchema},
@@ -21,7 +19,6 @@ pub static KIND: RuleKind = RuleKind {
     doc: "the text, or its first ```json block, is JSON; with `path`, what is there: that it `exists`, \
           `equals` a value or `matches` a pattern",
     schema,
-    looks_at: CheckTarget::Output,
     decode: |node, diagnostics| Some(Arc::new(JsonRule::decode(node, diagnostics)?)),
 };
 
@@ -266,10 +263,10 @@ fn schema() -> Value {
             "Whether there must be something at the path, or must not.",
             json_schema::with_default(json_schema::boolean(), true),
         )
-        .optional("equals", "The value that must stand there.", json!({}))
+        .optional("equals", "The value that must be there.", json!({}))
         .optional(
             "matches",
-            "A pattern for the text that stands there (Python's `re` syntax).",
+            "A pattern for the text that is there (Python's `re` syntax).",
             json_schema::text(),
         );
     json_schema::any_of([json!({"enum": [true, null]}), path(), value.into()])

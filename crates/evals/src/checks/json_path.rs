@@ -82,7 +82,7 @@ fn parse_bracket(inside: &str) -> Result<(JsonPathPart, &str), String> {
         Ok(number) if isize::try_from(number).is_ok() => {
             Ok((JsonPathPart::Index(number), &inside[end + 1..]))
         }
-        Ok(_) | Err(_) => Err(format!("\"{index}\" is no index; a key stands in quotes")),
+        Ok(_) | Err(_) => Err(format!("\"{index}\" is not an index; put a key in quotes")),
     }
 }
 

@@ -21,7 +21,6 @@ pub static KIND: RuleKind = RuleKind {
     doc: "the run stayed within bounds: turns (calls of the model), tokens (read and written, from a \
           cache or not), cost_usd, seconds, files_changed, output_chars, tool_calls",
     schema,
-    looks_at: CheckTarget::WholeRun,
     decode: |node, diagnostics| Some(Arc::new(LimitRule::decode(node, diagnostics)?)),
 };
 
@@ -166,6 +165,10 @@ impl Rule for LimitRule {
         KIND.key
     }
 
+    fn default_target(&self) -> CheckTarget {
+        CheckTarget::WholeRun
+    }
+
     fn value(&self) -> Value {
         let bounds = self.0.iter().map(|&(measure, most)| {
             let most = if most.fract() == 0.0 && most < 9e15 { json!(most as i64) } else { json!(most) };
@@ -189,7 +192,7 @@ impl Rule for LimitRule {
         }
         match unknown {
             Some(key) => CheckFinding::not_scored(NotScoredReason::CheckFailed(format!(
-                "the agent does not tell its {key}"
+                "the agent does not report its {key}"
             ))),
             None => CheckFinding::new(true, within.join(", ")),
         }

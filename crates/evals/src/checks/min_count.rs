@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::counting::{check_count, decode_count};
 use super::regex::decode_pattern_with;
 use super::{PatternFlags, PythonPattern, RuleKind, excerpt};
-use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Diagnostics, Rule};
+use practicum_core::model::{CheckEvidence, CheckFinding, Diagnostics, Rule};
 use practicum_core::tree::{
     ObjectReader, TreeNode,
     json_schema::{self, MappingSchema},
@@ -21,7 +21,6 @@ pub static KIND: RuleKind = RuleKind {
         let counted = MappingSchema::closed().required("pattern", doc, json_schema::text());
         counted.required("count", "How often it must match at least.", json!({"type": "integer"})).into()
     },
-    looks_at: CheckTarget::Output,
     decode: |node, diagnostics| Some(Arc::new(MinCountRule::decode(node, diagnostics)?)),
 };
 

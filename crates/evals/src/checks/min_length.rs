@@ -5,14 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::RuleKind;
-use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Rule};
+use practicum_core::model::{CheckEvidence, CheckFinding, Rule};
 use practicum_core::tree::node_int;
 
 pub static KIND: RuleKind = RuleKind {
     key: "min_length",
     doc: "the text has at least so many characters (code points)",
     schema: || json!({"type": "integer"}),
-    looks_at: CheckTarget::Output,
     decode: |node, diagnostics| {
         let length = node_int(node, KIND.key, i64::MIN, i64::MAX, diagnostics)?;
         if length < 1 {

@@ -63,14 +63,18 @@ use practicum_core::model::{
 };
 use practicum_core::tree::TreeNode;
 
-/// A kind of check: its key in a native file, how its value is read, and what it looks at by default.
+/// A kind of deterministic check: its key in a native file, and how the value after the key is read.
+///
+/// Inside this crate, a new kind is a file and a line in `RULES`. A program adds its own to the registry of eval formats
+/// and checks.
 pub struct RuleKind {
+    /// The key of the check in a native file.
     pub key: &'static str,
     /// One sentence for people: "the text contains …".
     pub doc: &'static str,
     /// The values that the key may have, as JSON Schema.
     pub schema: fn() -> Value,
-    pub looks_at: CheckTarget,
+    /// Reads the value. Reports what is wrong with it, and then gives `None`.
     pub decode: fn(&TreeNode, &mut Diagnostics) -> Option<Arc<dyn Rule>>,
 }
 
@@ -98,13 +102,14 @@ pub static RULES: &[&RuleKind] = &[
     &transcript::KIND,
 ];
 
+/// Gives the built-in kind of check with this key.
 pub fn rule_kind(key: &str) -> Option<&'static RuleKind> {
     RULES.iter().copied().find(|kind| kind.key == key)
 }
 
 /// Says whether a rule reads only a text, and nothing else of a run.
 pub fn reads_only_text(rule: &dyn Rule) -> bool {
-    rule_kind(rule.key()).is_some_and(|kind| kind.looks_at != CheckTarget::WholeRun)
+    rule.default_target() != CheckTarget::WholeRun
 }
 
 /// Runs the deterministic checks among `checks`, with the given permissions. The result has the same order; it is
@@ -287,6 +292,7 @@ mod tests {
                     id: n.to_string(),
                     name: None,
                     need,
+                    weight: practicum_core::model::CheckWeight::ONE,
                     target: looks_at,
                     kind: CheckKind::Rule(Arc::new(rule)),
                 }

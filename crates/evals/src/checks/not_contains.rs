@@ -6,13 +6,12 @@ use serde_json::Value;
 
 use super::contains::{Needle, schema};
 use super::{RuleKind, excerpt};
-use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Rule};
+use practicum_core::model::{CheckEvidence, CheckFinding, Rule};
 
 pub static KIND: RuleKind = RuleKind {
     key: "not_contains",
     doc: "the text does not contain this",
     schema,
-    looks_at: CheckTarget::Output,
     decode: |node, diagnostics| {
         Some(Arc::new(NotContainsRule(Needle::decode("not_contains", node, diagnostics)?)))
     },

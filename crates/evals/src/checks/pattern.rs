@@ -53,12 +53,14 @@ struct PatternData {
 pub struct PatternFlags {
     /// `^` and `$` also match at line ends.
     pub multiline: bool,
+    /// Whether upper and lower case count as the same.
     pub ignore_case: bool,
 }
 
 /// An error in a pattern that Python would not compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidPattern {
+    /// What is wrong with the pattern.
     pub message: String,
     /// The position of the error in characters, from 0.
     pub position: usize,
@@ -85,10 +87,12 @@ impl fmt::Display for TooMuchBacktracking {
 impl std::error::Error for TooMuchBacktracking {}
 
 impl PythonPattern {
+    /// Compiles a pattern without flags.
     pub fn new(source: &str) -> Result<Self, InvalidPattern> {
         Self::with_flags(source, PatternFlags::default())
     }
 
+    /// Compiles a pattern with flags.
     pub fn with_flags(source: &str, flags: PatternFlags) -> Result<Self, InvalidPattern> {
         let parse::ParsedPattern { node, groups } = parse::parse_pattern(source, flags)?;
         let inner = PatternData {
@@ -103,6 +107,7 @@ impl PythonPattern {
         Ok(Self { inner: Arc::new(inner) })
     }
 
+    /// Gives the pattern as it was written.
     pub fn source(&self) -> &str {
         &self.inner.source
     }
@@ -121,6 +126,7 @@ impl PythonPattern {
         Ok(self.backtracker(text).find(0, false).unwrap_or(found))
     }
 
+    /// Says whether the pattern is found in a text.
     pub fn is_match(&self, text: &str) -> Result<bool, TooMuchBacktracking> {
         match self.linear_search(text, false) {
             Some(search) => Ok(search.regex.is_match(&search.text)),

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{PatternFlags, PythonPattern, RuleKind, excerpt};
-use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Diagnostics, NotScoredReason, Rule};
+use practicum_core::model::{CheckEvidence, CheckFinding, Diagnostics, NotScoredReason, Rule};
 use practicum_core::tree::{TreeNode, json_schema, node_text};
 
 pub static KIND: RuleKind = RuleKind {
     key: "regex",
     doc: "the text matches this pattern somewhere (Python's `re` syntax)",
     schema: json_schema::text,
-    looks_at: CheckTarget::Output,
     decode: |node, diagnostics| {
         Some(Arc::new(RegexRule { pattern: decode_pattern("regex", node, diagnostics)? }))
     },
@@ -21,6 +20,7 @@ pub static KIND: RuleKind = RuleKind {
 /// The rule of the check `regex`, with the pattern.
 #[derive(Debug, Clone)]
 pub struct RegexRule {
+    /// The pattern to look for.
     pub pattern: PythonPattern,
 }
 

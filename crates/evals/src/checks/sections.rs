@@ -22,6 +22,7 @@ pub struct ExtractedSections {
 }
 
 impl ExtractedSections {
+    /// Adds the entries that were extracted for a tier of a section.
     pub fn insert(&mut self, section: &OutputSection, tier: &SectionTier, entries: Vec<SectionEntry>) {
         self.tiers.insert((section.name.clone(), tier.label.clone()), entries);
     }
@@ -36,6 +37,7 @@ impl ExtractedSections {
         fields.is_some_and(|fields| fields.contains(&field.name))
     }
 
+    /// Gives the entries of a tier of a section; `None` if none were extracted.
     pub fn get(&self, section: &OutputSection, tier: &SectionTier) -> Option<&[SectionEntry]> {
         self.tiers.get(&(section.name.clone(), tier.label.clone())).map(Vec::as_slice)
     }

@@ -13,7 +13,6 @@ pub static KIND: RuleKind = RuleKind {
     key: "tool_not_used",
     doc: "the agent never called this tool, or never with arguments like these",
     schema,
-    looks_at: CheckTarget::WholeRun,
     decode: |node, diagnostics| Some(Arc::new(ToolNotUsedRule(decode(node, diagnostics)?))),
 };
 
@@ -35,6 +34,10 @@ fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<CallPattern>
 impl Rule for ToolNotUsedRule {
     fn key(&self) -> &'static str {
         KIND.key
+    }
+
+    fn default_target(&self) -> CheckTarget {
+        CheckTarget::WholeRun
     }
 
     fn value(&self) -> Value {

@@ -13,7 +13,6 @@ pub static KIND: RuleKind = RuleKind {
     key: "tool_order",
     doc: "the agent called these tools in this order; other calls may come before, between and after",
     schema: || json_schema::nonempty_list(json_schema::nonempty_text()),
-    looks_at: CheckTarget::WholeRun,
     decode: |node, diagnostics| Some(Arc::new(ToolOrderRule(decode(node, diagnostics)?))),
 };
 
@@ -38,6 +37,10 @@ fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Vec<ToolName
 impl Rule for ToolOrderRule {
     fn key(&self) -> &'static str {
         KIND.key
+    }
+
+    fn default_target(&self) -> CheckTarget {
+        CheckTarget::WholeRun
     }
 
     fn value(&self) -> Value {

@@ -16,7 +16,6 @@ pub static KIND: RuleKind = RuleKind {
     doc: "the agent called this tool, by its role (read, write, edit, shell, skill) or exact name, \
           with arguments like these, at least `min` (1) and at most `max` times",
     schema,
-    looks_at: CheckTarget::WholeRun,
     decode: |node, diagnostics| Some(Arc::new(ToolUsedRule::decode(node, diagnostics)?)),
 };
 
@@ -57,6 +56,10 @@ impl ToolUsedRule {
 impl Rule for ToolUsedRule {
     fn key(&self) -> &'static str {
         KIND.key
+    }
+
+    fn default_target(&self) -> CheckTarget {
+        CheckTarget::WholeRun
     }
 
     fn value(&self) -> Value {

@@ -45,10 +45,12 @@ static ARGUMENT_ALIASES: &[&[&str]] = &[
 pub struct ToolName(String);
 
 impl ToolName {
+    /// Makes the name of a tool. `None` if no tool can have it.
     pub fn new(name: &str) -> Option<Self> {
         (!name.trim().is_empty()).then(|| Self(name.trim().to_owned()))
     }
 
+    /// Reads the name of a tool, and reports what is wrong with it.
     pub fn decode(key: &str, node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         let tool = Self::new(node_text(node, key, diagnostics)?);
         if tool.is_none() {
@@ -57,10 +59,12 @@ impl ToolName {
         tool
     }
 
+    /// Gives the name as it was written.
     pub fn name(&self) -> &str {
         &self.0
     }
 
+    /// Says whether a tool that an agent called has this name.
     pub fn matches(&self, called: &str) -> bool {
         let role = TOOL_ROLES.iter().find(|(role, _)| *role == self.0);
         glob_matches(&self.0, called) || role.is_some_and(|(_, names)| names.contains(&called))

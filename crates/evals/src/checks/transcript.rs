@@ -22,7 +22,6 @@ pub static KIND: RuleKind = RuleKind {
     doc: "the pattern matches somewhere in what the agent said, the tools it called and what they \
           answered; `expect: absent` turns it round",
     schema,
-    looks_at: CheckTarget::WholeRun,
     decode: |node, diagnostics| Some(Arc::new(TranscriptRule::decode(node, diagnostics)?)),
 };
 
@@ -73,6 +72,10 @@ fn decode_expect(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<bool>
 impl Rule for TranscriptRule {
     fn key(&self) -> &'static str {
         KIND.key
+    }
+
+    fn default_target(&self) -> CheckTarget {
+        CheckTarget::WholeRun
     }
 
     fn value(&self) -> Value {

@@ -10,16 +10,13 @@ use super::RuleKind;
 use super::counting::decode_count;
 use super::formats::URL_FORMAT;
 use super::public_address::{is_public, is_reserved_name};
-use practicum_core::model::{
-    CheckEvidence, CheckFinding, CheckTarget, CheckedText, NotScoredReason, Rule, UrlChecker,
-};
+use practicum_core::model::{CheckEvidence, CheckFinding, CheckedText, NotScoredReason, Rule, UrlChecker};
 
 pub static KIND: RuleKind = RuleKind {
     key: "urls_reachable",
     doc: "at least so many different addresses in the text answer (1 if no number is given); asked \
           only with --allow-network, and unscored without where the text alone does not decide it",
     schema: || json!({"type": ["integer", "null"]}),
-    looks_at: CheckTarget::Output,
     decode: |node, diagnostics| Some(Arc::new(UrlsReachableRule(decode_count(KIND.key, node, diagnostics)?))),
 };
 

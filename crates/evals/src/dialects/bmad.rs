@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::reading::{self, SkillHint, TriggerReader, UniqueIds, UnusedKeys, slug};
 use super::recognition::{self, ForeignFormat};
 use super::skill_creator::assertions::AssertionReader;
-use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit};
+use super::{Dialect, EvalFileLocation, ExportedSuite, FormatMatch};
 use practicum_core::model::{
-    Case, Check, Diagnostics, Fixture, Ratio, RelPath, RunPolicy, SkillRef, StagedSkillName, Suite,
-    WorkspaceBase, WorkspaceSpec,
+    Case, Check, Diagnostics, Fixture, MAX_DURATION, Ratio, RelPath, RunPolicy, SkillRef, StagedSkillName,
+    Suite, WorkspaceBase, WorkspaceSpec,
 };
 use practicum_core::tree::{NodeData, ObjectReader, SourceFile, TreeNode, read_bounded, report_wrong_type};
 
@@ -26,9 +26,6 @@ const NAME: &str = "bmad";
 /// The time limit of an eval that gives none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The longest time limit that an eval may set, in seconds: a week, as in all formats.
-const LONGEST_TIMEOUT: i64 = 7 * 24 * 3600;
-
 impl Dialect for Bmad {
     fn name(&self) -> &'static str {
         NAME
@@ -38,7 +35,11 @@ impl Dialect for Bmad {
         true
     }
 
-    fn recognise(&self, source: &SourceFile) -> FormatFit {
+    fn file_names(&self) -> &'static [&'static str] {
+        &["evals.json", "cases.json", "triggers.json", "trigger-queries.json"]
+    }
+
+    fn recognise(&self, source: &SourceFile) -> FormatMatch {
         recognition::fit_for(source, ForeignFormat::Bmad)
     }
 
@@ -198,8 +199,9 @@ impl<'s> BmadReader<'s> {
         checks.extend(read_expectations(&mut eval, newer, activation.is_given, diagnostics));
         let ids = checks.iter().map(|check| check.id.clone()).collect();
         checks.extend(self.read_assertions(&mut eval, ids, diagnostics));
-        let timeout =
-            eval.int("timeout", 1, LONGEST_TIMEOUT, diagnostics).and_then(|n| u64::try_from(n).ok());
+        let timeout = eval
+            .int("timeout", 1, MAX_DURATION.as_secs().cast_signed(), diagnostics)
+            .and_then(|n| u64::try_from(n).ok());
         let meta = self.unused_keys.collect_unused(&eval, "an eval", diagnostics);
         let (id, prompt) = (id?, prompt?);
         Some(Case {
@@ -246,7 +248,7 @@ impl BmadReader<'_> {
 fn workspace_for_eval(folder: &Path, id: &str, files: Vec<Fixture>) -> WorkspaceSpec {
     let mut overlays = base_overlays(folder);
     let own = RelPath::new(id).map(|id| id.join_to(folder).join("setup"));
-    overlays.extend(own.filter(|overlay| overlay.is_dir()));
+    overlays.extend(own.filter(|overlay| is_overlay(overlay, folder)));
     WorkspaceSpec { base: WorkspaceBase::Project, overlays, files, ..WorkspaceSpec::default() }
 }
 
@@ -276,6 +278,8 @@ fn warn_about_unused_overlays(source: &SourceFile, cases: &[Case], diagnostics: 
             name.is_some_and(|name| ["setups", "set-up", "set_up", "setup"].contains(&name.as_str()));
         is_near && path.file_name().is_some_and(|name| name != "setup") && path.is_dir()
     };
+    let is_linked_out =
+        |path: &Path| path.ends_with("setup") && path.is_dir() && !is_overlay(path, source.folder());
     let mut tell = |path: &Path, why: String| {
         let message = format!("{} is laid into no workspace: {why}", path.display());
         diagnostics.warning("unused-overlay", None, message);
@@ -286,6 +290,8 @@ fn warn_about_unused_overlays(source: &SourceFile, cases: &[Case], diagnostics: 
         let has_evals = ["evals.json", "cases.json"].iter().any(|name| path.join(name).is_file());
         if misnamed(&path) {
             tell(&path, "an overlay is called setup".to_owned());
+        } else if let Some(linked) = [&path, &setup].into_iter().find(|path| is_linked_out(path)) {
+            tell(linked, "it is a link that leads out of the project".to_owned());
         } else if id == "setup" && !path.is_dir() {
             tell(&path, "an overlay is a folder".to_owned());
         } else if setup.is_dir() && id != "setup" && id != "files" && !is_eval && !has_evals {
@@ -305,13 +311,28 @@ fn warn_about_unused_overlays(source: &SourceFile, cases: &[Case], diagnostics: 
 /// folder, of the folders in between, and of the folder itself.
 pub(super) fn base_overlays(folder: &Path) -> Vec<PathBuf> {
     let levels: Vec<&Path> = folder.ancestors().collect();
-    let is_evals = |level: &&Path| level.file_name().is_some_and(|name| name == "evals");
-    let outermost = levels.iter().position(is_evals).unwrap_or(0);
+    let outermost = outermost_evals(folder);
     let project = levels.get(outermost + 1).copied().unwrap_or(folder);
     let shared = levels[1..=outermost].iter().rev().map(|level| level.join("setup"));
     let shared = shared.filter(|overlay| !are_evals_of_skill(overlay, project));
     let own = folder.join("setup");
-    shared.chain([own]).filter(|overlay| overlay.is_dir()).collect()
+    shared.chain([own]).filter(|overlay| is_overlay(overlay, folder)).collect()
+}
+
+/// Gives the number of levels from a folder up to the outermost `evals` folder that encloses it.
+fn outermost_evals(folder: &Path) -> usize {
+    let is_evals = |level: &Path| level.file_name().is_some_and(|name| name == "evals");
+    folder.ancestors().position(is_evals).unwrap_or(0)
+}
+
+/// Says whether an overlay for the evals in `folder` can be copied into workspaces: it is a folder, and no link that
+/// leads out of the project.
+fn is_overlay(overlay: &Path, folder: &Path) -> bool {
+    let (Ok(folder), Ok(path)) = (std::path::absolute(folder), std::path::absolute(overlay)) else {
+        return false;
+    };
+    let project = folder.ancestors().nth(outermost_evals(&folder) + 1).unwrap_or(&folder);
+    path.is_dir() && !reading::leads_out_of(project, &path)
 }
 
 /// Says whether a folder named `setup` is not an overlay but holds the evals of a skill named `setup`. An overlay
@@ -554,12 +575,7 @@ mod tests {
                 evals.join("evals.json"),
                 &eval(&format!(r#", "files": ["{declared}"]"#)),
             );
-            let place = EvalFileLocation {
-                root: evals.clone(),
-                project: root.to_owned(),
-                plugins: None,
-                skill: None,
-            };
+            let place = EvalFileLocation::new(evals.clone(), root.to_owned());
             let (suite, diagnostics) = testing::lower_source(&Bmad, &source, &place);
             let suite = suite.expect("a suite");
             let [file] = suite.cases[0].workspace.files.as_slice() else { panic!("one file for {declared}") };
@@ -593,8 +609,7 @@ mod tests {
         ] {
             let text = eval(&format!(r#", "files": ["{declared}"]"#));
             let source = testing::parse_source(evals.join("evals.json"), &text);
-            let place =
-                EvalFileLocation { root: evals.clone(), project: root.clone(), plugins: None, skill: None };
+            let place = EvalFileLocation::new(evals.clone(), root.clone());
             let (_, diagnostics) = testing::lower_source(&Bmad, &source, &place);
             let codes: Vec<&str> =
                 diagnostics.iter().map(|said| said.code).filter(|code| *code != "skill-not-found").collect();

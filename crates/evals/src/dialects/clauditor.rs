@@ -22,13 +22,24 @@ use self::grading::{ClauditorThresholds, VarianceSettings};
 use self::unused_spec_keys::UnusedSpecKeys;
 use super::reading::{UniqueIds, all_cases_pass, blank_case, blank_suite, report_missing_skill};
 use super::recognition::{self, ForeignFormat};
-use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit};
+use super::{Dialect, EvalFileLocation, ExportedSuite, FormatMatch};
 use practicum_core::model::{
-    Case, CasePrompt, Check, CheckKind, CheckNeed, CheckTarget, Diagnostics, Fixture, Gate, GateName,
-    PassRule, Ratio, RelPath, RunPolicy, SkillRef, Suite, WorkspaceBase, WorkspaceSpec,
+    Case, CasePrompt, Check, CheckKind, CheckNeed, CheckTarget, CheckWeight, Diagnostics, Fixture, Gate,
+    GateName, PassRule, Ratio, RelPath, RunPolicy, SkillRef, Suite, WorkspaceBase, WorkspaceSpec,
 };
 use practicum_core::tree::{ObjectReader, SourceFile};
 use practicum_skills::skill::{SKILL_FILE, Skill};
+
+/// The variable that names the agent, as clauditor reads it.
+pub const AGENT_VARIABLE: &str = "CLAUDITOR_HARNESS";
+/// The variable that names the provider of the model that grades.
+pub const PROVIDER_VARIABLE: &str = "CLAUDITOR_GRADING_PROVIDER";
+/// The variable that says whether models are asked over their API or through a CLI.
+pub const TRANSPORT_VARIABLE: &str = "CLAUDITOR_TRANSPORT";
+
+/// What the author of a case without checks can do.
+pub const MISSING_CHECKS_HELP: &str =
+    "add \"assertions\", \"sections\", \"grading_criteria\" or \"trigger_tests\"";
 
 /// The adapter for the clauditor format.
 pub struct Clauditor;
@@ -42,7 +53,11 @@ impl Dialect for Clauditor {
         NAME
     }
 
-    fn recognise(&self, source: &SourceFile) -> FormatFit {
+    fn file_names(&self) -> &'static [&'static str] {
+        &["eval.json", "*.eval.json"]
+    }
+
+    fn recognise(&self, source: &SourceFile) -> FormatMatch {
         recognition::fit_for(source, ForeignFormat::Clauditor)
     }
 
@@ -224,7 +239,7 @@ impl SpecEntries<'_> {
                 "duplicate-id",
                 node.span,
                 format!("another entry is already called \"{id}\""),
-                "assertions, fields and criteria are told apart by id, so each needs its own",
+                "each assertion, field and criterion needs an id of its own",
             );
         }
         Some(id)
@@ -234,7 +249,14 @@ impl SpecEntries<'_> {
         // A single criterion may fail as long as the pass rate and the mean score of all are reached.
         let need =
             if matches!(kind, CheckKind::Judged(_)) { CheckNeed::Advisory } else { CheckNeed::Required };
-        Check { id, name: name.map(str::to_owned), need, target: self.looks_at.clone(), kind }
+        Check {
+            id,
+            name: name.map(str::to_owned),
+            need,
+            weight: CheckWeight::ONE,
+            target: self.looks_at.clone(),
+            kind,
+        }
     }
 }
 
@@ -337,14 +359,14 @@ fn gates_of_spec(
     let all_pass = variance.is_none() || any_stability && parts.has_required;
     let mut gates = if all_pass { all_cases_pass() } else { Vec::new() };
     if let Some(variance) = variance {
-        gates.push(Gate { name: GateName::Stability, threshold: variance.stability });
+        gates.push(Gate::new(GateName::Stability, variance.stability));
         if parts.has_queries {
-            gates.push(Gate { name: GateName::ActivationCasesPass, threshold: Ratio::ONE });
+            gates.push(Gate::new(GateName::ActivationCasesPass, Ratio::ONE));
         }
     }
     if let Some(ClauditorThresholds { pass_rate, mean_score }) = graded {
-        gates.push(Gate { name: GateName::CriteriaPassRate, threshold: *pass_rate });
-        gates.push(Gate { name: GateName::MeanScore, threshold: *mean_score });
+        gates.push(Gate::new(GateName::CriteriaPassRate, *pass_rate));
+        gates.push(Gate::new(GateName::MeanScore, *mean_score));
     }
     gates
 }

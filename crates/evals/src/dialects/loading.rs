@@ -4,20 +4,44 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
-use super::{DIALECTS, Dialect, EvalFileLocation, FormatFit};
+use super::{Dialect, EvalFileLocation, EvalFolder, EvalRegistry, FormatMatch};
 use practicum_core::model::{Case, Diagnostics, LoadedSuite, Severity, Span, Suite};
 use practicum_core::tree::{self, NodeData, SourceFile, SourceSyntax, TreeNode};
+
+/// The code of the notice that a file fits several formats.
+pub const AMBIGUOUS_FORMAT: &str = "ambiguous-format";
 
 /// A file after reading: its suite, the diagnostics, and the text for excerpts.
 #[derive(Debug, Clone)]
 pub struct LoadedFile {
+    /// The path of the file.
     pub path: PathBuf,
+    /// The folder below which its cases are named.
     pub root: PathBuf,
+    /// The project that the file belongs to.
+    pub project: PathBuf,
+    /// The content of the file; empty for a folder.
     pub text: String,
+    /// The name of the format; `None` if no format fits.
     pub dialect: Option<&'static str>,
+    /// The suite and the diagnostics.
     pub lowered: LoadedSuite,
     /// The suite without the cases that have errors, if only cases have errors.
     pub rest_of_suite: Option<RestOfSuite>,
+}
+
+impl LoadedFile {
+    fn unread(path: &Path, text: String, place: &EvalFileLocation, diagnostics: Diagnostics) -> Self {
+        Self {
+            path: path.to_owned(),
+            root: place.root.clone(),
+            project: place.project.clone(),
+            text,
+            dialect: None,
+            lowered: LoadedSuite { suite: None, diagnostics },
+            rest_of_suite: None,
+        }
+    }
 }
 
 /// A suite without those of its cases that have errors.
@@ -28,15 +52,63 @@ pub struct RestOfSuite {
     pub broken_cases: Vec<String>,
 }
 
-/// Reads one eval file, in the given format or in the one that fits best.
+/// Reads one eval file, or one folder that is an eval, in the given format or in the one that fits best.
+///
+/// ```
+/// use practicum_evals::dialects::{EvalFileLocation, load_eval_file};
+///
+/// # let folder = tempfile::tempdir()?;
+/// let file = folder.path().join("greeting.practicum.yaml");
+/// std::fs::write(
+///     &file,
+///     "practicum: 1\ncases:\n  - { id: hello, prompt: Say hello., checks: [{ contains: hello }] }\n",
+/// )?;
+/// let place = EvalFileLocation::new(folder.path(), folder.path());
+/// let loaded = load_eval_file(&file, &place, None);
+/// assert_eq!(loaded.dialect, Some("native"));
+/// let suite = loaded.lowered.suite.expect("a suite without errors");
+/// assert_eq!(suite.cases[0].id, "hello");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn load_eval_file(
     path: &Path,
     place: &EvalFileLocation,
     forced: Option<&'static dyn Dialect>,
 ) -> LoadedFile {
+    if path.is_dir() {
+        return load_eval_folder(path, place, forced);
+    }
     let mut diagnostics = Diagnostics::default();
     let (text, source) = SourceFile::read(path, &mut diagnostics);
     lower_text(path, text, source, place, forced, diagnostics)
+}
+
+/// Reads a folder that is one eval.
+fn load_eval_folder(
+    path: &Path,
+    place: &EvalFileLocation,
+    forced: Option<&'static dyn Dialect>,
+) -> LoadedFile {
+    let mut loaded = LoadedFile::unread(path, String::new(), place, Diagnostics::default());
+    let diagnostics = &mut loaded.lowered.diagnostics;
+    let folder = match EvalFolder::open(path) {
+        Ok(folder) => folder,
+        Err(why) => {
+            diagnostics.error("unreadable-folder", None, format!("cannot read {}: {why}", path.display()));
+            return loaded;
+        }
+    };
+    let fits = place.registry.formats_of_folder(&folder);
+    let Some(format) = forced.or_else(|| choose_format(fits, diagnostics)) else {
+        let message = format!("the folder {} is an eval of no known format", path.display());
+        diagnostics.error_with_help("unknown-format", None, message, name_a_format(&place.registry));
+        return loaded;
+    };
+    loaded.dialect = Some(format.name());
+    let mut suite = format.lower_folder(&folder, place, diagnostics);
+    tidy_names(suite.as_mut(), diagnostics);
+    loaded.lowered.suite = suite.filter(|_| !diagnostics.has_errors());
+    loaded
 }
 
 /// Reads a text as if it were the content of a file.
@@ -54,25 +126,45 @@ fn lower_text(
     forced: Option<&'static dyn Dialect>,
     diagnostics: Diagnostics,
 ) -> LoadedFile {
-    let mut loaded = LoadedFile {
-        path: path.to_owned(),
-        root: place.root.clone(),
-        text,
-        dialect: None,
-        lowered: LoadedSuite { suite: None, diagnostics },
-        rest_of_suite: None,
-    };
+    let mut loaded = LoadedFile::unread(path, text, place, diagnostics);
     let Some(source) = source else { return loaded };
     let diagnostics = &mut loaded.lowered.diagnostics;
-    let Some(dialect) = forced.or_else(|| recognise(&source, diagnostics)) else { return loaded };
+    let Some(dialect) = forced.or_else(|| recognise(&source, &place.registry, diagnostics)) else {
+        return loaded;
+    };
     loaded.dialect = Some(dialect.name());
-    let suite = dialect.lower(&source, place, diagnostics);
+    let mut suite = dialect.lower(&source, place, diagnostics);
+    tidy_names(suite.as_mut(), diagnostics);
     if diagnostics.has_errors() {
         loaded.rest_of_suite = without_broken_cases(source, dialect, place, diagnostics);
         return loaded;
     }
     loaded.lowered.suite = suite;
     loaded
+}
+
+/// Removes the line break that a name in a block of YAML ends with, and reports names of several lines.
+fn tidy_names(suite: Option<&mut Suite>, diagnostics: &mut Diagnostics) {
+    if let Some(suite) = suite {
+        suite.name = suite.name.trim().to_owned();
+        reject_names_of_several_lines(suite, diagnostics);
+    }
+}
+
+/// Reports names with line breaks or other control characters. Printed in a line of progress or in a report, they
+/// could look like the result of another case.
+fn reject_names_of_several_lines(suite: &Suite, diagnostics: &mut Diagnostics) {
+    let ids = suite.cases.iter().map(|case| ("the id of a case", &case.id));
+    for (what, name) in std::iter::once(("the name of the suite", &suite.name)).chain(ids) {
+        if name.contains(char::is_control) {
+            diagnostics.error_with_help(
+                "control-character",
+                None,
+                format!("{what} has a line break or another control character in it: {name:?}"),
+                "write it in one line",
+            );
+        }
+    }
 }
 
 /// Reads a file again without the cases that have errors. Gives `None` if there are other errors, or if a case has
@@ -126,45 +218,57 @@ fn own_id(case: &TreeNode) -> Option<String> {
     }
 }
 
-fn recognise(source: &SourceFile, diagnostics: &mut Diagnostics) -> Option<&'static dyn Dialect> {
-    let fits: Vec<(FormatFit, &'static dyn Dialect)> = DIALECTS
-        .iter()
-        .map(|dialect| (dialect.recognise(source), *dialect))
-        .filter(|(fit, _)| *fit > FormatFit::No)
-        .collect();
-    // The first of the best is taken, so the order of `DIALECTS` decides between equals.
-    let best = fits.iter().map(|(fit, _)| *fit).max();
-    let Some((_, chosen)) = fits.iter().copied().find(|(fit, _)| Some(*fit) == best) else {
+fn recognise(
+    source: &SourceFile,
+    registry: &EvalRegistry,
+    diagnostics: &mut Diagnostics,
+) -> Option<&'static dyn Dialect> {
+    let chosen = choose_format(registry.formats_of_file(source), diagnostics);
+    if chosen.is_none() {
         diagnostics.error_with_help(
             "unknown-format",
             Span::new(source.root.span.start, source.root.span.start + 1),
             format!("this is none of the eval formats: {}", describe_document(&source.root)),
-            format!("name one with --dialect: {}", super::dialect_names().join(", ")),
+            name_a_format(registry),
         );
-        return None;
-    };
-    let others: Vec<&str> =
-        fits.iter().map(|(_, dialect)| dialect.name()).filter(|name| *name != chosen.name()).collect();
+    }
+    chosen
+}
+
+fn name_a_format(registry: &EvalRegistry) -> String {
+    format!("name one with --dialect: {}", registry.format_names().join(", "))
+}
+
+/// Chooses the format that fits best. Other formats that fit are named: with a warning if one fits equally well, so
+/// that only the order of the formats decides.
+fn choose_format(
+    mut fits: Vec<(FormatMatch, &'static dyn Dialect)>,
+    diagnostics: &mut Diagnostics,
+) -> Option<&'static dyn Dialect> {
+    // The sort is stable: between equals, the earlier format comes first.
+    fits.sort_by_key(|(found, _)| std::cmp::Reverse(found.fit));
+    let mut fits = fits.into_iter();
+    let (best, chosen) = fits.next()?;
+    let others: Vec<(FormatMatch, &'static dyn Dialect)> = fits.collect();
     if !others.is_empty() {
-        diagnostics.notice(
-            "ambiguous-format",
-            None,
-            format!(
-                "read as {}; it could also be {} (choose with --dialect)",
-                chosen.name(),
-                others.join(" or ")
-            ),
+        let is_tie = others.iter().any(|(found, _)| found.fit == best.fit);
+        let named: Vec<String> =
+            others.iter().map(|(found, format)| format!("{} ({})", format.name(), found.reason)).collect();
+        let message = format!(
+            "read as {} ({}); it could also be {}; choose with --dialect",
+            chosen.name(),
+            best.reason,
+            named.join(" or ")
         );
+        match is_tie {
+            true => diagnostics.warning(AMBIGUOUS_FORMAT, None, message),
+            false => diagnostics.notice(AMBIGUOUS_FORMAT, None, message),
+        }
     }
     Some(chosen)
 }
 
-/// Whether a document could be of one of the eval formats.
-pub fn is_known_format(source: &SourceFile) -> bool {
-    DIALECTS.iter().any(|dialect| dialect.recognise(source) > FormatFit::No)
-}
-
-/// What a document consists of, for an author who wonders why nobody knows it.
+/// Describes the content of a document that no format fits, for a message.
 fn describe_document(root: &TreeNode) -> String {
     const MOST_KEYS_SHOWN: usize = 8;
     let keys = |entries: &[tree::MapEntry]| {
@@ -184,19 +288,22 @@ fn describe_document(root: &TreeNode) -> String {
 
 /// Gives the id of the only case of a file if the format makes it from the file's path; `None` if the file itself
 /// gives the ids of its cases.
-pub fn case_id_of_file(file: &LoadedFile) -> Option<String> {
+pub fn case_id_of_file(file: &LoadedFile, registry: &EvalRegistry) -> Option<String> {
     let is_yaml = file.path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
     let is_own_case = match file.dialect {
-        Some(dialect) => super::find_dialect(dialect).is_some_and(Dialect::folder_is_suite),
+        Some(dialect) => registry.format(dialect).is_some_and(Dialect::folder_is_suite),
         // The file is too broken for any format to recognise it. A native file is known by its name.
         None => is_yaml && !file.path.to_string_lossy().contains(".practicum."),
     };
     is_own_case.then(|| id_below(&file.path, &file.root))
 }
 
-/// Gives the path of a file below its suite's folder, without the extension.
+/// Gives the path of a file or folder below its suite's folder, without the extension of a file.
 pub fn id_below(path: &Path, root: &Path) -> String {
-    path.strip_prefix(root).unwrap_or(path).with_extension("").to_string_lossy().into_owned()
+    let below = path.strip_prefix(root).unwrap_or(path);
+    // The name of a folder has no extension, even if there is a dot in it.
+    let below = if path.is_dir() { below.to_owned() } else { below.with_extension("") };
+    below.to_string_lossy().into_owned()
 }
 
 /// Gives an unused id. `one.yaml` and `one.yml` side by side are two cases, so the second keeps its extension.
@@ -211,18 +318,24 @@ fn unique_id(id: String, taken: &[Case], path: &Path) -> String {
 /// A suite, the folder below which its cases are named, and its project.
 #[derive(Debug, Clone)]
 pub struct LocatedSuite {
+    /// The suite.
     pub suite: Suite,
+    /// The folder below which the cases are named.
     pub root: PathBuf,
+    /// The project that the suite belongs to.
     pub project: PathBuf,
 }
 
 /// Joins the files of formats in which a folder is the suite: one suite for each folder.
-pub fn merge_folders(loaded: impl IntoIterator<Item = LocatedSuite>) -> Vec<LocatedSuite> {
+pub fn merge_folders(
+    loaded: impl IntoIterator<Item = LocatedSuite>,
+    registry: &EvalRegistry,
+) -> Vec<LocatedSuite> {
     let mut suites: Vec<LocatedSuite> = Vec::new();
     let mut folders: HashMap<(String, PathBuf, PathBuf), usize> = HashMap::new();
     for mut placed in loaded {
         let dialect = &placed.suite.origin.dialect;
-        if !super::find_dialect(dialect).is_some_and(Dialect::folder_is_suite) {
+        if !registry.format(dialect).is_some_and(Dialect::folder_is_suite) {
             suites.push(placed);
             continue;
         }
@@ -260,7 +373,10 @@ mod tests {
                 testing::lower_source(skillet, &source, &testing::location_in(root)).0.expect("a suite");
             LocatedSuite { suite, root: root.to_owned(), project: root.to_owned() }
         };
-        let merged = merge_folders(vec![lowered("a.yaml"), lowered("a.yml"), lowered("b/a.yaml")]);
+        let merged = merge_folders(
+            [lowered("a.yaml"), lowered("a.yml"), lowered("b/a.yaml")],
+            &EvalRegistry::default(),
+        );
         let [LocatedSuite { suite, .. }] = merged.as_slice() else { panic!("one suite") };
         let ids: Vec<&str> = suite.cases.iter().map(|case| case.id.as_str()).collect();
         assert_eq!((ids, suite.origin.path.as_path()), (vec!["a", "a.yml", "b/a"], root));
@@ -289,7 +405,7 @@ mod tests {
             std::fs::write(&path, text).expect("write");
             let loaded = load_eval_file(&path, &testing::location_in(folder.path()), None);
             assert_eq!(loaded.dialect, Some(chosen), "{text}");
-            let told = loaded.lowered.diagnostics.iter().any(|said| said.code == "ambiguous-format");
+            let told = loaded.lowered.diagnostics.iter().any(|said| said.code == AMBIGUOUS_FORMAT);
             assert_eq!(told, codes, "{text}");
         }
     }

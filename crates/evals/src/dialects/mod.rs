@@ -5,10 +5,12 @@
 
 mod bmad;
 mod clauditor;
+mod folder;
 mod loading;
 mod native;
 mod reading;
 mod recognition;
+mod registry;
 mod rules;
 mod skill_creator;
 mod skill_test;
@@ -18,26 +20,46 @@ mod testing;
 mod writing;
 mod writing_skills;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+pub use clauditor::{AGENT_VARIABLE, PROVIDER_VARIABLE, TRANSPORT_VARIABLE};
+pub use folder::EvalFolder;
 pub use loading::{
-    LoadedFile, LocatedSuite, case_id_of_file, is_known_format, load_eval_file, load_text, merge_folders,
+    AMBIGUOUS_FORMAT, LoadedFile, LocatedSuite, case_id_of_file, load_eval_file, load_text, merge_folders,
 };
-pub use native::{case_value as case_to_native, encode_suite as to_native};
+pub use native::{
+    case_value as case_to_native, decode_stored_suite, encode_stored_suite, encode_suite as to_native,
+};
 pub use reading::trigger_schema;
 pub use recognition::is_trigger_file;
+pub use registry::EvalRegistry;
+pub use skill_test::plugins::{PLUGINS_VARIABLE, plugins_folder};
+pub use skillet::skillet_folder;
 
 use practicum_core::model::{Diagnostics, Digest, Origin, Suite};
 use practicum_core::tree::{SourceFile, SourceSyntax};
 
-/// One eval format. To add one, add a file and a line in `DIALECTS`.
+/// One eval format: how its files are recognised, read and written.
+///
+/// Inside this crate, a new format is a file and a line in `DIALECTS`. A program adds its own with
+/// [`EvalRegistry::with_format`].
 pub trait Dialect: Sync {
+    /// Gives the name of the format, as `--dialect` takes it.
     fn name(&self) -> &'static str;
 
-    /// Says how well a document fits, by its content first and its file name second.
-    fn recognise(&self, source: &SourceFile) -> FormatFit;
+    /// Gives the names of files that only hold evals of this format, in lower case: a whole name, or `*` and an
+    /// ending. Files with these names are found in folders that are searched; others must be named by the user, or
+    /// lie beside evals.
+    fn file_names(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Says how well a document fits, by its content first and its file name second. The format that fits best reads
+    /// the document.
+    fn recognise(&self, source: &SourceFile) -> FormatMatch;
 
     /// Reads a document in this format. Reports all problems, not only the first; gives a suite whenever there is
     /// enough to continue with.
@@ -47,6 +69,29 @@ pub trait Dialect: Sync {
         place: &EvalFileLocation,
         diagnostics: &mut Diagnostics,
     ) -> Option<Suite>;
+
+    /// Says whether a folder can be one eval of this format. Then [`Dialect::recognise_folder`] is asked about each
+    /// folder that is searched.
+    fn reads_folders(&self) -> bool {
+        false
+    }
+
+    /// Says how well a folder fits, for formats that write one eval as several files. All that lies below such a
+    /// folder belongs to its eval.
+    fn recognise_folder(&self, _folder: &EvalFolder) -> FormatMatch {
+        FormatMatch::NO
+    }
+
+    /// Reads a folder that [`Dialect::recognise_folder`] recognised. Problems have no position, so each names its
+    /// file.
+    fn lower_folder(
+        &self,
+        _folder: &EvalFolder,
+        _place: &EvalFileLocation,
+        _diagnostics: &mut Diagnostics,
+    ) -> Option<Suite> {
+        None
+    }
 
     /// Gives the JSON Schema of a file in this format.
     fn schema(&self) -> Value;
@@ -65,16 +110,42 @@ pub trait Dialect: Sync {
     }
 }
 
-/// How certain a dialect is that a document is in its format.
+/// How well a document or folder fits a format, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormatMatch {
+    /// How certain the format is.
+    pub fit: FormatFit,
+    /// What in the document speaks for the format, for a message: "it has the key \"practicum\"".
+    pub reason: Cow<'static, str>,
+}
+
+impl FormatMatch {
+    /// The answer of a format that a document does not fit.
+    pub const NO: Self = Self { fit: FormatFit::No, reason: Cow::Borrowed("") };
+
+    /// Makes the answer that a document fits, but could be in another format too.
+    pub fn possible(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { fit: FormatFit::Possible, reason: reason.into() }
+    }
+
+    /// Makes the answer that a document is in this format.
+    pub fn sure(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { fit: FormatFit::Sure, reason: reason.into() }
+    }
+}
+
+/// How certain a format is that a document is in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FormatFit {
+    /// The document is not in this format.
     No,
     /// The form fits, but it fits other formats too.
     Possible,
+    /// The document is in this format.
     Sure,
 }
 
-/// The location of an eval file. All paths are absolute.
+/// The location of an eval file, and the formats and checks that it may use. All paths are absolute.
 #[derive(Debug, Clone)]
 pub struct EvalFileLocation {
     /// The folder below which case ids are made.
@@ -85,6 +156,27 @@ pub struct EvalFileLocation {
     pub plugins: Option<PathBuf>,
     /// The skill under test, if the user names it.
     pub skill: Option<PathBuf>,
+    /// The formats and checks that are known.
+    pub registry: EvalRegistry,
+}
+
+impl EvalFileLocation {
+    /// Makes the location of a file whose cases are named below `root`, with the built-in formats and checks.
+    pub fn new(root: impl Into<PathBuf>, project: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            project: project.into(),
+            plugins: None,
+            skill: None,
+            registry: EvalRegistry::default(),
+        }
+    }
+
+    /// Replaces the formats and checks that are known.
+    #[must_use]
+    pub fn with_registry(self, registry: EvalRegistry) -> Self {
+        Self { registry, ..self }
+    }
 }
 
 /// A suite written in some format.
@@ -98,14 +190,18 @@ pub struct ExportedSuite {
     pub lost_cases: Vec<String>,
 }
 
+/// A file of an exported suite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportedFile {
     /// A file name that the format would recognise, relative to the output folder.
     pub name: String,
+    /// The syntax in which the document is written.
     pub syntax: SourceSyntax,
+    /// The content of the file.
     pub document: Value,
 }
 
+/// The built-in formats. To add one, add a file and a line here.
 pub static DIALECTS: &[&dyn Dialect] = &[
     &native::Native,
     &skillet::Skillet,
@@ -130,10 +226,20 @@ pub fn suite_for_skill_name(
     Ok(Suite { skills: found.skills, rivals: found.rivals, plugins: found.plugins, ..blank })
 }
 
+/// Gives the help for the author of a case without checks, by the name of the file's format.
+pub fn missing_checks_help(format: &str) -> &'static str {
+    match format {
+        "clauditor" => clauditor::MISSING_CHECKS_HELP,
+        _ => "add a check",
+    }
+}
+
+/// Gives the built-in format of this name.
 pub fn find_dialect(name: &str) -> Option<&'static dyn Dialect> {
     DIALECTS.iter().copied().find(|dialect| dialect.name() == name)
 }
 
+/// Gives the names of the built-in formats.
 pub fn dialect_names() -> Vec<&'static str> {
     DIALECTS.iter().map(|dialect| dialect.name()).collect()
 }

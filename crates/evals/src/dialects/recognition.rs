@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::FormatFit;
+use super::FormatMatch;
 use super::bmad::base_overlays;
 use super::reading::{are_sorted_triggers, are_wrapped_triggers, has_activation_key};
 use practicum_core::model::RelPath;
@@ -23,15 +23,17 @@ pub enum ForeignFormat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecognisedFormat {
     pub format: ForeignFormat,
+    /// What in the document speaks for the format.
+    pub reason: &'static str,
     pub alternative: Option<ForeignFormat>,
 }
 
 /// Says how well a document fits a format.
-pub fn fit_for(source: &SourceFile, format: ForeignFormat) -> FormatFit {
+pub fn fit_for(source: &SourceFile, format: ForeignFormat) -> FormatMatch {
     match recognise_format(source) {
-        Some(told) if told.format == format => FormatFit::Sure,
-        Some(told) if told.alternative == Some(format) => FormatFit::Possible,
-        Some(_) | None => FormatFit::No,
+        Some(told) if told.format == format => FormatMatch::sure(told.reason),
+        Some(told) if told.alternative == Some(format) => FormatMatch::possible("its form fits"),
+        Some(_) | None => FormatMatch::NO,
     }
 }
 
@@ -47,14 +49,15 @@ pub fn recognise_format(source: &SourceFile) -> Option<RecognisedFormat> {
             None
         }
     };
-    by_content.or_else(|| {
-        is_named_spec(source)
-            .then_some(RecognisedFormat { format: ForeignFormat::Clauditor, alternative: None })
-    })
+    by_content.or_else(|| is_named_spec(source).then_some(certain(ForeignFormat::Clauditor, "its name")))
 }
 
-fn certain(is: ForeignFormat) -> Option<RecognisedFormat> {
-    Some(RecognisedFormat { format: is, alternative: None })
+fn certain(format: ForeignFormat, reason: &'static str) -> RecognisedFormat {
+    RecognisedFormat { format, reason, alternative: None }
+}
+
+fn likely(format: ForeignFormat, reason: &'static str, alternative: ForeignFormat) -> RecognisedFormat {
+    RecognisedFormat { format, reason, alternative: Some(alternative) }
 }
 
 /// Says whether a document has the Skillet format, the only one of these formats that is YAML.
@@ -74,18 +77,18 @@ fn recognise_mapping(source: &SourceFile) -> Option<RecognisedFormat> {
     }
     let skills = root.get("skills").and_then(TreeNode::as_list).unwrap_or_default();
     if skills.iter().any(|skill| skill.has("test_cases")) || root.has("negative_cases") {
-        return certain(ForeignFormat::SkillTest);
+        return Some(certain(ForeignFormat::SkillTest, "it has test cases of skills"));
     }
     let cases = root.get("cases").and_then(TreeNode::as_list);
     if let Some(told) = cases.and_then(|cases| recognise_cases(cases, root)) {
         return Some(told);
     }
     if is_spec(root) {
-        certain(ForeignFormat::Clauditor)
+        Some(certain(ForeignFormat::Clauditor, "its keys"))
     } else if is_named_triggers(source) {
-        certain(ForeignFormat::Bmad)
+        Some(certain(ForeignFormat::Bmad, "its name"))
     } else if are_wrapped_triggers(root) || are_sorted_triggers(root) {
-        certain(ForeignFormat::SkillCreator)
+        Some(certain(ForeignFormat::SkillCreator, "it is a set of trigger queries"))
     } else {
         None
     }
@@ -93,22 +96,26 @@ fn recognise_mapping(source: &SourceFile) -> Option<RecognisedFormat> {
 
 fn recognise_cases(cases: &[TreeNode], root: &TreeNode) -> Option<RecognisedFormat> {
     let any = |key: &str| cases.iter().any(|case| case.has(key));
-    if expectations_of(cases).any(|item| item.has("criterion")) {
-        certain(ForeignFormat::WritingSkills)
+    let found = if expectations_of(cases).any(|item| item.has("criterion")) {
+        certain(ForeignFormat::WritingSkills, "its expectations have a \"criterion\"")
     } else if any("rubric") {
-        certain(ForeignFormat::Bmad)
+        certain(ForeignFormat::Bmad, "its cases have a \"rubric\"")
     } else if any("expectation")
         || cases.iter().any(has_activation_key) && !any("input") && !any("expectations")
     {
-        certain(ForeignFormat::SkillTest)
+        certain(ForeignFormat::SkillTest, "its cases say what is expected of the skill")
     } else if any("input") {
-        certain(ForeignFormat::Bmad)
+        certain(ForeignFormat::Bmad, "its cases have an \"input\"")
     } else if any("expectations") || root.has("version") && root.has("skill") {
         // This is a file before its author has written the first case or the first expectation.
-        certain(ForeignFormat::WritingSkills)
+        certain(
+            ForeignFormat::WritingSkills,
+            "its cases have \"expectations\", or it has a version and a skill",
+        )
     } else {
-        None
-    }
+        return None;
+    };
+    Some(found)
 }
 
 /// Says whether a document has keys that only clauditor has.
@@ -133,7 +140,7 @@ fn expectations_of(cases: &[TreeNode]) -> impl Iterator<Item = &TreeNode> {
 fn recognise_evals(evals: &[TreeNode], source: &SourceFile) -> RecognisedFormat {
     let any = |key: &str| evals.iter().any(|eval| eval.has(key));
     if expectations_of(evals).any(|item| item.as_map().is_some()) {
-        return RecognisedFormat { format: ForeignFormat::WritingSkills, alternative: None };
+        return certain(ForeignFormat::WritingSkills, "its expectations are mappings");
     }
     let texts = expectations_of(evals).any(|item| item.as_text().is_some());
     // If nothing is graded, only the folder tells the format. A BMad folder has overlays, or it is evals/<skill>
@@ -141,26 +148,27 @@ fn recognise_evals(evals: &[TreeNode], source: &SourceFile) -> RecognisedFormat 
     let is_in_folder_of_bmad =
         || has_overlays(evals, source) || any("expected_output") && is_below_evals(source);
     if !texts && !any("assertions") && is_in_folder_of_bmad() {
-        return RecognisedFormat {
-            format: ForeignFormat::Bmad,
-            alternative: Some(ForeignFormat::SkillCreator),
-        };
+        return likely(
+            ForeignFormat::Bmad,
+            "its folder has overlays or triggers",
+            ForeignFormat::SkillCreator,
+        );
     }
     let is_bmad = || any("timeout") || has_overlays(evals, source) || has_triggers_beside(source);
     if texts && is_bmad() {
-        return RecognisedFormat { format: ForeignFormat::Bmad, alternative: None };
+        return certain(
+            ForeignFormat::Bmad,
+            "its evals have a \"timeout\", or overlays or triggers beside them",
+        );
     }
     // BMad itself has no assertions.
     if !texts || any("assertions") {
-        return RecognisedFormat { format: ForeignFormat::SkillCreator, alternative: None };
+        return certain(ForeignFormat::SkillCreator, "its evals have assertions, or nothing to grade");
     }
     if evals.iter().any(|eval| eval.get("id").and_then(TreeNode::as_text).is_some()) {
-        return RecognisedFormat {
-            format: ForeignFormat::Bmad,
-            alternative: Some(ForeignFormat::SkillCreator),
-        };
+        return likely(ForeignFormat::Bmad, "its evals have texts as ids", ForeignFormat::SkillCreator);
     }
-    RecognisedFormat { format: ForeignFormat::SkillCreator, alternative: Some(ForeignFormat::Bmad) }
+    likely(ForeignFormat::SkillCreator, "its evals have numbers as ids, or none", ForeignFormat::Bmad)
 }
 
 /// Says whether setup overlays lie beside the file or above it, for all evals or for one.
@@ -205,18 +213,16 @@ fn recognise_array(items: &[TreeNode], source: &SourceFile) -> Option<Recognised
     let any = |key: &str| items.iter().any(|item| item.has(key));
     let named = is_named_triggers(source);
     if any("expected_skill") {
-        certain(ForeignFormat::SkillTest)
+        Some(certain(ForeignFormat::SkillTest, "its items have an \"expected_skill\""))
     } else if (any("query") || any("prompt")) && items.iter().any(has_activation_key) {
-        if named {
-            certain(ForeignFormat::Bmad)
-        } else {
-            Some(RecognisedFormat {
-                format: ForeignFormat::SkillCreator,
-                alternative: Some(ForeignFormat::Bmad),
-            })
-        }
+        Some(match named {
+            true => certain(ForeignFormat::Bmad, "its name"),
+            false => {
+                likely(ForeignFormat::SkillCreator, "it is a list of trigger queries", ForeignFormat::Bmad)
+            }
+        })
     } else if any("rubric") || any("input") || named {
-        certain(ForeignFormat::Bmad)
+        Some(certain(ForeignFormat::Bmad, "its name, or items with a \"rubric\" or an \"input\""))
     } else {
         None
     }
@@ -227,11 +233,15 @@ mod tests {
     use super::*;
     use crate::dialects::testing;
 
+    fn formats_of(source: &SourceFile) -> Option<(ForeignFormat, Option<ForeignFormat>)> {
+        recognise_format(source).map(|told| (told.format, told.alternative))
+    }
+
     #[test]
     fn content_first_name_second() {
         use ForeignFormat::{Bmad, Clauditor, SkillCreator, SkillTest, WritingSkills};
-        let sure = |is| Some(RecognisedFormat { format: is, alternative: None });
-        let rather = |is, or| Some(RecognisedFormat { format: is, alternative: Some(or) });
+        let sure = |is| Some((is, None));
+        let rather = |is, or| Some((is, Some(or)));
         for (name, text, expected) in [
             ("evals.json", r#"{"evals":[{"expectations":[{"criterion":"c"}]}]}"#, sure(WritingSkills)),
             ("evals.json", r#"{"cases":[{"expectations":[{"criterion":"c"}]}]}"#, sure(WritingSkills)),
@@ -296,14 +306,14 @@ mod tests {
             ("x.json", "3", None),
         ] {
             let source = testing::parse_source(std::path::Path::new("/nowhere").join(name), text);
-            assert_eq!(recognise_format(&source), expected, "{name} {text}");
+            assert_eq!(formats_of(&source), expected, "{name} {text}");
         }
     }
 
     #[test]
     fn triggers_beside_the_file_make_it_bmad_unless_it_has_only_assertions() {
-        let bmad = RecognisedFormat { format: ForeignFormat::Bmad, alternative: None };
-        let skill_creator = RecognisedFormat { format: ForeignFormat::SkillCreator, alternative: None };
+        let bmad = (ForeignFormat::Bmad, None);
+        let skill_creator = (ForeignFormat::SkillCreator, None);
         for (beside, text, expected) in [
             ("triggers.json", r#"{"evals":[{"id":1,"expectations":["e"]}]}"#, bmad),
             ("trigger-queries.json", r#"{"evals":[{"id":1,"expectations":["e"]}]}"#, bmad),
@@ -314,7 +324,7 @@ mod tests {
             let folder = tempfile::tempdir().expect("a folder");
             std::fs::write(folder.path().join(beside), "[]").expect("write");
             let source = testing::parse_source(folder.path().join("evals.json"), text);
-            assert_eq!(recognise_format(&source), Some(expected), "{beside} {text}");
+            assert_eq!(formats_of(&source), Some(expected), "{beside} {text}");
         }
     }
 
@@ -330,11 +340,7 @@ mod tests {
                 let folder = tempfile::tempdir().expect("a folder");
                 std::fs::create_dir_all(folder.path().join(overlay)).expect("create");
                 let source = testing::parse_source(folder.path().join("evals/s/evals.json"), text);
-                assert_eq!(
-                    recognise_format(&source),
-                    Some(RecognisedFormat { format: ForeignFormat::Bmad, alternative: or }),
-                    "{overlay} {text}"
-                );
+                assert_eq!(formats_of(&source), Some((ForeignFormat::Bmad, or)), "{overlay} {text}");
             }
         }
     }

@@ -21,7 +21,10 @@ pub enum BuiltRule {
 pub fn build_rule(key: &str, value: &Value, span: Span, diagnostics: &mut Diagnostics) -> BuiltRule {
     let Some(kind) = rule_kind(key) else { return BuiltRule::NoSuchKind };
     match (kind.decode)(&TreeNode::from_value(value, span), diagnostics) {
-        Some(rule) => BuiltRule::Rule(rule, kind.looks_at.clone()),
+        Some(rule) => {
+            let target = rule.default_target();
+            BuiltRule::Rule(rule, target)
+        }
         None => BuiltRule::Invalid,
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::reading::{self, SkillHint, TriggerReader, UniqueIds, UnusedKeys};
 use super::recognition::{self, ForeignFormat};
-use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit};
+use super::{Dialect, EvalFileLocation, ExportedSuite, FormatMatch};
 use practicum_core::model::{Arm, Case, Diagnostics, Ratio, RunPolicy, SkillRef, Suite, WorkspaceSpec};
 use practicum_core::tree::{NodeData, ObjectReader, SourceFile, TreeNode};
 
@@ -30,7 +30,11 @@ impl Dialect for SkillCreator {
         NAME
     }
 
-    fn recognise(&self, source: &SourceFile) -> FormatFit {
+    fn file_names(&self) -> &'static [&'static str] {
+        &["evals.json"]
+    }
+
+    fn recognise(&self, source: &SourceFile) -> FormatMatch {
         recognition::fit_for(source, ForeignFormat::SkillCreator)
     }
 

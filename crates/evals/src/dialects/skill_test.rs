@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::reading::{self, SkillHint, UniqueIds, UnusedKeys, slug};
 use super::recognition::{self, ForeignFormat};
-use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit};
+use super::{Dialect, EvalFileLocation, ExportedSuite, FormatMatch};
 use practicum_core::model::{
     ActivationExpectation, Case, Check, CheckKind, Diagnostics, RunPolicy, SkillRef, Span, Suite,
 };
@@ -42,7 +42,7 @@ impl Dialect for SkillTest {
         NAME
     }
 
-    fn recognise(&self, source: &SourceFile) -> FormatFit {
+    fn recognise(&self, source: &SourceFile) -> FormatMatch {
         recognition::fit_for(source, ForeignFormat::SkillTest)
     }
 
@@ -310,7 +310,7 @@ impl SkillTestReader {
             diagnostics.error_with_help(
                 "no-skill",
                 source.root.span,
-                "no case names a skill, so there is nothing that could fire",
+                "no case names a skill, so none could be activated",
                 "name one in \"expected_skill\"",
             );
         }
@@ -632,10 +632,8 @@ mod tests {
             );
             let source = testing::parse_source(root.join("evals/suite.json"), &text);
             let place = EvalFileLocation {
-                root: root.join("evals"),
-                project: root.join("evals"),
                 plugins: plugins.map(Into::into),
-                skill: None,
+                ..EvalFileLocation::new(root.join("evals"), root.join("evals"))
             };
             let suite = testing::lower_source(&SkillTest, &source, &place).0.expect("a suite");
             let inside = |skill: &SkillRef| {
@@ -662,12 +660,7 @@ mod tests {
         let both = r#"{"name": "n", "skills": [{"name": "s", "plugin": "p", "test_cases": []},
             {"name": "s", "plugin": "q", "test_cases": []}, {"name": "s", "plugin": "q", "test_cases": []}]}"#;
         let source = testing::parse_source(root.join("evals/suite.json"), both);
-        let place = EvalFileLocation {
-            root: root.join("evals"),
-            project: root.join("evals"),
-            plugins: None,
-            skill: None,
-        };
+        let place = EvalFileLocation::new(root.join("evals"), root.join("evals"));
         let said = testing::lower_source(&SkillTest, &source, &place).1;
         let warnings = said.iter().filter(|said| said.code == "same-name-skills").count();
         assert_eq!(warnings, 1, "{said:?}");

@@ -1,16 +1,17 @@
 //! The Skillet format: each YAML file is an eval, and a folder of them is a suite.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use super::loading::id_below;
 use super::reading::{self, UnusedKeys};
 use super::recognition;
-use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit, rules};
+use super::{Dialect, EvalFileLocation, ExportedSuite, FormatMatch, rules};
 use practicum_core::model::{
-    Case, CasePrompt, Check, CheckKind, CheckNeed, CheckTarget, Diagnostics, RunPolicy, Suite, WorkspaceBase,
-    WorkspaceSpec,
+    Case, CasePrompt, Check, CheckKind, CheckNeed, CheckTarget, CheckWeight, Diagnostics, RunPolicy, Suite,
+    WorkspaceBase, WorkspaceSpec,
 };
 use practicum_core::tree::{MapEntry, NodeData, ObjectReader, SourceFile, TreeNode, closest_word, node_text};
 
@@ -22,6 +23,12 @@ pub struct Skillet;
 
 const NAME: &str = "skillet";
 
+/// Gives the folder in which Skillet keeps evals: the one that its variable names, or one in the user's home.
+pub fn skillet_folder(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let named = env.get("SKILLET_DIR").filter(|path| !path.is_empty()).map(PathBuf::from);
+    named.or_else(|| env.get("HOME").map(|home| Path::new(home).join(".skillet")))
+}
+
 /// The number of runs of an eval that gives none.
 const DEFAULT_SAMPLES: u32 = 3;
 
@@ -30,15 +37,15 @@ impl Dialect for Skillet {
         NAME
     }
 
-    fn recognise(&self, source: &SourceFile) -> FormatFit {
+    fn recognise(&self, source: &SourceFile) -> FormatMatch {
         let root = &source.root;
         let (prompt, expected) = (root.has("prompt"), root.has("expected"));
         if recognition::is_skillet(source) {
-            FormatFit::Sure
+            FormatMatch::sure("it is YAML with \"prompt\" or \"expected\"")
         } else if prompt && expected {
-            FormatFit::Possible
+            FormatMatch::possible("it has \"prompt\" and \"expected\"")
         } else {
-            FormatFit::No
+            FormatMatch::NO
         }
     }
 
@@ -306,6 +313,7 @@ fn read_assertion<'n>(
             id: format!("{kind}-{}", index + 1),
             name: None,
             need: CheckNeed::Required,
+            weight: CheckWeight::ONE,
             target: if looks_at == CheckTarget::Output { CheckTarget::LastTurn } else { looks_at },
             kind: CheckKind::Rule(rule),
         }),
@@ -325,6 +333,7 @@ fn read_assertion<'n>(
 mod tests {
     use super::*;
     use crate::checks::rule_kind;
+    use crate::dialects::FormatFit;
     use crate::dialects::{testing, to_native};
 
     fn check(text: &str, expected: &[&str]) -> Option<Suite> {
@@ -383,7 +392,7 @@ mod tests {
 
     #[test]
     fn a_misspelt_key_leaves_it_an_eval() {
-        let fit = |name: &str, text: &str| Skillet.recognise(&testing::parse_source(name.into(), text));
+        let fit = |name: &str, text: &str| Skillet.recognise(&testing::parse_source(name.into(), text)).fit;
         for (name, text, expected) in [
             ("a.yaml", "timestamp: t\nprompt: p\nexpected: e", FormatFit::Sure),
             ("a.yml", "prompt: p\nexpected: e", FormatFit::Sure),

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::reading::{self, UniqueIds, UnusedKeys, is_skill};
 use super::recognition::{self, ForeignFormat};
-use super::{Dialect, EvalFileLocation, ExportedSuite, FormatFit};
+use super::{Dialect, EvalFileLocation, ExportedSuite, FormatMatch};
 use practicum_core::model::{
-    Case, Check, CheckKind, CheckNeed, CheckTarget, Diagnostics, JudgedStatement, RunPolicy, ScoreScale,
-    SkillRef, SkillStatement, Suite, TYPE_ALIGNMENT_ID, WorkspaceSpec,
+    Case, Check, CheckKind, CheckNeed, CheckTarget, CheckWeight, Diagnostics, JudgedStatement, RunPolicy,
+    ScoreScale, SkillRef, SkillStatement, Suite, TYPE_ALIGNMENT_ID, WorkspaceSpec,
 };
 use practicum_core::tree::{NodeData, ObjectReader, SourceFile, TreeNode, report_wrong_type};
 use practicum_skills::skill::{normalise_path, versions_folder_of};
@@ -30,7 +30,11 @@ impl Dialect for WritingSkills {
         NAME
     }
 
-    fn recognise(&self, source: &SourceFile) -> FormatFit {
+    fn file_names(&self) -> &'static [&'static str] {
+        &["evals.json"]
+    }
+
+    fn recognise(&self, source: &SourceFile) -> FormatMatch {
         recognition::fit_for(source, ForeignFormat::WritingSkills)
     }
 
@@ -149,8 +153,11 @@ fn find_skill(
     let wanted = [&place.project, folder].map(|root| normalise_path(&root.join(said)));
     let around = [Some(folder), folder.parent()].into_iter().flatten().find(|around| is_skill(around));
     if let Some(around) = around {
+        // The name of the skill alone is right, too.
+        let is_its_name = || around.file_name().is_some_and(|name| name == said);
         let mut found = wanted.iter().filter_map(|path| skill_folder(path)).peekable();
         let message = match found.peek().cloned() {
+            None if is_its_name() => None,
             None => Some(format!("there is no skill at {said}; taking the one this file lies in")),
             Some(_) if found.any(|found| is_same_folder(&found, around)) => None,
             Some(other) => Some(format!(
@@ -325,6 +332,7 @@ impl ExpectationReader {
             self.unused.insert(id.clone(), serde_json::json!(rest));
         }
         Some(Check {
+            weight: CheckWeight::ONE,
             name: (id != label).then(|| label.to_owned()),
             id,
             need: if required.unwrap_or(true) { CheckNeed::Required } else { CheckNeed::Advisory },
@@ -443,18 +451,14 @@ mod tests {
             (absolute.as_str(), Some("skills/a"), Some("skill-elsewhere")),
             ("inner", Some("skills/a"), Some("skill-elsewhere")),
             ("..", Some("skills/a"), None),
+            ("a", Some("skills/a"), None),
             ("/Users/someone/.claude/skills/a", Some("skills/a"), Some("skill-elsewhere")),
             ("path/to/skill", Some("skills/a"), Some("skill-elsewhere")),
         ] {
             let text = expecting(r#"[{"criterion": "c", "description": "d", "required": true}]"#)
                 .replace(r#""skill": "s""#, &format!(r#""skill": "{said}""#));
             let source = testing::parse_source(evals.join("evals.json"), &text);
-            let place = EvalFileLocation {
-                root: evals.clone(),
-                project: root.to_owned(),
-                plugins: None,
-                skill: None,
-            };
+            let place = EvalFileLocation::new(evals.clone(), root.to_owned());
             let (suite, diagnostics) = testing::lower_source(&WritingSkills, &source, &place);
             let suite = suite.expect("a suite");
             assert_eq!(suite.skills[0].path, found.map(|found| root.join(found)), "{said}");

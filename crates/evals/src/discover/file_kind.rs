@@ -3,20 +3,14 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::dialects;
+use crate::dialects::EvalRegistry;
 use practicum_core::model::Diagnostics;
-use practicum_core::tree::{self, NodeData, SourceFile, TreeNode, read_bounded};
-
-/// The file names that are only used for evals.
-pub const EVAL_FILE_NAMES: [&str; 5] =
-    ["evals.json", "triggers.json", "trigger-queries.json", "eval.json", "cases.json"];
-pub const EVAL_FILE_ENDINGS: [&str; 4] =
-    [".practicum.yaml", ".practicum.yml", ".practicum.json", ".eval.json"];
+use practicum_core::tree::{self, NodeData, SourceFile, TreeNode, open_regular, read_bounded};
 
 /// A guess at the content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EvalFileKind {
-    /// Evals, by the file's name.
+    /// Evals, by the file's name; or a whole suite in YAML, of a format that is usually written in JSON.
     NamedAsEvals,
     /// Evals, by the file's content.
     Evals(DataSyntax),
@@ -36,8 +30,14 @@ pub enum EvalFileKind {
 pub enum DataSyntax {
     Yaml,
     Json,
-    /// A JSON value in each line. No eval format is written so.
-    JsonLines,
+    /// A syntax in which no eval format is written: a JSON value in each line, JSON with comments.
+    Unsupported,
+}
+
+/// Says whether a file has a name for evals, such as `evals`, with another extension than theirs.
+pub fn is_named_like_evals(path: &Path, registry: &EvalRegistry) -> bool {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
+    stem.is_some_and(|stem| registry.eval_file_names().contains(&format!("{stem}.json").as_str()))
 }
 
 impl DataSyntax {
@@ -47,7 +47,7 @@ impl DataSyntax {
         match ending.as_str() {
             "yaml" | "yml" => Some(DataSyntax::Yaml),
             "json" => Some(DataSyntax::Json),
-            "jsonl" => Some(DataSyntax::JsonLines),
+            "jsonl" | "ndjson" | "jsonc" | "json5" => Some(DataSyntax::Unsupported),
             _ => None,
         }
     }
@@ -55,12 +55,10 @@ impl DataSyntax {
 
 impl EvalFileKind {
     /// Guesses the content of a file.
-    pub fn detect(path: &Path) -> Self {
+    pub fn detect(path: &Path, registry: &EvalRegistry) -> Self {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return EvalFileKind::Other };
         let name = name.to_lowercase();
-        if EVAL_FILE_NAMES.contains(&name.as_str())
-            || EVAL_FILE_ENDINGS.iter().any(|ending| name.ends_with(ending))
-        {
+        if registry.is_eval_file_name(&name) {
             return EvalFileKind::NamedAsEvals;
         }
         // What cannot be read, such as a link to nothing, may be an eval; whoever reads it says what is wrong.
@@ -69,14 +67,21 @@ impl EvalFileKind {
                 read_head(path).map_or(EvalFileKind::Unfinished(DataSyntax::Yaml), |text| {
                     match detect_yaml(&text) {
                         EvalFileKind::Evals(syntax) => EvalFileKind::Evals(syntax),
-                        at_first_sight => detect_by_keys(path).unwrap_or(at_first_sight),
+                        at_first_sight => detect_by_keys(path, registry).unwrap_or(at_first_sight),
                     }
                 })
             }
             Some(DataSyntax::Json) => {
-                read_head(path).map_or(EvalFileKind::Unfinished(DataSyntax::Json), |text| detect_json(&text))
+                read_head(path).map_or(EvalFileKind::Unfinished(DataSyntax::Json), |text| {
+                    match detect_json(&text) {
+                        EvalFileKind::Data(_) if is_long_suite(path, registry) => {
+                            EvalFileKind::Evals(DataSyntax::Json)
+                        }
+                        at_first_sight => at_first_sight,
+                    }
+                })
             }
-            Some(DataSyntax::JsonLines) => EvalFileKind::Data(DataSyntax::JsonLines),
+            Some(DataSyntax::Unsupported) => EvalFileKind::Data(DataSyntax::Unsupported),
             // A link to nothing that may have led to a folder of evals.
             None if !name.contains('.') && is_broken_link(path) => EvalFileKind::Unfinished(DataSyntax::Yaml),
             None => EvalFileKind::Other,
@@ -101,7 +106,7 @@ pub enum NeighbourKind {
 }
 
 impl NeighbourKind {
-    pub fn detect(path: &Path) -> Self {
+    pub fn detect(path: &Path, registry: &EvalRegistry) -> Self {
         if std::fs::metadata(path).is_ok_and(|file| file.len() > LARGEST_PARSED) {
             return NeighbourKind::Data;
         }
@@ -113,7 +118,7 @@ impl NeighbourKind {
             NodeData::Null => NeighbourKind::Broken,
             NodeData::List(items) if items.is_empty() => NeighbourKind::Broken,
             NodeData::List(items) if items.iter().any(is_case) => NeighbourKind::Evals,
-            _ if dialects::is_known_format(&source) => NeighbourKind::Evals,
+            _ if registry.knows_file(&source) => NeighbourKind::Evals,
             _ => NeighbourKind::Data,
         }
     }
@@ -127,16 +132,33 @@ pub fn is_broken_link(path: &Path) -> bool {
 /// The largest file that is parsed to find out whether it is an eval.
 const LARGEST_PARSED: u64 = 1024 * 1024;
 
+/// Says whether a JSON file holds evals although its beginning does not show it, as when the first prompt or the
+/// description is very long. A long file of data may mention some of the keys, so it must also fit a format.
+fn is_long_suite(path: &Path, registry: &EvalRegistry) -> bool {
+    if !std::fs::metadata(path).is_ok_and(|file| file.len() > HEAD_BYTES) {
+        return false;
+    }
+    let text = read_bounded(path, LARGEST_PARSED).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let Some(text) = text.filter(|text| detect_json(text).holds_evals()) else { return false };
+    SourceFile::parse(path, text, tree::SourceSyntax::Json, &mut Diagnostics::default())
+        .is_some_and(|source| registry.knows_file(&source))
+}
+
+/// Words of which a suite in YAML has at least one: the keys of its cases.
+const SUITE_KEYS: [&str; 5] = ["expectation", "test_cases", "should_trigger", "expected_skill", "rubric"];
+
 /// Classifies a YAML file by the keys of its document, however it is written: on one line, indented, or with a
 /// long text before the relevant keys. Gives `None` if nothing in it is about evals.
-fn detect_by_keys(path: &Path) -> Option<EvalFileKind> {
+fn detect_by_keys(path: &Path, registry: &EvalRegistry) -> Option<EvalFileKind> {
     let bytes = read_bounded(path, LARGEST_PARSED).ok()?;
     let is_utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     if is_utf16 {
         return Some(EvalFileKind::Unfinished(DataSyntax::Yaml));
     }
     let text = String::from_utf8(bytes).ok()?;
-    if !text.contains("prompt") || !text.contains("expected") {
+    let may_be_case = text.contains("prompt") && text.contains("expected");
+    let may_be_suite = SUITE_KEYS.iter().any(|key| text.contains(key));
+    if !may_be_case && !may_be_suite {
         return None;
     }
     let text = text.trim_start_matches('\u{feff}').to_owned();
@@ -144,14 +166,29 @@ fn detect_by_keys(path: &Path) -> Option<EvalFileKind> {
     // A file that cannot be parsed may be an eval. Loading it reports the error.
     let broken = EvalFileKind::Unfinished(DataSyntax::Yaml);
     let Some(source) = SourceFile::parse(path, text, tree::SourceSyntax::Yaml, &mut problems) else {
-        return Some(broken);
+        return may_be_case.then_some(broken);
     };
     let has_key = |key: &str| source.root.has(key);
     match (has_key("prompt"), has_key("expected")) {
+        (false, false) if may_be_suite && registry.knows_file(&source) => {
+            // Other tools have files of the same names, whose cases ask under other keys.
+            match has_prompts(&source.root) {
+                true => Some(EvalFileKind::NamedAsEvals),
+                false => is_named_like_evals(path, registry).then_some(broken),
+            }
+        }
         (true, true) => Some(EvalFileKind::Evals(DataSyntax::Yaml)),
         (true, false) | (false, true) => Some(EvalFileKind::PartialEval(DataSyntax::Yaml)),
         (false, false) => None,
     }
+}
+
+/// Says whether the cases of a suite have prompts.
+fn has_prompts(suite: &TreeNode) -> bool {
+    let lists = [Some(suite), suite.get("cases"), suite.get("evals")].into_iter().flatten();
+    let mut cases = lists.filter_map(TreeNode::as_list).flatten();
+    let is_case = |case: &TreeNode| ["prompt", "query", "input"].iter().any(|key| case.has(key));
+    suite.has("skills") || suite.has("practicum") || cases.any(is_case)
 }
 
 fn detect_yaml(text: &str) -> EvalFileKind {
@@ -215,7 +252,7 @@ const HEAD_BYTES: u64 = 16 * 1024;
 
 fn read_head(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(HEAD_BYTES).read_to_end(&mut bytes).ok()?;
+    open_regular(path).ok()?.take(HEAD_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -3,13 +3,15 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use ignore::WalkState;
 use ignore::gitignore::Gitignore;
 
-use super::file_kind::{DataSyntax, EvalFileKind, NeighbourKind, is_broken_link};
+use super::file_kind::{DataSyntax, EvalFileKind, NeighbourKind, is_broken_link, is_named_like_evals};
 use super::{DiscoveryMethod, EvalFile};
+use crate::dialects::EvalRegistry;
+use practicum_skills::project_files::{has_unreadable_ignore_file, skip_unreadable_ignore_files};
 use practicum_skills::skill::SKILL_FILE;
 
 /// The result of searching a folder.
@@ -23,7 +25,9 @@ pub struct FolderSearchResult {
 /// A file or folder that was left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SkippedFile {
+    /// The path of the file or folder.
     pub path: PathBuf,
+    /// The reason for leaving it out, for a message.
     pub why: &'static str,
 }
 
@@ -80,11 +84,11 @@ const RECORD_FOLDERS: [&str; 3] = [".git", ".practicum", ".clauditor"];
 
 /// Finds every eval file below a folder, as git sees the folder. A link to a file counts unless the file itself is
 /// found. A link to a folder is followed once, if the folder is elsewhere in the same project.
-pub fn search_folder(folder: &Path) -> FolderSearchResult {
+pub fn search_folder(folder: &Path, registry: &EvalRegistry) -> FolderSearchResult {
     let mut linked = LinkedFolders::for_folder(folder);
-    let mut seen = candidate_files(folder, folder, &mut linked);
+    let mut seen = candidate_files(folder, folder, registry, &mut linked);
     while let Some((link, target)) = linked.next() {
-        let there = candidate_files(&target, folder, &mut linked);
+        let there = candidate_files(&target, folder, registry, &mut linked);
         let by_link = |found: EvalFile| match found.file.strip_prefix(&target) {
             Ok(rest) => EvalFile { file: link.join(rest), ..found },
             Err(_) => found,
@@ -93,11 +97,12 @@ pub fn search_folder(folder: &Path) -> FolderSearchResult {
     }
     let (material, seen): (Vec<_>, Vec<_>) =
         without_duplicates(seen).into_iter().partition(|(found, _)| is_eval_material(&found.file, folder));
-    let mut all = select_evals(folder, seen);
+    let mut all = select_evals(folder, seen, registry);
     let material = material.into_iter().filter(|(_, looks)| looks.holds_evals());
     all.skipped
         .extend(material.map(|(found, _)| SkippedFile { path: found.file, why: REASON_EVAL_MATERIAL }));
-    all.skipped.extend(ignored_evals(folder, &all.found, &linked.outside));
+    let ignored = ignored_evals(folder, &all, &linked.outside, registry);
+    all.skipped.extend(ignored);
     all.skipped.sort();
     all
 }
@@ -149,13 +154,15 @@ impl LinkedFolders {
 fn candidate_files(
     folder: &Path,
     root: &Path,
+    registry: &EvalRegistry,
     linked: &mut LinkedFolders,
 ) -> Vec<(bool, EvalFile, EvalFileKind)> {
     let seen = Mutex::new(Vec::new());
     let links = Mutex::new(Vec::new());
+    let eval_folders = Arc::new(Mutex::new(Vec::new()));
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let walk = ignore::WalkBuilder::new(folder)
-        .hidden(false)
+    let mut walk = ignore::WalkBuilder::new(folder);
+    walk.hidden(false)
         .require_git(false)
         // Only the project's own ignore files count, not those of this machine.
         .ignore(false)
@@ -164,13 +171,9 @@ fn candidate_files(
         // A user who names an ignored folder wants what is in it.
         .parents(!is_ignored(folder))
         .follow_links(false)
-        .threads(threads)
-        .filter_entry(|entry| {
-            let name = entry.file_name();
-            let left_out = FOLDERS_LEFT_OUT.iter().chain(&RECORD_FOLDERS).any(|known| name == *known);
-            entry.depth() == 0 || !(left_out || is_for_review(name))
-        })
-        .build_parallel();
+        .threads(threads);
+    skip_unreadable_ignore_files(&mut walk, folder);
+    let walk = walk.filter_entry(entry_filter(registry.clone(), Arc::clone(&eval_folders))).build_parallel();
     walk.run(|| {
         Box::new(|entry| {
             let Ok(entry) = entry else { return WalkState::Continue };
@@ -179,7 +182,7 @@ fn candidate_files(
             {
                 links.push(entry.into_path());
             } else if is_file(&entry)
-                && let looks = EvalFileKind::detect(entry.path())
+                && let looks = EvalFileKind::detect(entry.path(), registry)
                 && looks != EvalFileKind::Other
                 && let Ok(mut seen) = seen.lock()
             {
@@ -196,7 +199,37 @@ fn candidate_files(
         })
     });
     links.into_inner().unwrap_or_default().into_iter().for_each(|link| linked.add(link));
-    seen.into_inner().unwrap_or_default()
+    let mut seen = seen.into_inner().unwrap_or_default();
+    let folders = eval_folders.lock().map(|mut folders| std::mem::take(&mut *folders)).unwrap_or_default();
+    seen.extend(folders.into_iter().map(|file| {
+        let found = EvalFile { file, root: root.to_owned(), skill: None, found_by: DiscoveryMethod::Search };
+        (false, found, EvalFileKind::NamedAsEvals)
+    }));
+    seen
+}
+
+/// Makes the function that says which entries below a folder are searched. A folder that is one eval is kept in
+/// `eval_folders` and not searched, because all that lies below it belongs to the eval.
+fn entry_filter(
+    registry: EvalRegistry,
+    eval_folders: Arc<Mutex<Vec<PathBuf>>>,
+) -> impl Fn(&ignore::DirEntry) -> bool + Send + Sync {
+    move |entry| {
+        let name = entry.file_name();
+        let left_out = FOLDERS_LEFT_OUT.iter().chain(&RECORD_FOLDERS).any(|known| name == *known);
+        if entry.depth() == 0 {
+            return true;
+        }
+        if left_out || is_for_review(name) || has_unreadable_ignore_file(entry.path()) {
+            return false;
+        }
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let is_eval = is_folder && registry.knows_folder(entry.path());
+        if is_eval && let Ok(mut folders) = eval_folders.lock() {
+            folders.push(entry.path().to_owned());
+        }
+        !is_eval
+    }
 }
 
 /// Says whether an entry below the folder is a link to another folder.
@@ -236,7 +269,11 @@ fn without_duplicates(mut seen: Vec<(bool, EvalFile, EvalFileKind)>) -> Vec<(Eva
 
 /// Separates the evals from the other files. An incomplete eval among evals is read, because its author probably
 /// forgot something; the reader then reports what is missing.
-fn select_evals(folder: &Path, seen: Vec<(EvalFile, EvalFileKind)>) -> FolderSearchResult {
+fn select_evals(
+    folder: &Path,
+    seen: Vec<(EvalFile, EvalFileKind)>,
+    registry: &EvalRegistry,
+) -> FolderSearchResult {
     let neighbours = EvalFolders::of_files(&seen);
     let yaml = &neighbours.yaml_cases;
     let mut yaml_root = eval_folder(folder, yaml);
@@ -252,13 +289,22 @@ fn select_evals(folder: &Path, seen: Vec<(EvalFile, EvalFileKind)>) -> FolderSea
             EvalFileKind::NamedAsEvals | EvalFileKind::Evals(_) => true,
             EvalFileKind::PartialEval(DataSyntax::Yaml) if among(file) => true,
             EvalFileKind::PartialEval(syntax) => neighbours.has(file, syntax),
-            EvalFileKind::Unfinished(_) | EvalFileKind::Data(_) => neighbours.should_read(file, looks),
+            EvalFileKind::Unfinished(_) | EvalFileKind::Data(_) => {
+                neighbours.should_read(file, looks, registry)
+            }
             EvalFileKind::Other => false,
         };
         if is_taken {
             all.found.push(found);
-        } else if !yaml.is_empty() && among(file) && is_yaml(looks) || neighbours.should_name(file) {
-            all.skipped.push(SkippedFile { path: found.file, why: "it holds no eval" });
+        } else if !yaml.is_empty() && among(file) && is_yaml(looks)
+            || neighbours.should_name(file)
+            || is_named_like_evals(file, registry) && looks != EvalFileKind::Data(DataSyntax::Yaml)
+        {
+            let why = match looks {
+                EvalFileKind::Data(DataSyntax::Unsupported) => "evals are written in JSON or YAML",
+                _ => "it holds no eval",
+            };
+            all.skipped.push(SkippedFile { path: found.file, why });
         }
     }
     all
@@ -302,16 +348,16 @@ impl EvalFolders {
 
     /// Whether a file that does not look like evals is read because of the evals beside it: it has the keys of a
     /// format after all, or it is empty or broken and written like the evals beside it.
-    fn should_read(&self, file: &Path, looks: EvalFileKind) -> bool {
+    fn should_read(&self, file: &Path, looks: EvalFileKind, registry: &EvalRegistry) -> bool {
         let Some(folder) = file.parent().filter(|_| self.has_any(file)) else { return false };
         match looks {
             EvalFileKind::Unfinished(DataSyntax::Yaml) if self.yaml_cases.contains(folder) => return true,
             EvalFileKind::Unfinished(DataSyntax::Json) if self.json_cases.contains(folder) => return true,
-            EvalFileKind::Data(DataSyntax::JsonLines) => return false,
+            EvalFileKind::Data(DataSyntax::Unsupported) => return false,
             _ => {}
         }
         let is_alike = DataSyntax::of_path(file).is_none_or(|syntax| self.has(file, syntax));
-        match NeighbourKind::detect(file) {
+        match NeighbourKind::detect(file, registry) {
             NeighbourKind::Evals => true,
             NeighbourKind::Broken => is_alike && !is_more_than_evals(folder),
             NeighbourKind::Data => false,
@@ -356,6 +402,9 @@ fn is_more_than_evals(folder: &Path) -> bool {
 fn is_ignored(folder: &Path) -> bool {
     const DEEPEST_FOLDER: usize = 64;
     for above in folder.ancestors().skip(1).take(DEEPEST_FOLDER) {
+        if has_unreadable_ignore_file(above) {
+            continue;
+        }
         let rules = Gitignore::new(above.join(".gitignore")).0;
         if rules.matched_path_or_any_parents(folder, true).is_ignore() {
             return true;
@@ -372,16 +421,23 @@ fn is_ignored(folder: &Path) -> bool {
 const MOST_ENTRIES: usize = 20_000;
 const MOST_READ: usize = 2_000;
 
-/// Finds the eval files that git ignores, or that lie in folders of dependencies and build results.
-fn ignored_evals(folder: &Path, found: &[EvalFile], outside: &[PathBuf]) -> Vec<SkippedFile> {
-    let known: HashSet<&Path> = found.iter().map(|found| found.file.as_path()).collect();
+/// Finds the eval files that git ignores, that were only proposed, or that lie in folders of dependencies and build
+/// results, beside those that were found or left out already.
+fn ignored_evals(
+    folder: &Path,
+    known: &FolderSearchResult,
+    outside: &[PathBuf],
+    registry: &EvalRegistry,
+) -> Vec<SkippedFile> {
+    let found = known.found.iter().map(|found| found.file.as_path());
+    let known: HashSet<&Path> = found.chain(known.skipped.iter().map(|left| left.path.as_path())).collect();
     let walk = ignore::WalkBuilder::new(folder)
         .standard_filters(false)
         .follow_links(false)
         .filter_entry(|entry| {
             let name = entry.file_name();
             let is_record = RECORD_FOLDERS.iter().any(|known| name == *known);
-            entry.depth() == 0 || !(is_record || is_for_review(name))
+            entry.depth() == 0 || !is_record
         })
         .build();
     let entries = walk.take(MOST_ENTRIES).flatten().filter(|entry| entry.depth() > 0);
@@ -393,7 +449,7 @@ fn ignored_evals(folder: &Path, found: &[EvalFile], outside: &[PathBuf]) -> Vec<
         Some(_) | None => false,
     });
     let paths = candidates.take(MOST_READ).map(ignore::DirEntry::into_path);
-    let evals = paths.filter(|path| path.is_symlink() || EvalFileKind::detect(path).holds_evals());
+    let evals = paths.filter(|path| path.is_symlink() || EvalFileKind::detect(path, registry).holds_evals());
     evals.map(|path| SkippedFile { why: why_ignored(folder, &path), path }).collect()
 }
 
@@ -405,6 +461,7 @@ fn why_ignored(folder: &Path, path: &Path) -> &'static str {
         (true, true) => "a link to a folder outside the project",
         (true, false) => "a link to nothing",
         _ if is_left_out => "in a folder of dependencies or build results",
+        _ if below.iter().any(is_for_review) => "its name has .candidates, as cases that were only proposed",
         _ => "ignored by git",
     }
 }

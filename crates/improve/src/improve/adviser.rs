@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use practicum_agents::gateway::{Gateway, ScopeKind};
-use practicum_engine::judge::{Judge, JudgeContext, StructuredQuestion};
-use practicum_engine::run::CancelToken;
+use practicum_engine::grade::judge::{Judge, JudgeContext, StructuredQuestion};
+use practicum_engine::workspace::run::CancelToken;
 
 /// A model that is asked for opinions. It never decides a verdict.
 pub struct Adviser {

@@ -10,9 +10,9 @@ use super::edits::{EditSuggestion, RefusedSuggestion, SkillEditDraft};
 use super::failures::FailedChecks;
 use super::{Adviser, AdviserAnswer, SkillContents, SkillContentsError};
 use practicum_agents::llm::ToolDefinition;
-use practicum_engine::judge::{StructuredQuestion, shorten_text};
+use practicum_engine::grade::judge::{StructuredQuestion, shorten_text};
 
-/// In the shape that writing-skills documents, with exactly its keys.
+/// The analysis of why one version is better, with exactly the keys that writing-skills documents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Why a version is better, and what to change next (analysis.json)")]
@@ -56,7 +56,7 @@ difference, and what to change next in the better one.
 
 Rules:
 - Strengths are what the winner does better, weaknesses what the loser got wrong; each a sentence about \
-the skill's text, borne out by what you were shown.
+the skill's text, confirmed by what you were shown.
 - A suggestion names a text that occurs exactly once in the winner, copied letter by letter, and what \
 stands in its place afterwards. It mends the cause of failed checks for all requests of this kind; it \
 never answers a request that you were shown. Without a good one, suggest nothing.

@@ -13,23 +13,23 @@ use super::stored_run::user_prompt;
 use super::{Adviser, AdviserAnswer, SkillContents, SkillContentsError, SkillEditDraft};
 use practicum_agents::llm::ToolDefinition;
 use practicum_core::model::{Case, Diagnostics, Severity, Suite};
-use practicum_engine::judge::{StructuredQuestion, shorten_text};
-use practicum_engine::self_test::self_test;
-use practicum_engine::suite_quality;
+use practicum_engine::grade::judge::{StructuredQuestion, shorten_text};
+use practicum_engine::grade::self_test::self_test;
+use practicum_engine::plan::suite_quality;
 use practicum_evals::dialects::{self, EvalFileLocation};
 use practicum_skills::skill::evals_folder;
 
-/// What a candidate is for.
+/// The kind of a proposed case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CandidateKind {
-    /// The skill must fire.
+    /// A case in which the skill must be activated.
     Positive,
-    /// It sounds like the skill's business and is not.
+    /// A case that sounds like a task for the skill and is not one.
     NearMiss,
-    /// Something must be left behind.
+    /// A case in which the agent must produce a file.
     Artifact,
-    /// What is seldom thought of.
+    /// An unusual case that authors tend to forget.
     Edge,
 }
 
@@ -62,20 +62,20 @@ pub struct Candidates {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub skill: PathBuf,
-    /// Where they were written for review; `None` if none was left.
+    /// The file with the candidates for review; `None` if there are none.
     pub file: Option<PathBuf>,
     pub candidates: Vec<Candidate>,
     pub dropped: Vec<DroppedCandidate>,
 }
 
 const RULES: &str = "\
-You write practical exams for agent skills: requests that users would make, with checks that tell good work \
+You write eval cases for agent skills: requests that users would make, with checks that tell good work \
 from bad.
 
 Rules:
 - Write requests as users do, who need the skill and have never heard of it. No two alike, and none that is \
 there already.
-- Positive cases: the skill must fire (activation \"must\"). Near misses: requests that sound like it and are \
+- Positive cases: the skill must be activated (activation \"must\"). Near misses: requests that sound like it and are \
 for something else (activation \"must_not\"). Artifact cases: something must be left behind, named in \
 \"files\". Edge cases: odd, empty, contradictory or very large input.
 - A check must fail for an agent that does nothing or only talks. Statements are about one observable thing \
@@ -202,10 +202,10 @@ fn mislabelled_reason(Candidate { kind, case }: &Candidate) -> Option<String> {
         case["checks"].as_array().into_iter().flatten().any(|check| check.get("file").is_some());
     let why = match kind {
         CandidateKind::Positive if case["activation"] != "must" => {
-            "it is to be a positive, and does not say that the skill must fire"
+            "it is to be a positive, and does not say that the skill must be activated"
         }
         CandidateKind::NearMiss if case["activation"] != "must_not" => {
-            "it is to be a near miss, and does not say that the skill must stay quiet"
+            "it is to be a near miss, and does not say that the skill must not be activated"
         }
         CandidateKind::Artifact if !leaves_something => "it is to leave something behind, and names no file",
         CandidateKind::Positive | CandidateKind::NearMiss | CandidateKind::Artifact | CandidateKind::Edge => {
@@ -221,8 +221,7 @@ fn objection_to(candidate: &Candidate, skill: &Path) -> Option<String> {
     let text = candidates_as_native(skill, std::slice::from_ref(candidate)).to_string();
     let folder = evals_folder(skill);
     let project = folder.parent().unwrap_or(skill);
-    let place =
-        EvalFileLocation { root: folder.clone(), project: project.to_owned(), plugins: None, skill: None };
+    let place = EvalFileLocation::new(folder.clone(), project.to_owned());
     let mut loaded = dialects::load_text(&folder.join("candidate.practicum.yaml"), text, &place);
     if let Some(suite) = &loaded.lowered.suite {
         let mut tested = Diagnostics::default();

@@ -11,7 +11,7 @@ use practicum_core::model::{TrialRecord, Verdict};
 use practicum_core::tree::read_bounded;
 use practicum_skills::skill::evals_folder;
 
-/// One trial as it went: `evals/captured/*.json`.
+/// A stored trial as an example for new cases: `evals/captured/*.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "A run kept as an example (evals/captured/*.json)")]
 pub struct CapturedTrial {
@@ -20,9 +20,9 @@ pub struct CapturedTrial {
     pub run: String,
     pub suite: String,
     pub case: String,
-    /// What the user said.
+    /// The prompts of the user.
     pub asked: String,
-    /// What the agent said last, and the files it made or changed.
+    /// The agent's last message, and the files that it created or changed.
     pub gave: String,
     /// `None` where it has no verdict.
     pub passed: Option<bool>,

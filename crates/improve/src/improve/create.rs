@@ -7,7 +7,7 @@ use super::stored_run::user_prompt;
 use super::{Adviser, AdviserAnswer};
 use practicum_agents::llm::ToolDefinition;
 use practicum_core::model::{Case, CheckKind, Suite};
-use practicum_engine::judge::{StructuredQuestion, shorten_text};
+use practicum_engine::grade::judge::{StructuredQuestion, shorten_text};
 
 /// A skill that a model drafted.
 #[derive(Debug, Clone, PartialEq, Eq)]

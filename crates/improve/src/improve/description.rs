@@ -10,15 +10,16 @@ use super::failures::FailedChecks;
 use super::{Adviser, AdviserAnswer};
 use practicum_agents::llm::ToolDefinition;
 use practicum_core::model::Diagnostics;
-use practicum_engine::judge::StructuredQuestion;
+use practicum_engine::grade::judge::StructuredQuestion;
 use practicum_skills::skill::{SKILL_FILE, read_frontmatter, split_frontmatter};
 
 const RULES: &str = "\
 You write descriptions of agent skills. An agent reads only names and descriptions when it decides which \
-skill to take up, so a description must say what the skill does and when to use it, in words that users use.
+skill to activate, so a description must say what the skill does and when to use it, in words that users use.
 
 Rules:
-- You are shown the skill and the requests where it fired wrongly or stayed quiet wrongly. Mend the cause.
+- You are shown the skill and the requests for which it was activated and should not have been, or should \
+have been and was not. Mend the cause.
 - Do not list the requests you were shown: others like them will be tried. Do not describe how the skill \
 works inside.
 - As short as can be, at most 1024 characters, in the third person.";

@@ -11,7 +11,7 @@ use super::edits::{EditSuggestion, RefusedSuggestion, SkillEditDraft};
 use super::failures::FailedChecks;
 use super::{Adviser, AdviserAnswer, SkillContents, SkillContentsError};
 use practicum_agents::llm::ToolDefinition;
-use practicum_engine::judge::{StructuredQuestion, shorten_text};
+use practicum_engine::grade::judge::{StructuredQuestion, shorten_text};
 
 /// An edit that can be made, and the failed checks it is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,7 +31,7 @@ pub struct EditsReport {
     pub skill: PathBuf,
     /// The run whose failed checks they are for.
     pub run: String,
-    /// Those checks, each as `case/check`.
+    /// The failed checks, each as `case/check`.
     pub failed: Vec<String>,
     pub edits: Vec<AcceptedEdit>,
     /// Proposals that cannot be followed, with why not.

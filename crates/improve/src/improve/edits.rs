@@ -15,13 +15,13 @@ use practicum_skills::skill::{SKILL_FILE, read_frontmatter, split_frontmatter};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditSuggestion {
-    /// Which part of the skill it changes.
+    /// The part of the skill that the edit changes.
     pub area: String,
     /// The text that is there now, which occurs once in the skill.
     pub before: String,
     /// The text to put in its place.
     pub after: String,
-    /// Why that is better.
+    /// Why the edit is an improvement.
     pub reasoning: String,
 }
 
@@ -29,7 +29,7 @@ pub struct EditSuggestion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RefusedSuggestion {
     pub suggestion: EditSuggestion,
-    /// Why not, in words.
+    /// Why the edit was refused.
     pub why: String,
 }
 
@@ -73,7 +73,7 @@ impl SkillEditDraft {
         if let Some(file) = file
             && !RelPath::new(file).is_some_and(|path| self.after.contains_key(&path))
         {
-            return Err(format!("{file} is no file of the skill, and only those may be changed"));
+            return Err(format!("{file} is not a file of the skill, and no other file may be changed"));
         }
         let mut places = self.after.iter().flat_map(|(path, text)| {
             find_occurrences(text, before).into_iter().map(move |at| (path.clone(), at))
@@ -203,9 +203,9 @@ mod tests {
             (None, "", "x", Some("does not say")),
             (None, "hello", "hello", Some("changes nothing")),
             (Some("notes.md"), "hello", "x", Some("is in SKILL.md")),
-            (Some("evals/evals.json"), "the answers", "x", Some("no file of the skill")),
-            (Some("../elsewhere.md"), "hello", "x", Some("no file of the skill")),
-            (Some("/etc/passwd"), "hello", "x", Some("no file of the skill")),
+            (Some("evals/evals.json"), "the answers", "x", Some("not a file of the skill")),
+            (Some("../elsewhere.md"), "hello", "x", Some("not a file of the skill")),
+            (Some("/etc/passwd"), "hello", "x", Some("not a file of the skill")),
             (None, "the answers", "x", Some("not in the skill")),
             (
                 None,

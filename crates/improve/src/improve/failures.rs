@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::StoredRun;
 use super::stored_run::user_prompt;
 use practicum_core::model::{Check, CheckKind, CheckResult, TrialRecord, Verdict, count_with_noun};
-use practicum_engine::judge::shorten_text;
+use practicum_engine::grade::judge::shorten_text;
 
 /// A failed check, with what an adviser may know about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,9 +108,9 @@ fn describe_check(check: &Check) -> String {
             "the skill {} {}",
             activation.skills.join(" or "),
             match activation.expect {
-                practicum_core::model::ActivationExpectation::Must => "fires",
-                practicum_core::model::ActivationExpectation::MustNot => "stays quiet",
-                practicum_core::model::ActivationExpectation::Either => "may fire",
+                practicum_core::model::ActivationExpectation::Must => "is activated",
+                practicum_core::model::ActivationExpectation::MustNot => "is not activated",
+                practicum_core::model::ActivationExpectation::Either => "may be activated",
             }
         ),
     }

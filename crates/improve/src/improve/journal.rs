@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::version_decision::ImproveGoal;
 use practicum_core::model::Digest;
+use practicum_core::tree::{append_unlinked, read_regular};
 
 /// The inputs of a loop. A loop with other inputs is another loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,11 +94,11 @@ impl LoopJournal {
     /// another earlier loop is moved aside.
     pub fn open(workspace: &Path, begun: &LoopStart, anew: bool) -> std::io::Result<Self> {
         let path = workspace.join(JOURNAL_FILE);
-        let lock = File::create(workspace.join(LOCK_FILE))?;
+        let lock = append_unlinked(workspace.join(LOCK_FILE))?;
         if !try_lock(&lock) {
             return Err(std::io::Error::other("another loop is at work on this skill"));
         }
-        let bytes = match std::fs::read(&path) {
+        let bytes = match read_regular(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             read => read?,
         };
@@ -117,7 +118,7 @@ impl LoopJournal {
                 given_up = Some(to).filter(|_| lines.last() != Some(&JournalLine::Finished));
             }
         }
-        let file = File::options().create(true).append(true).open(&path)?;
+        let file = append_unlinked(&path)?;
         let mut journal = Self {
             path,
             file,

@@ -48,7 +48,9 @@ pub use journal::{LoopJournal, LoopStart, StepResult};
 pub use model_steps::{compare_blindly, explain_winner, propose_edits};
 pub use split::{CaseId, CaseSplit};
 pub use stored_run::{StoredRun, StoredRunError};
-pub use version_decision::{ImproveGoal, VersionDecision};
+pub use version_decision::{
+    Confirmation, ImproveGoal, VersionDecision, VersionPair, confirm_candidate, decide_candidate,
+};
 
 use practicum_skills::versions::{
     SkillContents, SkillContentsError, SkillVersions, VersionScore, VersionsError, atomic_files, diff,

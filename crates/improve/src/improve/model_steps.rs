@@ -12,7 +12,8 @@ use super::{
     Adviser, CaseSplit, ImproveGoal, RefusedSuggestion, SkillContents, SkillEditDraft, StepResult, StoredRun,
     diff_versions,
 };
-use practicum_engine::judge::shorten_text;
+use practicum_core::tree::read_regular_text;
+use practicum_engine::grade::judge::shorten_text;
 
 /// The longest text of judges' reasons; more adds nothing.
 const LONGEST_REASONS: usize = 30_000;
@@ -42,7 +43,7 @@ pub async fn propose_edits(
         }
         ImproveGoal::Description => {
             let main = contents.main_file().clone();
-            let text = std::fs::read_to_string(main.join_to(contents.folder())).map_err(LoopStop::failed)?;
+            let text = read_regular_text(main.join_to(contents.folder())).map_err(LoopStop::failed)?;
             let advice = suggest_description(adviser, &text, &failures, round).await;
             let suggestion = advice.answer.map_err(LoopStop::Failed)?;
             let mut draft = SkillEditDraft::from_contents(&contents).map_err(LoopStop::failed)?;

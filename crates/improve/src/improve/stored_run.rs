@@ -7,9 +7,8 @@ use practicum_core::model::{
     Arm, Case, CasePrompt, ProbeRecord, SkillJudgement, SkillRef, Suite, TrialRecord,
 };
 use practicum_core::tree::read_bounded;
-use practicum_engine::judge::shorten_text;
+use practicum_engine::grade::judge::shorten_text;
 use practicum_engine::store::{RunDir, read_probes, read_records, read_skill_judgements};
-use practicum_evals::dialects::{self, EvalFileLocation};
 use practicum_skills::skill::Skill;
 
 /// The parts of a run that later steps need.
@@ -46,31 +45,12 @@ impl StoredRun {
     pub fn read(run: &RunDir) -> Result<Self, StoredRunError> {
         let unreadable = |why: String| StoredRunError::Unreadable { run: run.id().to_owned(), why };
         let info = run.info().map_err(unreadable)?;
-        let mut suites = Vec::new();
-        for kept in &info.suites {
-            let folder = kept.origin.path.parent().map(Path::to_owned).unwrap_or_default();
-            let place = EvalFileLocation {
-                root: folder.clone(),
-                project: folder.clone(),
-                plugins: None,
-                skill: None,
-            };
-            let text = kept.suite.to_string();
-            let loaded = dialects::load_text(&folder.join("run.practicum.yaml"), text, &place);
-            let problem = || {
-                let first = loaded.lowered.diagnostics.iter().next();
-                first.map_or_else(|| "its suite is gone".to_owned(), |problem| problem.message.clone())
-            };
-            let mut suite = loaded.lowered.suite.clone().ok_or_else(|| unreadable(problem()))?;
-            suite.origin = kept.origin.clone();
-            suites.push(suite);
-        }
         let kept = read_records(run.path()).map_err(|error| unreadable(error.to_string()))?;
         let mut records: Vec<TrialRecord> = kept.into_values().collect();
         records.sort_by_key(|record| record.attempt);
         Ok(Self {
             id: run.id().to_owned(),
-            suites,
+            suites: info.suites.0.into_iter().map(|of| of.suite).collect(),
             scripted: info.scripted,
             records,
             probes: read_probes(run.path())
@@ -85,7 +65,7 @@ impl StoredRun {
 
     pub fn case(&self, suite: &str, case: &str) -> Option<(&Suite, &Case)> {
         let suite = self.suites.iter().find(|known| known.name == suite)?;
-        Some((suite, suite.cases.iter().find(|known| known.id == case)?))
+        Some((suite, suite.case(case)?))
     }
 
     /// Gives the cost of the run itself, with its judges and probes; `None` if a part is not known. Results reused

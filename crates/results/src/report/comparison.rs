@@ -12,6 +12,7 @@ use practicum_skills::own_files::OWN_FILE_MARK;
 /// The greatest number of cases of a kind that a terminal lists one by one.
 const MAX_LISTED_CASES: usize = 20;
 
+/// Writes a comparison as text for a terminal.
 pub fn render_text(of: &ComparisonDocument) -> String {
     let mut out = String::new();
     let with_rates = compared_sides(of).any(|side| side.activation.is_some());
@@ -106,14 +107,19 @@ fn describe_lead(best: &BestSide, leads: &str) -> String {
 }
 
 /// Lists the changes of cases, the most important first.
-fn list_case_changes(one: &SideComparison) -> [(&'static str, Vec<String>); 6] {
+fn list_case_changes(one: &SideComparison) -> [(&'static str, Vec<String>); 7] {
     let of = |change: CaseChange| one.cases_with_change(change).map(case_line).collect();
     let names = |names: &[CaseIdentity]| names.iter().map(case_label).collect();
+    let unclear = |could_tell: bool| {
+        let flips = one.cases_with_change(CaseChange::Flip);
+        flips.filter(|case| case.could_tell == could_tell).map(case_line).collect()
+    };
     [
         ("regressions", of(CaseChange::Regression)),
         ("missing after, so that nothing is known of them", names(&one.missing)),
         ("fixes", of(CaseChange::Fix)),
-        ("flips within noise", of(CaseChange::Flip)),
+        ("cannot tell: so few runs of a case cannot show that it changed", unclear(false)),
+        ("flips within noise", unclear(true)),
         ("not measured on both sides", of(CaseChange::Unmeasured)),
         ("new", names(&one.new)),
     ]
@@ -122,14 +128,8 @@ fn list_case_changes(one: &SideComparison) -> [(&'static str, Vec<String>); 6] {
 fn describe_overall(one: &SideComparison) -> String {
     let rate = |side: &SideSummary| figures::describe_pass_rate(&side.pass_rate);
     let verdict = one.verdict.map_or("", ComparisonVerdict::name);
-    let more = match one.verdict {
-        Some(ComparisonVerdict::Inconclusive) => {
-            figures::describe_needed_runs(one.difference.value, one.sought, one.more_runs, one.more_usd)
-        }
-        Some(ComparisonVerdict::Better | ComparisonVerdict::Worse | ComparisonVerdict::Equivalent) | None => {
-            None
-        }
-    };
+    let more =
+        one.verdict.and_then(|verdict| figures::describe_outlook(verdict, one.difference, &one.outlook));
     let more = more.map(|more| format!("; {more}")).unwrap_or_default();
     let (difference, cases) =
         (figures::format_difference(one.difference), count_with_noun(one.difference.n, "case"));

@@ -5,6 +5,7 @@ use std::io::Write;
 use super::escaping::truncate_text;
 use super::{ReportFormat, ReportOutput, RunResults, terminal_safe};
 use practicum_core::model::{CaseSummary, CheckResult, TrialRecord, count_with_noun};
+use practicum_engine::store::history::write_csv_row;
 
 /// The report for spreadsheets: one row for each check of each trial, and one for a trial that has none. A case
 /// with trials that were not run has one more row, whose `trial_verdict` is `not_run`.
@@ -52,18 +53,18 @@ const COLUMNS: [&str; 30] = [
 const MAX_CELL_LENGTH: usize = 4000;
 
 fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
-    write_row(COLUMNS.map(str::to_owned), out)?;
+    write_csv_row(COLUMNS, out)?;
     for trial in results.all_trials() {
         let record = trial?;
         if record.checks.is_empty() {
-            write_row(check_cells(results, &record, None), out)?;
+            write_csv_row(check_cells(results, &record, None), out)?;
         }
         for check in &record.checks {
-            write_row(check_cells(results, &record, Some(check)), out)?;
+            write_csv_row(check_cells(results, &record, Some(check)), out)?;
         }
     }
     for case in results.summary.cases.iter().filter(|case| case.not_run > 0) {
-        write_row(not_run_cells(results, case), out)?;
+        write_csv_row(not_run_cells(results, case), out)?;
     }
     Ok(())
 }
@@ -132,15 +133,6 @@ fn text_cell(text: &str) -> String {
     let is_formula =
         clean.trim_start_matches([' ', '\n']).starts_with(['=', '+', '-', '@', '\t', '\u{fffd}']);
     if is_formula { format!("'{clean}") } else { clean }
-}
-
-/// Writes a row as in RFC 4180: quotes only if they are needed, doubled within.
-fn write_row(cells: [String; COLUMNS.len()], out: &mut dyn Write) -> std::io::Result<()> {
-    let quoted = cells.map(|cell| match cell.contains(['"', ',', '\n']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell,
-    });
-    write!(out, "{}\r\n", quoted.join(","))
 }
 
 #[cfg(test)]

@@ -6,74 +6,77 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use practicum_core::model::{
-    AgentEnding, GateName, GateResult, Severity, Summary, TokenUsage, TrialTotals, Verdict, VerdictChange,
+    AgentEnding, GateName, GateResult, Outcome, Severity, Summary, TokenUsage, TrialTotals, Verdict,
+    VerdictChange,
 };
 
-/// What was found in eval files: `check --json`.
+/// The problems of eval files: `check --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(title = "What was found in eval files (check --json)")]
+#[schemars(title = "Problems of eval files (check --json)")]
 pub struct CheckDocument {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub files: Vec<CheckedFile>,
-    /// Files that were found and not read: they hold no evals, git ignores them, or they are dependencies.
+    /// Files that were found and not read, because they contain no evals, git ignores them or they are dependencies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<PathBuf>,
     /// Whether no file has an error.
     pub ok: bool,
 }
 
+/// An eval file, and its problems.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CheckedFile {
     pub path: PathBuf,
-    /// The format it was read as; `None` where it is none of them.
+    /// The format of the file; `None` if no format fits.
     pub dialect: Option<String>,
-    /// The suite's name; `None` where the file could not be understood.
+    /// The name of the suite; `None` if the file cannot be understood.
     pub suite: Option<String>,
-    /// How many cases it has.
+    /// The number of cases.
     pub cases: usize,
     pub ok: bool,
     pub problems: Vec<FileProblem>,
 }
 
+/// A problem of an eval file.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct FileProblem {
     pub severity: Severity,
     /// A stable kebab-case name for this kind of problem.
     pub code: String,
     pub message: String,
-    /// From 1.
+    /// The line, counted from 1.
     pub line: Option<usize>,
-    /// From 1, in characters.
+    /// The column in characters, counted from 1.
     pub column: Option<usize>,
-    /// What to do about it.
+    /// What the user can do about it.
     pub help: Option<String>,
 }
 
-/// What a skill answered that was called by its own command: `try --args --json`.
+/// The answer of a skill that was called by its own command: `try --args --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(title = "What a called skill answered (try --args --json)")]
+#[schemars(title = "The answer of a called skill (try --args --json)")]
 pub struct SkillCallDocument {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub skill: String,
-    /// What its command was given.
+    /// The arguments of the command.
     pub args: String,
     pub agent: String,
     /// The agent's last message.
     pub output: String,
     pub ended: AgentEnding,
-    /// Why it ended so, where that is not plain.
+    /// An explanation of the ending, if it needs one.
     pub ended_because: Option<String>,
     pub seconds: f64,
     pub usage: TokenUsage,
-    /// `None` if nobody knows the model's price.
+    /// The cost in USD; `None` if the price of the model is unknown.
     pub cost_usd: Option<f64>,
-    /// The run that the record is kept as.
+    /// The id of the run that stores the record.
     pub run: String,
 }
 
-/// What two captured texts come to by the same checks: `compare A B --spec --json`.
+/// The comparison of two captured texts by the same checks: `compare A B --spec --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(title = "Two captured texts, compared by a spec (compare --spec --json)")]
 pub struct TextComparisonDocument {
@@ -81,27 +84,27 @@ pub struct TextComparisonDocument {
     pub schema_version: u32,
     pub before: PathBuf,
     pub after: PathBuf,
-    /// The eval file whose exact checks both were held against.
+    /// The eval file whose deterministic checks both texts were graded with.
     pub spec: PathBuf,
-    /// The checks with another result than before.
+    /// The checks whose result changed.
     pub flips: Vec<CheckFlip>,
-    /// How many checks pass in both.
+    /// The number of checks that pass for both texts.
     pub pass_in_both: usize,
     pub fail_in_both: usize,
-    /// How many have no answer in both: only a judge or a run could tell.
+    /// The number of checks that are scored for neither text, because they need a judge or a run.
     pub not_scored_in_both: usize,
-    /// Whether nothing was lost and every answer of before is still there.
+    /// Whether no check was lost and none became unscored.
     pub ok: bool,
 }
 
-/// A check that came to something else for the second text.
+/// A check with another verdict for the second text.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CheckFlip {
-    /// The check's id; where several cases were marked, behind its case's and a slash.
+    /// The check's id. If several cases were graded, it begins with the case's id and a slash.
     pub check: String,
     pub before: GradedVerdict,
     pub after: GradedVerdict,
-    /// What was found in the second text.
+    /// What the check found in the second text.
     pub why: String,
 }
 
@@ -116,47 +119,49 @@ impl CheckFlip {
         }
     }
 
-    /// Gives the exit code for this change alone: 1 for a loss, 3 if an answer is gone.
-    pub fn exit_code(&self) -> u8 {
+    /// Gives the outcome of this change alone: failed for a loss, incomplete if an answer is gone.
+    pub fn outcome(&self) -> Outcome {
         match (self.before, self.after) {
-            (_, GradedVerdict::Pass) => 0,
-            (_, GradedVerdict::Fail) => 1,
-            (_, GradedVerdict::NotScored) => 3,
+            (_, GradedVerdict::Pass) => Outcome::Passed,
+            (_, GradedVerdict::Fail) => Outcome::Failed,
+            (_, GradedVerdict::NotScored) => Outcome::Incomplete,
         }
     }
 }
 
-/// What was found in a captured text: `grade --output --json`.
+/// The grading of a captured text: `grade --output --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(title = "What was found in a captured text (grade --output --json)")]
+#[schemars(title = "The grading of a captured text (grade --output --json)")]
 pub struct TextGradingDocument {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub results: Vec<GradedCheck>,
     pub gates: Vec<GradedGate>,
-    /// What narrows the result: criteria that were left out, evidence that was shortened for the judge.
+    /// Limits of the result, such as criteria that were left out or evidence that was shortened for the judge.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Whether the exit code is 0.
     pub ok: bool,
 }
 
+/// The result of one check.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct GradedCheck {
-    /// The check's id; where several cases were marked, behind its case's and a slash.
+    /// The check's id. If several cases were graded, it begins with the case's id and a slash.
     pub id: String,
-    /// What people call it, where that is not its id.
+    /// The name of the check for people; `None` if that is its id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub verdict: GradedVerdict,
-    /// On the check's own scale; only judged checks have one.
+    /// The score on the check's own scale; only judged checks have one.
     pub score: Option<f64>,
-    /// What was found, or why nothing was.
+    /// What the check found, or why it is not scored.
     pub why: String,
-    /// What the finding rests on.
+    /// The quotes or values that support the result.
     pub evidence: Vec<String>,
 }
 
+/// The verdict of a check, without the reason of a missing answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GradedVerdict {
@@ -175,15 +180,21 @@ impl From<&Verdict> for GradedVerdict {
     }
 }
 
+/// The result of a gate.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct GradedGate {
     pub name: GateName,
-    /// `None` when nothing was measured: then the gate does not hold.
+    /// The measured value; `None` if nothing was measured, and then the gate does not hold.
     pub value: Option<f64>,
-    /// The ends of the value's interval, where one is known.
+    /// The lower end of the value's interval, if there is one; `high` is the upper end.
     pub low: Option<f64>,
     pub high: Option<f64>,
     pub threshold: f64,
+    /// How sure it must be that the true value reaches the threshold, and what the true value reaches so surely.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<f64>,
     pub ok: bool,
 }
 
@@ -198,41 +209,44 @@ impl From<GateResult> for GradedGate {
             high,
             worst: _,
             threshold,
+            confidence,
+            bound,
             spared: _,
             too_many_flaky: _,
             not_run: _,
             ok,
         } = gate;
-        Self { name, value, low, high, threshold, ok }
+        Self { name, value, low, high, threshold, confidence, bound, ok }
     }
 }
 
-/// A run that was marked again: `grade RUN --json`, and `changes.json` in the new run's folder.
+/// A regraded run: `grade RUN --json`, and `changes.json` in the new run's folder.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(title = "A run that was marked again (grade RUN --json, changes.json)")]
+#[schemars(title = "A regraded run (grade RUN --json, changes.json)")]
 pub struct RegradeDocument {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     /// The new run's id.
     pub run: String,
-    /// The run that was marked again, and is as it was.
+    /// The original run, which is unchanged.
     pub graded_from: String,
-    /// The verdicts that are others now.
+    /// The verdicts that changed.
     pub changes: Vec<VerdictChange>,
     pub summary: Summary,
 }
 
-/// What would run: `list --json`.
+/// The plan of a run: `list --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(title = "What would run (list --json)")]
+#[schemars(title = "The plan of a run (list --json)")]
 pub struct PlanListing {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub suites: Vec<ListedSuite>,
-    /// How many trials there are in all.
+    /// The number of all trials.
     pub trials: usize,
 }
 
+/// A suite of the plan.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ListedSuite {
     pub name: String,
@@ -243,25 +257,27 @@ pub struct ListedSuite {
     pub cases: Vec<ListedCase>,
 }
 
+/// A case of the plan.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ListedCase {
     pub id: String,
     pub group: Option<String>,
-    /// How many checks it has.
+    /// The number of checks.
     pub checks: usize,
-    /// What is put into the room before the agent comes.
+    /// The files that are copied into the workspace before the agent starts.
     pub files: Vec<ListedFile>,
     pub trials: Vec<ListedTrials>,
 }
 
+/// A file that a case copies into the workspace.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ListedFile {
     pub from: PathBuf,
-    /// Where it is put, seen from the room's root.
+    /// Its path in the workspace.
     pub to: String,
 }
 
-/// How many trials of a case there are with one agent in one arm.
+/// The number of trials of a case with one agent in one arm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ListedTrials {
     pub agent: String,
@@ -275,49 +291,51 @@ pub struct ListedTrials {
 pub struct RunListing {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
-    /// The oldest first.
+    /// The runs, the oldest first.
     pub runs: Vec<ListedRun>,
 }
 
+/// A run in a list.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ListedRun {
     /// The run's id, which is also its folder's name.
     pub run: String,
     pub path: PathBuf,
-    /// How it stands, in words.
+    /// The state of the run in words.
     pub state: String,
-    /// When it started; empty where nothing says.
+    /// The start of the run; empty if it is unknown.
     pub started: String,
-    /// The exit code; `None` while it has not come to its end.
-    pub exit: Option<u8>,
-    /// How many trials it was to have.
+    /// The exit code; `None` if the run has not ended.
+    #[schemars(with = "Option<u8>")]
+    pub exit: Option<Outcome>,
+    /// The number of planned trials.
     pub planned: u64,
-    /// The trials that are done, by their verdict.
+    /// The numbers of finished trials, by verdict.
     pub totals: TrialTotals,
-    /// `None` where any part of it is not known.
+    /// The cost; `None` if a part of it is unknown.
     pub cost_usd: Option<f64>,
     pub seconds: Option<f64>,
 }
 
-/// What a comparison takes: `power --json`.
+/// The size of a comparison that can show a change: `power --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(title = "What a comparison takes (power --json)")]
+#[schemars(title = "The size of a comparison that can show a change (power --json)")]
 pub struct PowerDocument {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
-    /// Which of them was looked for: cases, repeat, effect or power.
+    /// The value that was computed: cases, repeat, effect or power.
     pub sought: &'static str,
-    /// The pass rate before.
+    /// The pass rate before the change.
     pub baseline: f64,
-    /// How much it changes.
+    /// The change of the pass rate.
     pub effect: Option<f64>,
     pub cases: Option<u64>,
-    /// Runs of each case on each side.
+    /// The number of runs of each case on each side.
     pub repeat: Option<u64>,
-    /// Runs in all. `None`, like what was looked for, if no number is enough.
+    /// The number of all runs; `None` if no number is enough.
     pub runs: Option<u64>,
     /// The chance that the comparison shows a change of this size.
     pub power: Option<f64>,
-    /// The chance that it shows one where there is none.
+    /// The chance that the comparison shows a change although there is none.
     pub alpha: f64,
 }

@@ -56,22 +56,6 @@ fn ends_with_www(text: &str) -> bool {
     text.get(text.len().saturating_sub(3)..).is_some_and(|end| end.eq_ignore_ascii_case("www"))
 }
 
-/// Escapes a text for HTML, as content or as the value of an attribute. Line breaks stay.
-pub fn escape_html(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + text.len() / 8);
-    for c in terminal_safe(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            _ => out.push(c),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -117,11 +101,6 @@ mod tests {
                 let plain = matches!(event, Event::Text(_));
                 prop_assert!(plain, "{:?} in {:?}", event, page);
             }
-        }
-
-        #[test]
-        fn html_of_any_text_has_no_markup(text in "\\PC{0,40}|[<>&\"'/a-z]{0,40}") {
-            prop_assert!(!escape_html(&text).contains(['<', '>', '"', '\'']));
         }
     }
 }

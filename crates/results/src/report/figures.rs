@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::terminal_safe;
 use practicum_core::model::{
-    ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseStatus, CaseSummary, ComparisonVerdict,
-    Estimate, GateResult, NamedActivationRates, PassRate, PredictedActivation, Reliability, ScoreScale,
-    Summary, TrialTotals, count_with_noun, decimals_to_compare,
+    ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseStatus, CaseSummary, ComparisonOutlook,
+    ComparisonVerdict, Estimate, GateResult, NamedActivationRates, PassRate, PredictedActivation,
+    Reliability, ScoreScale, Summary, TrialTotals, count_with_noun, decimals_to_compare,
 };
 use practicum_core::stats::{describe_f1, describe_rate, is_no_difference};
 
@@ -94,12 +94,19 @@ pub fn describe_reliability(of: &[Reliability]) -> Option<String> {
 pub fn describe_gate(gate: &GateResult) -> (String, &'static str) {
     let open = !gate.ok && !gate.fails() && gate.value.is_some();
     let worst = gate.worst.filter(|_| open);
-    let numbers = gate.value.into_iter().chain(worst);
+    let numbers = gate.value.into_iter().chain(worst).chain(gate.bound);
     let digits = decimals_to_compare(numbers, gate.threshold);
     let value = match (gate.value, gate.low, gate.high) {
         (None, ..) => "–".to_owned(),
         (Some(value), Some(low), Some(high)) => format!("{value:.digits$} [{low:.2}, {high:.2}]"),
         (Some(value), ..) => format!("{value:.digits$}"),
+    };
+    let sure = match (gate.confidence, gate.bound) {
+        (Some(sure), Some(bound)) => {
+            format!(", {bound:.digits$} or more with {:.0} % confidence", sure * 100.0)
+        }
+        (Some(sure), None) => format!(", nothing is known with {:.0} % confidence", sure * 100.0),
+        (None, _) => String::new(),
     };
     let worst = worst.map(|worst| format!(", at worst {worst:.digits$}")).unwrap_or_default();
     let spared = match (gate.spared.as_slice(), gate.too_many_flaky.as_slice()) {
@@ -116,7 +123,7 @@ pub fn describe_gate(gate: &GateResult) -> (String, &'static str) {
         0 => String::new(),
         trials => format!(", {} not run", count_with_noun(trials, "trial")),
     };
-    (format!("{value}{worst}{not_run} (needs {:.digits$}{spared})", gate.threshold), gate.status())
+    (format!("{value}{sure}{worst}{not_run} (needs {:.digits$}{spared})", gate.threshold), gate.status())
 }
 
 /// Describes the scores from 1 to 5 of each criterion of a case: the mean, and over several trials the lowest and
@@ -215,7 +222,7 @@ pub fn describe_activation(of: &ActivationSummary) -> Vec<String> {
     }
     if of.invoked > 0 {
         lines.push(format!(
-            "  in no rate: {} told to use the skill by name",
+            "  counted in no rate: {} with the skill named in the prompt",
             count_with_noun(of.invoked, "run")
         ));
     }
@@ -241,8 +248,8 @@ fn describe_unlisted(told: usize, all: usize, of: &str) -> Option<String> {
 }
 
 fn describe_rates(of: &ActivationRates) -> String {
-    let banded = |name: &str, rate: Estimate, band: fn(f64) -> &'static str| {
-        let word = rate.value.map(|value| format!(" {}", band(value).to_lowercase())).unwrap_or_default();
+    let banded = |name: &str, rate: Estimate, band: fn(Estimate) -> Option<&'static str>| {
+        let word = band(rate).map(|word| format!(" {}", word.to_lowercase())).unwrap_or_default();
         format!("{name} {}{word}", format_estimate(rate))
     };
     let mut text = format!(
@@ -293,40 +300,54 @@ pub fn describe_arms(of: &ArmsSummary) -> Vec<String> {
 }
 
 fn describe_arms_result(of: &ArmsResult) -> String {
-    let more = match of.verdict {
-        ComparisonVerdict::Inconclusive => {
-            describe_needed_runs(of.difference.value, of.sought, of.more_runs, of.more_usd)
-        }
-        ComparisonVerdict::Better | ComparisonVerdict::Worse | ComparisonVerdict::Equivalent => None,
-    };
+    let more = describe_outlook(of.verdict, of.difference, &of.outlook);
     let more = more.map(|more| format!("; {more}")).unwrap_or_default();
     let cases = count_with_noun(of.difference.n, "case");
     format!("{} over {cases}, {}{more}", format_difference(of.difference), of.verdict.name())
 }
 
-/// Describes how many more trials would show a clear difference, and which difference they would find.
-pub fn describe_needed_runs(
-    seen: Option<f64>,
-    sought: Option<f64>,
-    runs: Option<u64>,
-    usd: Option<f64>,
+/// Describes what a comparison without a clear direction could have found, and what would settle it.
+pub fn describe_outlook(
+    verdict: ComparisonVerdict,
+    difference: Estimate,
+    of: &ComparisonOutlook,
 ) -> Option<String> {
-    let none_seen = seen.is_some_and(is_no_difference).then(|| "no difference seen".to_owned());
-    let price = usd.filter(|usd| *usd > 0.0).map(|usd| format!(", ≈ ${usd:.2},")).unwrap_or_default();
-    let runs = runs.map(|runs| {
-        let runs = count_with_noun(runs, "more run");
-        match (sought, &none_seen) {
-            (Some(sought), Some(_)) => {
-                format!("to find one of {sought:.2}, about {runs}{}", price.trim_end_matches(','))
-            }
-            (Some(sought), None) if seen.is_some_and(|seen| seen.abs() < sought) => {
-                format!("about {runs}{price} to find a difference of {sought:.2}")
-            }
-            (Some(_) | None, _) => format!("about {runs}{price} to tell"),
+    let smallest = match of.smallest_loss {
+        Some(loss) => format!("the smallest loss that this design finds is {loss:.2}"),
+        None => "this design finds no loss, however great".to_owned(),
+    };
+    match verdict {
+        ComparisonVerdict::Better | ComparisonVerdict::Worse => None,
+        // Nothing was compared.
+        _ if difference.value.is_none() => None,
+        ComparisonVerdict::Equivalent => Some(smallest),
+        ComparisonVerdict::Inconclusive => {
+            let none_seen =
+                difference.value.is_some_and(is_no_difference).then(|| "no difference seen".to_owned());
+            let words = none_seen.into_iter().chain([format!("cannot tell: {smallest}")]);
+            Some(words.chain(describe_advice(of)).collect::<Vec<_>>().join("; "))
         }
-    });
-    let words: Vec<String> = none_seen.into_iter().chain(runs).collect();
-    (!words.is_empty()).then(|| words.join("; "))
+    }
+}
+
+/// Describes what to add to a comparison so that it becomes clear.
+fn describe_advice(of: &ComparisonOutlook) -> Option<String> {
+    let price = of.more_usd.filter(|usd| *usd > 0.0).map(|usd| format!(", ≈ ${usd:.2}")).unwrap_or_default();
+    let runs = format!("{}{price}", count_with_noun(of.more_runs?, "more run"));
+    Some(match (of.more_cases, of.repeat) {
+        (Some(cases), Some(repeat)) => format!(
+            "to settle it, add about {} or run each {repeat} times on each side (about {runs})",
+            count_with_noun(cases, "case")
+        ),
+        (Some(cases), None) => {
+            let cases = count_with_noun(cases, "case");
+            format!("to settle it, add about {cases} (about {runs}); more repeats cannot settle this")
+        }
+        (None, Some(repeat)) => {
+            format!("to settle it, run it about {repeat} times on each side (about {runs})")
+        }
+        (None, None) => format!("about {runs} to settle it"),
+    })
 }
 
 /// Gives the notes on cases that passed. Cases that did not pass show their notes themselves.
@@ -365,23 +386,43 @@ mod tests {
     }
 
     #[test]
-    fn certainty_has_a_price_only_where_it_is_known() {
-        for (seen, sought, runs, usd, expected) in [
-            (0.3, Some(0.3), Some(40), Some(1.2), "about 40 more runs, ≈ $1.20, to tell"),
-            (0.3, Some(0.3), Some(40), None, "about 40 more runs to tell"),
-            (-0.04, Some(0.1), Some(40), None, "about 40 more runs to find a difference of 0.10"),
+    fn an_unclear_comparison_says_what_it_could_find_and_what_would_settle_it() {
+        let outlook = |smallest_loss, more_cases, repeat, more_usd| ComparisonOutlook {
+            smallest_loss,
+            more_cases,
+            repeat,
+            more_runs: Some(40),
+            more_usd,
+            sought: Some(0.1),
+        };
+        let finds = "cannot tell: the smallest loss that this design finds is 0.30; to settle it, ";
+        for (seen, of, expected) in [
+            (
+                0.3,
+                outlook(Some(0.3), Some(20), None, Some(1.2)),
+                format!("{finds}add about 20 cases (about 40 more runs, ≈ $1.20); more repeats cannot settle this"),
+            ),
+            (
+                0.3,
+                outlook(Some(0.3), Some(1), Some(9), None),
+                format!("{finds}add about 1 case or run each 9 times on each side (about 40 more runs)"),
+            ),
             (
                 0.0,
-                Some(0.1),
-                Some(40),
-                Some(1.2),
-                "no difference seen; to find one of 0.10, about 40 more runs, ≈ $1.20",
+                outlook(None, None, Some(9), None),
+                "no difference seen; cannot tell: this design finds no loss, however great; to settle it, run it about 9 \
+                 times on each side (about 40 more runs)"
+                    .to_owned(),
             ),
-            (0.001, Some(0.1), Some(1), None, "no difference seen; to find one of 0.10, about 1 more run"),
-            (0.0, None, None, None, "no difference seen"),
         ] {
-            assert_eq!(describe_needed_runs(Some(seen), sought, runs, usd).as_deref(), Some(expected));
+            let difference = Estimate::new(Some(seen), None, 5);
+            assert_eq!(describe_outlook(ComparisonVerdict::Inconclusive, difference, &of), Some(expected));
         }
-        assert_eq!(describe_needed_runs(Some(0.3), None, None, Some(1.0)), None);
+        let of = outlook(Some(0.2), None, None, None);
+        let words = describe_outlook(ComparisonVerdict::Equivalent, Estimate::new(Some(0.0), None, 50), &of);
+        assert_eq!(words.as_deref(), Some("the smallest loss that this design finds is 0.20"));
+        let difference = Estimate::new(Some(0.3), None, 5);
+        assert_eq!(describe_outlook(ComparisonVerdict::Better, difference, &of), None);
+        assert_eq!(describe_outlook(ComparisonVerdict::Inconclusive, Estimate::undefined(0), &of), None);
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RunResults;
 use practicum_core::model::RelPath;
+use practicum_core::tree::read_regular;
 use practicum_engine::store::RunDir;
 use practicum_skills::versions::atomic_files::write_json;
 
@@ -58,11 +59,11 @@ impl FolderRecord {
     /// Reads the record of a folder; an empty one if there is none yet.
     pub fn read(folder: &Path, report: &str) -> Result<Self> {
         let file = folder.join(format!(".practicum-{report}.json"));
-        let content = match std::fs::read(&file) {
+        let content = match read_regular(&file) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
                 let shown = file.display();
                 Error::other(format!(
-                    "{shown} does not tell what was written here ({error}); name another folder"
+                    "{shown} cannot be read, so the files that were written here are unknown ({error}); name another folder"
                 ))
             })?,
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -83,7 +84,7 @@ impl FolderRecord {
             false => format!(", which graded the trials of {} again", source.trials_of),
         };
         Err(Error::other(format!(
-            "it holds results of run {}, which are later than those of run {}{again}; name another folder",
+            "it has results of run {}, which are later than those of run {}{again}; name another folder",
             later.run, source.run
         )))
     }
@@ -97,7 +98,7 @@ impl FolderRecord {
     pub fn refuse_other_skill(&mut self, skill: Option<String>) -> Result<()> {
         match (&self.content.skill, skill) {
             (Some(known), Some(skill)) if *known != skill => Err(Error::other(format!(
-                "it holds the versions of the skill {known}, and not of {skill}; name another folder"
+                "it has the versions of the skill {known}, and not of {skill}; name another folder"
             ))),
             (None, skill) => {
                 self.content.skill = skill;

@@ -11,14 +11,14 @@ use super::{agent_files, printable_text};
 use practicum_core::model::{AgentClaim, CheckResult, ScoreScale, TrialRecord, Verdict};
 use practicum_skills::lint::{ConventionCompliance, TypeAlignmentResult};
 
-/// How one run of a case was graded, in the shape that writing-skills documents, with exactly its keys.
+/// The grading of one run of a case, with exactly the keys that writing-skills documents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "A run graded by criteria from 1 to 5 (grading/<case>_v<version>_run<run>.json)")]
 pub struct GradingDocument {
     /// The case's id in its evals.json.
     pub case_id: String,
-    /// Which version of the skill was graded.
+    /// The version of the skill.
     pub version: u32,
     /// The number of the run, from 1.
     #[schemars(range(min = 1))]
@@ -29,50 +29,51 @@ pub struct GradingDocument {
     /// The mean of the required criteria; null if none has a score.
     #[schemars(range(min = 1, max = 5))]
     pub required_score: Option<f64>,
-    /// What each criterion got.
+    /// The score of each criterion.
     pub results: Vec<CriterionGrade>,
-    /// Whether every required criterion passed, and with it what else the case requires; user_notes_summary says
-    /// what else failed.
+    /// Whether the run passed: every required criterion, and every other required check of the case.
+    /// user_notes_summary says which other check failed.
     pub overall: OverallGrade,
-    /// The conventions for skills, which no case has to ask for.
+    /// Whether the skill follows the conventions for skills. No case has to check them.
     pub convention_compliance: ConventionCompliance,
     /// Notable claims that the agent made.
     pub claims: Vec<GradingClaim>,
-    /// What was odd about the run; empty if nothing.
+    /// Unusual observations about the run; empty if there are none.
     pub user_notes_summary: String,
-    /// How the case itself could be better; empty if in no way.
+    /// Proposals for a better case; empty if there are none.
     pub eval_feedback: String,
-    /// What the agent measured of itself, if anything.
+    /// The metrics that the agent wrote about its own run; empty if there are none.
     pub execution_metrics: Map<String, Value>,
 }
 
-/// One criterion.
+/// The grade of one criterion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CriterionGrade {
-    /// Its label in evals.json.
+    /// The label of the criterion in evals.json.
     pub criterion: String,
-    /// From 1, unaddressed, to 5, exemplary.
+    /// The score, from 1 (unaddressed) to 5 (exemplary).
     #[schemars(range(min = 1, max = 5))]
     pub score: u8,
-    /// Derived: from 3.
+    /// Whether the score is at least 3.
     pub passed: bool,
-    /// Why it got that.
+    /// The reason for the score.
     pub reasoning: String,
 }
 
-/// A claim of the agent's, for spot-checking.
+/// A claim of the agent about its own work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GradingClaim {
-    /// What it said.
+    /// The claim in words.
     pub claim: String,
-    /// Whether the record bears it out.
+    /// Whether the record confirms the claim.
     pub verified: bool,
-    /// What speaks for or against it.
+    /// The evidence for or against the claim.
     pub evidence: String,
 }
 
+/// Whether a graded run passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OverallGrade {

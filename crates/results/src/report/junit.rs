@@ -8,8 +8,8 @@ use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestSuite,
 use super::escaping::{to_one_line, truncate_text};
 use super::{ReportFormat, ReportOutput, RunResults, terminal_safe};
 use practicum_core::model::{
-    AgentEnding, Arm, CaseSummary, CheckResult, CriteriaThresholds, NotScoredReason, TrialRecord,
-    TrialTotals, Verdict, count_with_noun,
+    AgentEnding, Arm, CaseSummary, CheckResult, NotScoredReason, TrialRecord, TrialTotals, Verdict,
+    count_with_noun,
 };
 
 /// The report for CI, in which each trial is a test. Failed checks are failures, broken runs are errors, and what
@@ -215,7 +215,7 @@ fn failure_message(record: &TrialRecord) -> String {
     let failed: Vec<&CheckResult> =
         record.checks.iter().filter(|check| check.required && check.verdict == Verdict::Fail).collect();
     match failed.as_slice() {
-        [] => CriteriaThresholds::describe_result(&record.checks)
+        [] => TrialRecord::describe_total(&record.checks)
             .unwrap_or_else(|| "too few of its judged checks pass".to_owned()),
         [one] => format!("{}: {}", one.title(), one.rationale),
         [one, more @ ..] => format!("{}: {} (and {} more)", one.title(), one.rationale, more.len()),

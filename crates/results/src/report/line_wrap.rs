@@ -1,5 +1,7 @@
 //! Wraps lines for a terminal that is narrower than they are.
 
+use unicode_width::UnicodeWidthChar;
+
 /// The additional indent of the lines that continue a line.
 const HANGING_INDENT: usize = 4;
 
@@ -66,25 +68,28 @@ pub fn display_width(text: &str) -> usize {
     anstream::adapter::strip_str(text).to_string().chars().map(char_width).sum()
 }
 
-/// Gives the number of columns of a character. East Asian characters and emoji take two.
+/// Gives the number of columns of a character: two for East Asian characters and emoji, none for combining ones.
 pub fn char_width(c: char) -> usize {
-    match c {
-        '\u{1100}'..='\u{115f}'
-        | '\u{2e80}'..='\u{a4cf}'
-        | '\u{ac00}'..='\u{d7a3}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{fe30}'..='\u{fe6f}'
-        | '\u{ff00}'..='\u{ff60}'
-        | '\u{ffe0}'..='\u{ffe6}'
-        | '\u{1f300}'..='\u{1faff}'
-        | '\u{20000}'..='\u{3fffd}' => 2,
-        _ => 1,
-    }
+    c.width().unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns() {
+        for (text, columns) in [
+            ("", 0),
+            ("größer …", 8),
+            ("e\u{301}", 1),
+            ("✅ ✓ ⚠", 6),
+            ("潮汐", 4),
+            ("\u{1b}[31mred\u{1b}[0m", 3),
+        ] {
+            assert_eq!(display_width(text), columns, "{text:?}");
+        }
+    }
 
     #[test]
     fn long_lines_go_on_further_in() {

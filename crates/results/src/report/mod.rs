@@ -7,6 +7,8 @@ mod agent_files;
 pub mod comparison;
 mod csv;
 mod diagnostics;
+// The shapes of the program's own JSON output, which `practicum schema` describes.
+#[doc(hidden)]
 mod documents;
 mod escaping;
 pub mod figures;
@@ -20,6 +22,7 @@ mod line_wrap;
 mod live;
 mod markdown;
 mod progress;
+mod registry;
 mod run_results;
 mod skill_creator;
 mod styles;
@@ -30,7 +33,8 @@ mod timestamps;
 mod verdict_changes;
 mod writing_skills;
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 pub use diagnostics::{display_path, render as render_diagnostics};
@@ -43,20 +47,60 @@ pub use grading::GradingDocument;
 pub use line_wrap::wrap_lines;
 pub use live::LiveView;
 pub use progress::{PlainProgress, SuiteNaming};
+pub use registry::ReportRegistry;
 pub use run_results::RunResults;
 pub use terminal_safe::{printable_text, terminal_safe};
 pub use text_grading::render as render_graded;
 pub use verdict_changes::render as render_changes;
 pub use writing_skills::unused_name;
 
-/// An output format. A new one is a file and a line in `REPORTS`.
+/// A kind of report of a run.
+///
+/// Inside this crate, a new one is a file and a line in `REPORTS`. A program adds its own with
+/// [`ReportRegistry::with_report`].
 pub struct ReportFormat {
+    /// The name of the report, as `--report` takes it.
     pub name: &'static str,
     /// A description in a few words.
     pub description: &'static str,
+    /// The function that writes the report, and whether it is one file or several.
     pub output: ReportOutput,
     /// The part that goes to a file named by an environment variable, if there is one.
     pub environment_file: Option<EnvironmentFileReport>,
+}
+
+impl ReportFormat {
+    /// Writes the report of a run to a file, or to a folder if it is several files. Gives notes on what the files do
+    /// not contain.
+    pub fn write_to_path(&self, results: &RunResults, path: &Path) -> std::io::Result<Vec<String>> {
+        match self.output {
+            ReportOutput::File(write) => {
+                if let Some(folder) = path.parent() {
+                    std::fs::create_dir_all(folder)?;
+                }
+                write_to_file(results, File::create(path)?, write)?;
+                Ok(Vec::new())
+            }
+            ReportOutput::Folder(write) => {
+                std::fs::create_dir_all(path)?;
+                write(results, path)
+            }
+        }
+    }
+}
+
+impl EnvironmentFileReport {
+    /// Appends the report to a file.
+    pub fn append_to_file(&self, results: &RunResults, path: &Path) -> std::io::Result<()> {
+        write_to_file(results, File::options().create(true).append(true).open(path)?, self.write)
+    }
+}
+
+fn write_to_file(results: &RunResults, file: File, write: ReportWriter) -> std::io::Result<()> {
+    // A file gets no colours.
+    let mut out = BufWriter::new(anstream::StripStream::new(file));
+    write(results, &mut out)?;
+    out.flush()
 }
 
 /// A function that writes a report of a run.
@@ -74,9 +118,11 @@ pub enum ReportOutput {
 pub struct EnvironmentFileReport {
     /// The variable that names the file.
     pub variable: &'static str,
+    /// Writes the part that is appended.
     pub write: ReportWriter,
 }
 
+/// The built-in reports. To add one, add a file and a line here.
 pub static REPORTS: &[&ReportFormat] = &[
     &text::REPORT,
     &json::REPORT,
@@ -92,10 +138,12 @@ pub static REPORTS: &[&ReportFormat] = &[
     &writing_skills::REPORT,
 ];
 
+/// Gives the built-in report of this name.
 pub fn find_report(name: &str) -> Option<&'static ReportFormat> {
     REPORTS.iter().copied().find(|report| report.name == name)
 }
 
+/// Gives the names of the built-in reports.
 pub fn report_names() -> Vec<&'static str> {
     REPORTS.iter().map(|report| report.name).collect()
 }

@@ -5,16 +5,19 @@ use std::io::Write;
 use super::escaping::{to_one_line, truncate_text};
 use super::terminal_safe;
 use practicum_core::event::{EventSink, RunEvent};
-use practicum_core::model::{SkillJudgement, TrialRecord, Verdict};
+use practicum_core::model::{Arm, SkillJudgement, TrialRecord, Verdict};
 
 /// Whether a trial is named by its case alone, or also by its suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SuiteNaming {
+    /// The run has one suite, so its name is left out.
     One,
+    /// The run has several suites, so each case is shown with the name of its suite.
     Several,
 }
 
 impl SuiteNaming {
+    /// Chooses by the number of suites.
     pub fn from_count(count: usize) -> Self {
         if count > 1 { SuiteNaming::Several } else { SuiteNaming::One }
     }
@@ -37,6 +40,7 @@ pub struct PlainProgress<W> {
 }
 
 impl<W: Write + Send> PlainProgress<W> {
+    /// Makes a sink that writes a line for each trial to `out`.
     pub fn new(out: W, suites: SuiteNaming) -> Self {
         Self { out, suite_naming: suites, finished_trials: 0, trials: 0 }
     }
@@ -81,9 +85,13 @@ pub(super) fn finished_line(done: usize, trials: usize, record: &TrialRecord, su
     };
     let (case, whose) =
         (terminal_safe(&record.case), suites.describe_owner(&record.suite, &record.condition.agent));
+    let arm = match record.condition.arm {
+        Arm::WithSkill => String::new(),
+        Arm::WithoutSkill | Arm::Version(_) => format!(", {}", record.condition.arm.name()),
+    };
     let width = trials.to_string().len();
     let (attempt, seconds) = (record.attempt, record.seconds);
-    format!("[{done:>width$}/{trials}] {word:<10} {case} #{attempt} ({whose}, {seconds:.1} s)")
+    format!("[{done:>width$}/{trials}] {word:<10} {case} #{attempt} ({whose}{arm}, {seconds:.1} s)")
 }
 
 pub(super) fn skill_judgement_lines(judged: &SkillJudgement) -> Vec<String> {

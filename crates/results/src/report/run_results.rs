@@ -3,33 +3,45 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use serde_json::Value;
-
 use super::terminal_safe;
+use practicum_agents::agents::AgentRegistry;
 use practicum_core::model::{
-    CaseStatus, CaseSummary, DecidingRate, Summary, TrialRecord, TrialTotals, Verdict,
+    Case, CasePrompt, CaseStatus, CaseSummary, CheckKind, DecidingRate, Summary, TrialRecord, TrialTotals,
+    Verdict,
 };
 use practicum_engine::store::{RunDir, RunInfo, StoredTrials};
 
 /// A stored run, from which reports are made. Its trials are read when they are needed.
 pub struct RunResults {
+    /// The folder of the run.
     pub run: RunDir,
+    /// How the run was made.
     pub info: RunInfo,
+    /// The results of the run.
     pub summary: Summary,
     trials: StoredTrials,
     /// Reports that were already written, to which the closing summary points.
     pub written_reports: Vec<PathBuf>,
+    /// The decoders of the agents' streams.
+    pub(crate) agents: AgentRegistry,
 }
 
 impl RunResults {
+    /// Opens a stored run. Fails if the run did not come to its end.
     pub fn open(run: RunDir) -> Result<Self, String> {
         let info = run.info()?;
         let summary = run.summary().ok_or_else(|| {
-            format!("run {} did not come to its end; {}", run.id(), terminal_safe(&info.resume_hint()))
+            format!("run {} did not finish; {}", run.id(), terminal_safe(&info.resume_hint()))
         })?;
         let trials = StoredTrials::open(run.path())
             .map_err(|error| format!("{}: {error}", run.path().join("events.jsonl").display()))?;
-        Ok(Self { run, info, summary, trials, written_reports: Vec::new() })
+        Ok(Self { run, info, summary, trials, written_reports: Vec::new(), agents: AgentRegistry::default() })
+    }
+
+    /// Replaces the agents whose streams can be read, to add some from outside.
+    #[must_use]
+    pub fn with_agents(self, agents: AgentRegistry) -> Self {
+        Self { agents, ..self }
     }
 
     /// Reads the trials of a case, in the order of their attempts.
@@ -73,16 +85,11 @@ impl RunResults {
         self.run.path().join("trials").join(record.trial.as_str())
     }
 
-    /// Gives the texts of the cases as they were run, in the native format.
+    /// Gives the texts of the cases as they were run.
     pub fn case_texts(&self) -> CaseTexts<'_> {
-        let mut cases = HashMap::new();
-        for asked in &self.info.suites {
-            let suite = asked.suite["name"].as_str().unwrap_or_default();
-            for case in asked.suite["cases"].as_array().into_iter().flatten() {
-                cases.insert((suite, case["id"].as_str().unwrap_or_default()), case);
-            }
-        }
-        CaseTexts { cases }
+        let suites = self.info.suites.iter().map(|of| &of.suite);
+        let cases = suites.flat_map(|suite| suite.cases.iter().map(|case| (suite.name.as_str(), case)));
+        CaseTexts { cases: cases.map(|(suite, case)| ((suite, case.id.as_str()), case)).collect() }
     }
 
     /// Gives the names of the suites, each once.
@@ -107,35 +114,34 @@ pub enum ReportedFailure<'r> {
 
 /// The texts of the cases of a run.
 pub struct CaseTexts<'r> {
-    cases: HashMap<(&'r str, &'r str), &'r Value>,
+    cases: HashMap<(&'r str, &'r str), &'r Case>,
 }
 
 impl<'r> CaseTexts<'r> {
-    fn case(&self, suite: &str, id: &str) -> Option<&'r Value> {
+    fn case(&self, suite: &str, id: &str) -> Option<&'r Case> {
         self.cases.get(&(suite, id)).copied()
     }
 
     /// Gives the user's messages, turn by turn. Empty if a skill is invoked by its command alone.
     pub fn prompts(&self, suite: &str, id: &str) -> Vec<&'r str> {
-        let Some(case) = self.case(suite, id) else { return Vec::new() };
-        match case.get("prompt").or_else(|| case.get("command")) {
-            Some(Value::Array(turns)) => turns.iter().filter_map(Value::as_str).collect(),
-            Some(Value::String(one)) => vec![one.as_str()],
-            Some(_) | None => Vec::new(),
+        match self.case(suite, id).map(|case| &case.prompt) {
+            Some(CasePrompt::Turns(turns)) => turns.iter().map(String::as_str).collect(),
+            Some(CasePrompt::SkillCommand { args }) => vec![args],
+            None => Vec::new(),
         }
     }
 
     /// Gives the note that says why the case exists.
     pub fn note(&self, suite: &str, id: &str) -> Option<&'r str> {
-        self.case(suite, id)?.get("note")?.as_str()
+        self.case(suite, id)?.note.as_deref()
     }
 
     /// Gives the wording of a check: the judged statement, else its name. `None` if only its id is known.
     pub fn check_wording(&self, suite: &str, id: &str, check: &str) -> Option<&'r str> {
-        let checks = self.case(suite, id)?.get("checks")?.as_array()?;
-        let found = checks.iter().find(|found| found["id"] == *check)?;
-        let judged = found.get("judge");
-        let statement = judged.and_then(|judged| judged.as_str().or_else(|| judged["statement"].as_str()));
-        statement.or_else(|| found.get("name")?.as_str())
+        let found = self.case(suite, id)?.checks.iter().find(|found| found.id == check)?;
+        match &found.kind {
+            CheckKind::Judged(judged) => Some(&judged.statement),
+            CheckKind::Rule(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => found.name.as_deref(),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The closing summary of a run for a terminal.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Write;
 
@@ -7,9 +8,8 @@ use super::escaping::{to_one_line, truncate_text};
 use super::styles::{BAD, FAINT, GOOD, UNSURE};
 use super::{ReportFormat, ReportOutput, RunResults, display_path, figures, styles, terminal_safe};
 use practicum_core::model::{
-    ActivationExpectation, CaseActivationRate, CaseStatus, CaseSummary, CheckResult, CriteriaThresholds,
-    GateName, GateResult, NotScoredReason, RunStatus, SkillJudgement, Summary, TrialRecord, Verdict,
-    count_with_noun,
+    ActivationExpectation, CaseActivationRate, CaseStatus, CaseSummary, CheckResult, GateName, GateResult,
+    NotScoredReason, RunStatus, SkillJudgement, Summary, TrialRecord, Verdict, count_with_noun,
 };
 use practicum_engine::store::RunInfo;
 
@@ -56,12 +56,13 @@ fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "  {}", truncate_text(&to_one_line(&line), MAX_TEXT_LENGTH))?;
     }
     if summary.status() == RunStatus::Ungated {
-        let words = summary.describe_missing_gate();
-        writeln!(
-            out,
-            "  {UNSURE}no gate{UNSURE:#}: {words}; --gate {} sets one",
-            figures::suggested_gate(summary)
-        )?;
+        let words = to_one_line(&summary.describe_missing_gate());
+        let advice = match summary.tests_nothing() {
+            // No gate can fail by such cases.
+            true => "add a case in which it must, or must not, be activated".to_owned(),
+            false => format!("--gate {} sets one", figures::suggested_gate(summary)),
+        };
+        writeln!(out, "  {UNSURE}no gate{UNSURE:#}: {words}; {advice}")?;
     }
     if summary.status() == RunStatus::Passed && !summary.has_gate() {
         let gate = figures::suggested_gate(summary);
@@ -207,7 +208,7 @@ fn write_failed_probes(summary: &Summary, out: &mut dyn Write) -> std::io::Resul
     }
     match failed.len().saturating_sub(MAX_EXPLAINED_CASES) {
         0 => Ok(()),
-        more => writeln!(out, "  and {} that did not fire", count_with_noun(more, "more probe")),
+        more => writeln!(out, "  and {} that failed", count_with_noun(more, "more probe")),
     }
 }
 
@@ -309,8 +310,11 @@ fn write_case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write)
             .filter(|word| !is_default_word(word))
             .map(|word| terminal_safe(word)),
     );
+    // The interval is about the trials with a verdict. Where some have none, the count before it is of all trials.
+    let scored = case.pass_rate.rate.n;
     let interval = match (case.pass_rate.rate.low, case.pass_rate.rate.high) {
-        (Some(low), Some(high)) if runs > 1 => format!(" [{low:.2}, {high:.2}]"),
+        (Some(low), Some(high)) if scored > 1 && scored == runs => format!(" [{low:.2}, {high:.2}]"),
+        (Some(low), Some(high)) if scored > 1 => format!(", of {scored} scored [{low:.2}, {high:.2}]"),
         _ => String::new(),
     };
     words.push(match case.not_scored {
@@ -328,7 +332,7 @@ fn write_case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write)
     if case.fired.yes + case.fired.no > 0 {
         let wanted = case.deciding_activation_rate().and_then(CaseActivationRate::describe_passing_rates);
         let wanted = wanted.map(|wanted| format!(", wants {wanted}")).unwrap_or_default();
-        words.push(format!("fired {}/{}{wanted}", case.fired.yes, case.fired.yes + case.fired.no));
+        words.push(format!("activated {}/{}{wanted}", case.fired.yes, case.fired.yes + case.fired.no));
     }
     let (id, words) = (to_one_line(&case.id), words.join(" · "));
     writeln!(out, "  {style}{mark}{style:#} {id} {FAINT}{words}{FAINT:#}")?;
@@ -401,7 +405,7 @@ fn write_failure_reasons(
             writeln!(out, "        {FAINT}{}{FAINT:#}", shown(line))?;
         }
     }
-    if let Some(criteria) = CriteriaThresholds::describe_result(&record.checks).filter(|_| failed) {
+    if let Some(criteria) = TrialRecord::describe_total(&record.checks).filter(|_| failed) {
         writeln!(out, "      {}", shown(&format!("criteria: {criteria}")))?;
     }
     for check in deciding {
@@ -436,8 +440,7 @@ fn run_argument(results: &RunResults) -> String {
     }
     let shortest = here.as_deref().and_then(|here| folder.strip_prefix(here).ok()).unwrap_or(folder);
     let path = terminal_safe(&shortest.display().to_string());
-    let plain = path.chars().all(|c| c.is_alphanumeric() || "/._-+".contains(c));
-    if plain { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
+    shlex::try_quote(&path).map_or_else(|_| path.clone(), Cow::into_owned)
 }
 
 /// Finds the checks because of which a trial did not pass: the required ones, else all that did not pass.
@@ -461,7 +464,7 @@ fn write_figures(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> 
     let rate = figures::describe_pass_rate(&summary.pass_rate);
     writeln!(out, "  pass rate {rate}{}", reliability.unwrap_or_default())?;
     if let Some(left_out) = summary.left_out.filter(|count| *count > 0) {
-        writeln!(out, "  {} not needed: those before told enough", count_with_noun(left_out, "trial"))?;
+        writeln!(out, "  {} not needed: earlier ones decided the case", count_with_noun(left_out, "trial"))?;
     }
     let activation = summary.activation.as_ref().map(figures::describe_activation);
     let predicted = summary.predicted_activation.as_ref().map(figures::describe_predicted_activation);

@@ -2,15 +2,22 @@
 
 use super::styles::{self, BAD, FAINT, GOOD, UNSURE};
 use super::{figures, terminal_safe};
-use practicum_core::model::{CheckResult, GateResult, Verdict, count_with_noun, title};
+use practicum_core::model::{CheckResult, GateResult, Outcome, Verdict, count_with_noun, title};
 
 /// Writes the results of grading a captured text for a terminal: the verdict first.
-pub fn render(exit: u8, results: &[(String, CheckResult)], gates: &[GateResult], notes: &[String]) -> String {
+pub fn render(
+    outcome: Outcome,
+    results: &[(String, CheckResult)],
+    gates: &[GateResult],
+    notes: &[String],
+) -> String {
     let shown = |text: &str| terminal_safe(text).replace('\n', " ");
-    let (style, word) = match exit {
-        0 => (GOOD, "PASS"),
-        1 => (BAD, "FAIL"),
-        _ => (UNSURE, "INCOMPLETE"),
+    let (style, word) = match outcome {
+        Outcome::Passed => (GOOD, "PASS"),
+        Outcome::Failed => (BAD, "FAIL"),
+        Outcome::Invalid | Outcome::Incomplete | Outcome::OverBudget | Outcome::Interrupted => {
+            (UNSURE, "INCOMPLETE")
+        }
     };
     let count = |name: &str| results.iter().filter(|(_, result)| result.verdict.name() == name).count();
     let mut out = format!(

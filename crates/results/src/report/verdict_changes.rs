@@ -8,9 +8,9 @@ pub fn render(regraded: &RegradeDocument) -> String {
     let shown = |text: &str| terminal_safe(text).replace('\n', " ");
     let RegradeDocument { graded_from, changes, .. } = regraded;
     if changes.is_empty() {
-        return format!("\n  marked again from run {graded_from}: no verdict changed\n");
+        return format!("\n  regraded from run {graded_from}: no verdict changed\n");
     }
-    let mut out = format!("\n  marked again from run {graded_from}; what changed:\n");
+    let mut out = format!("\n  regraded from run {graded_from}; what changed:\n");
     let mut trial = None;
     for change in changes {
         if trial != Some(&change.trial) {

@@ -4,16 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::folder_record::FolderRecord;
 use super::grading::GradingDocument;
+use super::skill_creator::safe_file_name;
 use super::{ReportFormat, ReportOutput, RunResults, printable_text, timestamps};
-use practicum_core::model::{Arm, Digest, ScoreScale, TYPE_ALIGNMENT_ID, TrialRecord, count_with_noun};
+use practicum_core::model::{
+    Arm, Check, CheckKind, Condition, Digest, ScoreScale, SkillRef, TYPE_ALIGNMENT_ID, TrialRecord,
+    count_with_noun,
+};
 use practicum_core::tree::read_bounded;
 use practicum_engine::store::{PlannedTrial, RunSkill, SKILLS_FOLDER};
 use practicum_skills::lint::{ConventionCompliance, SkillFileDraft, convention_compliance};
-use practicum_skills::skill::{SKILL_FILE, Skill, normalise_path};
+use practicum_skills::skill::{SKILL_FILE, Skill};
 use practicum_skills::versions::{GradedSkill, GradingHistory, SkillContents};
 
 /// The report in the files of writing-skills: a grading of each trial whose criteria have scores from 1 to 5, and
@@ -26,15 +29,16 @@ pub static REPORT: ReportFormat = ReportFormat {
 };
 
 /// Writes the files of one skill into the folder, and those of several skills into a folder for each, because a
-/// history belongs to one skill.
+/// history belongs to one skill. Several agents, models or modes have folders of their own, too: a grading does not
+/// say which of them it is of, and a mean over them is of none.
 fn write(results: &RunResults, folder: &Path) -> std::io::Result<Vec<String>> {
-    let mut suites_of: BTreeMap<Option<PathBuf>, BTreeSet<String>> = BTreeMap::new();
+    let mut suites_of: BTreeMap<(Option<PathBuf>, Runner), BTreeSet<String>> = BTreeMap::new();
     let with_criteria = cases_with_criteria(results);
     let mut planned = results.info.trials.iter().filter(|trial| with_criteria.contains(&case_of(trial)));
     // Only a version of the skill has a place in a history.
     for trial in planned.clone().filter(|trial| trial.condition.arm != Arm::WithoutSkill) {
         let skill = tested_skill(results, &trial.suite).map(|(path, _)| path);
-        suites_of.entry(skill).or_default().insert(trial.suite.clone());
+        suites_of.entry((skill, runner_of(&trial.condition))).or_default().insert(trial.suite.clone());
     }
     if suites_of.is_empty() {
         let why = match planned.next() {
@@ -43,14 +47,21 @@ fn write(results: &RunResults, folder: &Path) -> std::io::Result<Vec<String>> {
         };
         return Ok(vec![format!("no gradings and no history are written: {why}")]);
     }
-    let alone = suites_of.len() == 1;
+    let skills: BTreeSet<&Option<PathBuf>> = suites_of.keys().map(|(skill, _)| skill).collect();
+    let one_skill = skills.len() == 1;
+    let runners: Vec<Runner> = suites_of.keys().map(|(_, runner)| runner.clone()).collect();
     let (mut names, mut notes) = (BTreeSet::new(), Vec::new());
-    for (skill, suites) in suites_of {
+    let mut folders: BTreeMap<Option<PathBuf>, PathBuf> = BTreeMap::new();
+    for ((skill, runner), suites) in suites_of {
+        let path = skill.clone();
         let name = skill.and_then(|path| Some(Skill::read(&path).ok()?.folder().file_name()?.to_owned()));
         let name = name.map(|name| name.to_string_lossy().into_owned());
         let part = name.clone().unwrap_or_else(|| "skill".to_owned());
-        let folder = if alone { folder.to_owned() } else { folder.join(unused_name(&part, &mut names)) };
-        notes.extend(SkillReport { results, folder: &folder, name, suites }.write()?);
+        let own_folder =
+            || if one_skill { folder.to_owned() } else { folder.join(unused_name(&part, &mut names)) };
+        let of_skill = folders.entry(path).or_insert_with(own_folder);
+        let folder = of_skill.join(safe_file_name(&differing_words(&runner, &runners)));
+        notes.extend(SkillReport { results, folder: &folder, name, suites, runner }.write()?);
     }
     Ok(notes)
 }
@@ -63,6 +74,22 @@ struct SkillReport<'r> {
     name: Option<String>,
     /// The suites that tested it.
     suites: BTreeSet<String>,
+    /// What it was tested with.
+    runner: Runner,
+}
+
+/// The agent, the model and the mode of a trial.
+type Runner = [String; 3];
+
+fn runner_of(condition: &Condition) -> Runner {
+    [condition.agent.clone(), condition.model.clone().unwrap_or_default(), condition.mode.name().to_owned()]
+}
+
+/// Gives the words by which a runner differs from the others; none if there are no others.
+fn differing_words(runner: &Runner, all: &[Runner]) -> String {
+    let differs = |index: &usize| all.iter().any(|other| other[*index] != runner[*index]);
+    let words: Vec<&str> = (0..runner.len()).filter(differs).map(|index| runner[index].as_str()).collect();
+    words.join("_")
 }
 
 /// The versions that ran, by suite and arm, and the cases that were to run with each.
@@ -100,11 +127,13 @@ impl SkillReport<'_> {
         }
         let graded = self.write_gradings(&gradings, &versions)?;
         if graded.is_empty() {
-            notes.push("no gradings are written: no trial with the skill has scores from 1 to 5".to_owned());
+            notes.push(
+                "no gradings are written: every trial lacks the score of a required criterion".to_owned(),
+            );
         }
         for version in versions.cases.keys() {
             let records = graded.get(version).map(Vec::as_slice).unwrap_or_default();
-            let (average, note) = self.average(&gradings, *version, records)?;
+            let (average, note) = self.average(&gradings, *version, &versions.cases[version], records)?;
             notes.extend(note);
             ledger.record_score(*version, average, &when).map_err(std::io::Error::other)?;
         }
@@ -119,7 +148,9 @@ impl SkillReport<'_> {
         let mut run = VersionsRun::default();
         let with_criteria = cases_with_criteria(self.results);
         let of_skill = |trial: &&PlannedTrial| {
-            self.suites.contains(&trial.suite) && with_criteria.contains(&case_of(trial))
+            self.suites.contains(&trial.suite)
+                && with_criteria.contains(&case_of(trial))
+                && runner_of(&trial.condition) == self.runner
         };
         for trial in self.results.info.trials.iter().filter(of_skill) {
             let key = (trial.suite.clone(), trial.condition.arm.name());
@@ -151,7 +182,8 @@ impl SkillReport<'_> {
         for trial in self.results.all_trials() {
             let record = trial?;
             let key = (record.suite.clone(), record.condition.arm.name());
-            let Some(version) = versions.numbers.get(&key) else { continue };
+            let is_own = runner_of(&record.condition) == self.runner;
+            let Some(version) = versions.numbers.get(&key).filter(|_| is_own) else { continue };
             let new = || skill_compliance(self.results, &record.suite);
             let compliance = conventions.entry(record.suite.clone()).or_insert_with(new);
             let Some(grading) = GradingDocument::from_record(&record, *version, compliance) else { continue };
@@ -166,31 +198,30 @@ impl SkillReport<'_> {
     }
 
     /// Gives the mean over the cases of a version, by all its gradings in the folder. `None`, with a note, while a
-    /// case of the evals has no score.
+    /// case of the evals has no score. `ran` are the cases of this run, which `records` tell about.
     fn average(
         &self,
         gradings: &Path,
         version: u32,
+        ran: &BTreeSet<String>,
         records: &[TrialRecord],
     ) -> std::io::Result<(Option<f64>, Option<String>)> {
         let mut scores = read_scores(gradings, version)?;
+        // A grading's file has whole scores, and the record has the mean of several judges.
+        scores.retain(|case, _| !ran.contains(case));
         for record in records {
-            // A grading's file has whole scores, and the record has the mean of several judges.
-            scores
-                .entry(printable_text(&record.case))
-                .or_default()
-                .insert(record.attempt, mean_score(record));
+            scores.entry(printable_text(&record.case)).or_default().push(mean_score(record));
         }
         let missing: BTreeSet<String> = cases_with_criteria(self.results)
             .into_iter()
             .filter(|(suite, _)| self.suites.contains(*suite))
             .map(|(_, case)| printable_text(case))
-            .filter(|case| scores.get(case).is_none_or(|runs| runs.values().any(Option::is_none)))
+            .filter(|case| scores.get(case).is_none_or(|runs| runs.iter().any(Option::is_none)))
             .collect();
         let mean = |scores: Vec<f64>| scores.iter().sum::<f64>() / scores.len().max(1) as f64;
         let cases: Vec<f64> = scores
             .values()
-            .map(|runs| runs.values().copied().flatten().collect::<Vec<f64>>())
+            .map(|runs| runs.iter().copied().flatten().collect::<Vec<f64>>())
             .filter(|runs| !runs.is_empty())
             .map(mean)
             .collect();
@@ -274,32 +305,28 @@ fn read_gradings(folder: &Path) -> std::io::Result<Vec<(PathBuf, GradingDocument
 
 /// Reads the score of each case of a version in each run from the gradings in a folder. `None` if a grading has no
 /// overall score.
-fn read_scores(folder: &Path, version: u32) -> std::io::Result<BTreeMap<String, BTreeMap<u32, Option<f64>>>> {
-    let mut scores: BTreeMap<String, BTreeMap<u32, Option<f64>>> = BTreeMap::new();
+fn read_scores(folder: &Path, version: u32) -> std::io::Result<BTreeMap<String, Vec<Option<f64>>>> {
+    let mut scores: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
     let of_version = read_gradings(folder)?.into_iter().map(|(_, grading)| grading);
     for grading in of_version.filter(|grading| grading.version == version) {
         let results = grading.results.iter().map(|of| f64::from(of.score)).collect::<Vec<f64>>();
         let mean = results.iter().sum::<f64>() / results.len().max(1) as f64;
         let score = grading.overall_score.map(|_| mean);
-        scores.entry(grading.case_id).or_default().insert(grading.run, score);
+        scores.entry(grading.case_id).or_default().push(score);
     }
     Ok(scores)
 }
 
 /// Gives the cases that have criteria from 1 to 5, whether they ran or not, each with its suite.
 fn cases_with_criteria(results: &RunResults) -> BTreeSet<(&str, &str)> {
-    let has_criteria = |case: &&Value| {
-        let mut checks = case["checks"].as_array().into_iter().flatten();
-        checks.any(|check| check["judge"]["scale"] == ScoreScale::OneToFive.name())
-    };
+    let is_criterion = |check: &Check| matches!(&check.kind, CheckKind::Judged(judged) if judged.scale == ScoreScale::OneToFive);
     let suites = results.info.suites.iter().map(|of| &of.suite);
-    let cases = suites
-        .flat_map(|suite| suite["cases"].as_array().into_iter().flatten().map(move |case| (suite, case)));
-    let cases = cases.filter(|(_, case)| has_criteria(case));
-    cases.filter_map(|(suite, case)| Some((suite["name"].as_str()?, case["id"].as_str()?))).collect()
+    let cases = suites.flat_map(|suite| suite.cases.iter().map(|case| (suite.name.as_str(), case)));
+    let cases = cases.filter(|(_, case)| case.checks.iter().any(is_criterion));
+    cases.map(|(suite, case)| (suite, case.id.as_str())).collect()
 }
 
-/// Gives a name that is not taken yet: there may be several agents, or ids that become the same name.
+/// Gives a name that is not taken yet: ids may become the same name.
 pub fn unused_name(name: &str, taken: &mut BTreeSet<String>) -> String {
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let mut names = std::iter::once(name.to_owned()).chain(numbered);
@@ -325,8 +352,7 @@ fn stored_skill_copy(results: &RunResults, digest: &Digest) -> Option<PathBuf> {
 
 /// Gives the skill that a suite tested: its path, and the digest of its content when it ran.
 fn tested_skill(results: &RunResults, suite: &str) -> Option<(PathBuf, Option<Digest>)> {
-    let of_suite = results.info.suites.iter().find(|of| of.suite["name"] == *suite)?;
-    match of_suite.skill.clone() {
+    match results.info.suite(suite)?.skill.clone() {
         Some(RunSkill { path, digest }) => Some((path, Some(digest))),
         None => skill_file(results, suite).map(|path| {
             let now = current_digest(&path);
@@ -353,10 +379,10 @@ fn skill_compliance(results: &RunResults, suite: &str) -> ConventionCompliance {
 }
 
 fn skill_file(results: &RunResults, suite: &str) -> Option<PathBuf> {
-    let asked = results.info.suites.iter().find(|of| of.suite["name"] == *suite)?;
-    let path = asked.suite["skill"]["path"].as_str()?;
-    let path = normalise_path(&asked.origin.path.parent()?.join(path));
-    Some(if path.is_dir() { path.join(SKILL_FILE) } else { path })
+    let [SkillRef { path: Some(path), .. }] = results.info.suite(suite)?.suite.skills.as_slice() else {
+        return None;
+    };
+    Some(if path.is_dir() { path.join(SKILL_FILE) } else { path.clone() })
 }
 
 fn write_document(path: &Path, document: &impl Serialize) -> std::io::Result<()> {

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::{ViewerError, ViewerState};
 use practicum_core::model::GateResult;
 use practicum_core::stats;
-use practicum_engine::history;
+use practicum_core::tree::open_regular;
+use practicum_engine::store::history;
 use practicum_engine::store::{
     CaseCell, CaseRow, CheckRow, HumanLabel, Metric, MetricScope, RunLock, RunRow, SuiteRow, TrialFilter,
     TrialFilterValues, TrialOrder, TrialRow,
@@ -102,7 +103,7 @@ pub async fn run(
     let run = shared.find_run(&id)?;
     let (row, grid) = shared.query_index(|index| Ok((index.run(&id)?, index.suite_cells_of(&id)?)))?;
     let row = row.ok_or(ViewerError::Missing("the run is not in the index yet"))?;
-    let file = |name: &str| std::fs::File::open(run.path().join(name)).ok().map(std::io::BufReader::new);
+    let file = |name: &str| open_regular(run.path().join(name)).ok().map(std::io::BufReader::new);
     let summary = file("summary.json").and_then(|file| serde_json::from_reader(file).ok());
     let summary = summary.map(|ShownSummary { gates, pass_rate, activation, arms }| {
         let gates: Vec<Value> = gates.iter().map(gate_document).collect();
@@ -175,7 +176,7 @@ struct CaseGridCell {
 
 impl CaseGridCell {
     fn from_cell(cell: CaseCell) -> Self {
-        let interval = stats::wilson(cell.passed, cell.passed + cell.failed, stats::ALPHA);
+        let interval = stats::clopper_pearson(cell.passed, cell.passed + cell.failed, stats::ALPHA);
         Self { cell, low: interval.map(|ends| ends.low), high: interval.map(|ends| ends.high) }
     }
 }

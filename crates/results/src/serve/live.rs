@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{ViewerError, ViewerState};
+use practicum_core::tree::open_regular;
 use practicum_engine::store::RunLock;
 
 /// The interval at which the log is read.
@@ -85,7 +85,7 @@ struct LogTail {
 impl LogTail {
     /// Reads on. Says whether there was more.
     fn read_more(&mut self) -> std::io::Result<bool> {
-        let mut file = File::open(self.run.join("events.jsonl"))?;
+        let mut file = open_regular(self.run.join("events.jsonl"))?;
         file.seek(SeekFrom::Start(self.offset))?;
         let mut bytes = Vec::new();
         file.take(READ_SIZE).read_to_end(&mut bytes)?;
@@ -107,7 +107,7 @@ impl LogTail {
             return None;
         }
         loop {
-            while practicum_engine::run::run_blocking(|| self.read_more()).unwrap_or(false) {}
+            while practicum_engine::workspace::run::run_blocking(|| self.read_more()).unwrap_or(false) {}
             // A run that was killed writes nothing more.
             if !RunLock::read(&self.run).is_some_and(|live| live.is_running()) {
                 self.status.finished = true;

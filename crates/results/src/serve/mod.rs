@@ -95,7 +95,7 @@ impl ViewerState {
         &self,
         question: impl FnOnce(&Index) -> Result<T, IndexError>,
     ) -> Result<T, ViewerError> {
-        practicum_engine::run::run_blocking(|| {
+        practicum_engine::workspace::run::run_blocking(|| {
             let mut held = self.0.index.lock().unwrap_or_else(PoisonError::into_inner);
             let (index, looked) = &mut *held;
             if looked.elapsed() > MAX_INDEX_AGE {

@@ -13,9 +13,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{ViewerError, ViewerState, is_plain_name};
+use practicum_agents::agents::AgentRegistry;
 use practicum_core::model::{RelPath, Step, TrialId, TrialRecord, Verdict};
+use practicum_core::tree::{open_regular, read_regular};
+use practicum_engine::store::transcript;
 use practicum_engine::store::{HumanLabel, RunDir, find_trials, read_records};
-use practicum_engine::transcript;
 
 /// The greatest length of a text that is shown at once.
 const TEXT_PIECE_LENGTH: usize = 16 * 1024;
@@ -37,6 +39,11 @@ struct ViewedTrial {
 }
 
 impl ViewedTrial {
+    fn steps(&self) -> Vec<Step> {
+        let known = AgentRegistry::default();
+        transcript::read_steps(&self.folder, &self.record, MAX_TRANSCRIPT_BYTES, &known).steps
+    }
+
     fn find(shared: &ViewerState, run: &str, trial: &str) -> Result<Self, ViewerError> {
         let run = shared.find_run(run)?;
         let missing = || ViewerError::Missing("there is no such trial");
@@ -45,10 +52,10 @@ impl ViewedTrial {
         }
         let mut folder = run.path().join("trials").join(trial);
         if !folder.join("checks.json").is_file() {
-            let id = practicum_engine::run::run_blocking(|| resolve_trial_id(&run, trial))?;
+            let id = practicum_engine::workspace::run::run_blocking(|| resolve_trial_id(&run, trial))?;
             folder = run.path().join("trials").join(id.as_str());
         }
-        let bytes = std::fs::read(folder.join("checks.json")).map_err(|_| missing())?;
+        let bytes = read_regular(folder.join("checks.json")).map_err(|_| missing())?;
         let record = serde_json::from_slice(&bytes)
             .map_err(|error| ViewerError::Internal(format!("its checks.json cannot be read: {error}")))?;
         Ok(Self { run, folder, record })
@@ -75,7 +82,7 @@ pub async fn trial(
     let ViewedTrial { run, folder, record } = ViewedTrial::find(&shared, &run, &trial)?;
     let labels = HumanLabel::read_all(run.path()).unwrap_or_default();
     let labels: Vec<&HumanLabel> = labels.iter().filter(|label| label.trial == record.trial).collect();
-    let files = practicum_engine::run::run_blocking(|| list_files(&folder.join("files")));
+    let files = practicum_engine::workspace::run::run_blocking(|| list_files(&folder.join("files")));
     let why = record.not_scored_reason();
     let stderr = folder.join("stderr.txt").metadata().map(|file| file.len()).ok().filter(|bytes| *bytes > 0);
     Ok(Json(json!({
@@ -166,9 +173,7 @@ pub async fn steps(
     Query(asked): Query<StepsQuery>,
 ) -> Result<Json<Value>, ViewerError> {
     let kept = ViewedTrial::find(&shared, &run, &trial)?;
-    let all = practicum_engine::run::run_blocking(|| {
-        transcript::read_steps(&kept.folder, &kept.record, MAX_TRANSCRIPT_BYTES).steps
-    });
+    let all = practicum_engine::workspace::run::run_blocking(|| kept.steps());
     let page: Vec<Value> = all.iter().skip(asked.from).take(STEPS_PER_PAGE).map(step_document).collect();
     let next = asked.from.saturating_add(page.len());
     Ok(Json(json!({"steps": page, "total": all.len(), "next": (next < all.len()).then_some(next)})))
@@ -189,9 +194,7 @@ pub async fn step(
     Query(asked): Query<StepQuery>,
 ) -> Result<Json<Value>, ViewerError> {
     let kept = ViewedTrial::find(&shared, &run, &trial)?;
-    let all = practicum_engine::run::run_blocking(|| {
-        transcript::read_steps(&kept.folder, &kept.record, MAX_TRANSCRIPT_BYTES).steps
-    });
+    let all = practicum_engine::workspace::run::run_blocking(|| kept.steps());
     let text = match (all.get(asked.step), asked.part.as_str()) {
         (Some(Step::User(text) | Step::Text(text)), "text") => text.clone(),
         (Some(Step::Tool(call)), "input") => transcript::describe_tool_input(&call.input),
@@ -222,7 +225,7 @@ fn open_trial_file(kept: &ViewedTrial, path: &str) -> Result<File, ViewerError> 
     if !inside || !whole.is_file() {
         return Err(missing());
     }
-    File::open(whole).map_err(|_| missing())
+    open_regular(whole).map_err(|_| missing())
 }
 
 /// Gives a piece of a file, if it is text.
@@ -261,7 +264,7 @@ pub async fn download(
     let kept = ViewedTrial::find(&shared, &run, &trial)?;
     let mut bytes = Vec::new();
     let file = open_trial_file(&kept, &asked.path)?;
-    practicum_engine::run::run_blocking(|| file.take(64 * 1024 * 1024).read_to_end(&mut bytes))
+    practicum_engine::workspace::run::run_blocking(|| file.take(64 * 1024 * 1024).read_to_end(&mut bytes))
         .map_err(|error| ViewerError::Internal(error.to_string()))?;
     let headers = [(CONTENT_TYPE, "application/octet-stream"), (CONTENT_DISPOSITION, "attachment")];
     Ok((headers, Body::from(bytes)).into_response())

@@ -18,19 +18,19 @@ pub struct ConventionCompliance {
     pub description_field: ConventionResult,
     /// The skill is as short as it can be.
     pub token_efficiency: ConventionResult,
-    /// What is seldom needed is not read always.
+    /// Whether details are in separate files, which are read only when they are needed.
     pub progressive_disclosure: ConventionResult,
     /// The skill has what its type needs.
     pub type_alignment: TypeAlignmentResult,
 }
 
-/// Whether a skill has what its type needs, which code can seldom tell.
+/// Whether a skill has what its type needs. Code alone can seldom decide that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TypeAlignmentResult {
-    /// `None` if nobody could tell.
+    /// Whether the skill follows the convention; `None` if that is unknown.
     pub passed: Option<bool>,
-    /// What was seen, or why nobody could tell.
+    /// What was found, or why the convention could not be checked.
     pub details: String,
 }
 
@@ -64,12 +64,13 @@ impl ConventionCompliance {
     }
 }
 
+/// Whether a skill follows one convention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConventionResult {
     /// Whether the convention is kept.
     pub passed: bool,
-    /// What was seen.
+    /// What was found.
     pub details: String,
 }
 
@@ -79,6 +80,7 @@ impl ConventionResult {
     }
 }
 
+/// Says which conventions a SKILL.md follows.
 pub fn convention_compliance(draft: &SkillFileDraft) -> ConventionCompliance {
     ConventionCompliance {
         frontmatter: result_from_rules(
@@ -140,7 +142,7 @@ fn disclosure_result(draft: &SkillFileDraft) -> ConventionResult {
 
 fn type_alignment_result(draft: &SkillFileDraft) -> TypeAlignmentResult {
     if !imposes_discipline(draft) {
-        let details = "code cannot tell what type of skill this is, and no judge was asked".to_owned();
+        let details = "code cannot decide what type of skill this is, and no judge was asked".to_owned();
         return TypeAlignmentResult { passed: None, details };
     }
     let ConventionResult { passed, details } = if answers_excuses(draft) {

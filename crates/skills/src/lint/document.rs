@@ -72,13 +72,18 @@ fn file_entry(linted: &LintedSkill, strict: bool) -> LintFileEntry<'_> {
 /// The number of problems of each kind: the last line of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LintTally {
+    /// The number of skills.
     pub skills: usize,
+    /// The number of errors.
     pub errors: usize,
+    /// The number of warnings.
     pub warnings: usize,
+    /// The number of notices.
     pub notices: usize,
 }
 
 impl LintTally {
+    /// Counts the problems of linted skills.
     pub fn from_linted(linted: &[LintedSkill]) -> Self {
         let mut tally = Self { skills: linted.len(), ..Self::default() };
         for problem in linted.iter().flat_map(|linted| linted.diagnostics.iter()) {

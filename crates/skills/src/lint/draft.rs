@@ -18,7 +18,9 @@ pub(super) const MAX_SKILL_FILE_SIZE: u64 = 1024 * 1024;
 pub struct SkillFileDraft {
     /// The SKILL.md.
     pub file: PathBuf,
+    /// The whole text of the file.
     pub text: String,
+    /// The frontmatter, as far as it can be read.
     pub frontmatter: DraftFrontmatter,
     /// The parts of the frontmatter that are not valid YAML although agents read them.
     pub warnings: Diagnostics,
@@ -31,14 +33,20 @@ pub struct SkillFileDraft {
 pub enum DraftFrontmatter {
     /// The file cannot be read as text, so nothing is known of it.
     Unreadable {
+        /// The reason why it cannot be parsed.
         why: String,
+        /// The position of the error.
         span: Option<Span>,
     },
+    /// The file has no frontmatter.
     Missing,
+    /// The frontmatter has no closing line.
     Unclosed,
     /// The frontmatter is not YAML; the problems point into the whole file.
     InvalidYaml(Diagnostics),
+    /// The frontmatter is this value, which is not a mapping.
     NotAMapping(TreeNode),
+    /// The frontmatter is this mapping.
     Mapping(TreeNode),
 }
 
@@ -106,6 +114,7 @@ impl SkillFileDraft {
         said.unwrap_or_else(|| name_from_path(&self.file, SkillForm::Folder))
     }
 
+    /// Gives the text after the frontmatter.
     pub fn body(&self) -> &str {
         &self.text[self.body_start..]
     }
@@ -135,6 +144,7 @@ impl SkillFileDraft {
         }
     }
 
+    /// Gives the value of a key of the frontmatter.
     pub fn frontmatter_value(&self, key: &str) -> Option<&TreeNode> {
         self.frontmatter_entries()?.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }

@@ -3,16 +3,21 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use crate::project_files::{has_unreadable_ignore_file, skip_unreadable_ignore_files};
 use crate::skill::{SKILL_FILE, is_command_file};
 
+/// An error: no skill can be found.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
+    /// A path that does not exist.
     #[error("there is no {0}")]
     Missing(PathBuf),
     #[error(
         "{0} is not a skill: name a SKILL.md, a command file, or a folder that has one in it or below it"
     )]
+    /// A file that is no skill.
     NotASkill(PathBuf),
+    /// Folders in which no skill was found.
     #[error("no skills found; looked for SKILL.md in and below {}", join_paths(.0))]
     NothingFound(Vec<PathBuf>),
 }
@@ -70,10 +75,10 @@ fn is_reached_by_link(file: &Path) -> bool {
 /// Finds every skill in and below a folder, without what git ignores. Everything below a skill belongs to it,
 /// except a folder `skills`. Links are followed only if they lead directly to a skill.
 fn search_folder(folder: &Path) -> Vec<PathBuf> {
-    let walk = ignore::WalkBuilder::new(folder)
-        .hidden(false)
-        .require_git(false)
-        .follow_links(false)
+    let mut walk = ignore::WalkBuilder::new(folder);
+    walk.hidden(false).require_git(false).follow_links(false);
+    skip_unreadable_ignore_files(&mut walk, folder);
+    let walk = walk
         .filter_entry(|entry| {
             let name = entry.file_name();
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
@@ -84,6 +89,7 @@ fn search_folder(folder: &Path) -> Vec<PathBuf> {
                 || !is_folder
                 || !(name == ".git" || name == "node_modules" || name == ".practicum" || name == "target")
                     && (name == "skills" || name == SKILL_FILE || !below_a_skill())
+                    && !has_unreadable_ignore_file(entry.path())
         })
         .build();
     let mut files: Vec<PathBuf> = Vec::new();

@@ -29,25 +29,34 @@ use practicum_core::model::{Diagnostic, Diagnostics, Severity, Span};
 pub struct LintRule {
     /// A stable kebab-case name.
     pub code: &'static str,
+    /// How serious the problem is.
     pub severity: Severity,
     /// The demand of the rule, in one sentence.
     pub summary: &'static str,
     /// The reason for the demand.
     pub rationale: &'static str,
+    /// An example of a text with the problem.
     pub bad_example: &'static str,
+    /// The example without the problem.
     pub good_example: &'static str,
     /// The convention of writing-skills that a finding breaks, if it breaks one.
     pub convention: Option<Convention>,
+    /// The function that looks for the problem in a SKILL.md.
     pub check: fn(&SkillFileDraft, &mut LintFindings<'_>),
 }
 
 /// The conventions that code can decide, at least in part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Convention {
+    /// Problems of the frontmatter.
     Frontmatter,
+    /// Problems of the description, by which agents decide when to use the skill.
     Description,
+    /// Problems of length, which cost tokens in every use.
     Tokens,
+    /// Problems of how details are split into files that are read when needed.
     Disclosure,
+    /// Problems of a text that does not fit the type of its skill.
     TypeAlignment,
 }
 
@@ -65,6 +74,7 @@ impl LintRule {
         )
     }
 
+    /// Gives the word for the severity: error, warning or notice.
     pub fn severity_word(&self) -> &'static str {
         match self.severity {
             Severity::Error => "error",
@@ -108,10 +118,12 @@ pub struct LintFindings<'r> {
 }
 
 impl LintFindings<'_> {
+    /// Adds a problem.
     pub fn add(&mut self, span: impl Into<Option<Span>>, message: impl Into<String>) {
         self.push(span.into(), message.into(), None);
     }
 
+    /// Adds a problem with a sentence about what to do.
     pub fn add_with_help(
         &mut self,
         span: impl Into<Option<Span>>,
@@ -130,14 +142,18 @@ impl LintFindings<'_> {
 /// A skill and its problems, the worst first.
 #[derive(Debug, Clone)]
 pub struct LintedSkill {
+    /// The path of the SKILL.md or command file.
     pub file: PathBuf,
+    /// The name of the skill.
     pub skill: String,
     /// The text that the spans of the problems point into.
     pub text: String,
+    /// The problems that were found.
     pub diagnostics: Diagnostics,
 }
 
 impl LintedSkill {
+    /// Says whether the skill has no errors, and with `strict` also no warnings.
     pub fn passes(&self, strict: bool) -> bool {
         !self.diagnostics.iter().any(|problem| match problem.severity {
             Severity::Error => true,

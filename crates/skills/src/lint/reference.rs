@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 
+use percent_encoding::percent_decode_str;
 use regex::Regex;
 
 use super::draft::SkillFileDraft;
@@ -34,11 +35,11 @@ pub(super) fn classify_link(link: &str) -> LinkTarget {
     if path.contains(['<', '>', '{', '}', '$', '*', '|', '"', '\0', '…']) || path.contains("...") {
         return LinkTarget::Placeholder;
     }
-    let path = percent_decode(path);
+    let path = percent_decode_str(path).decode_utf8().unwrap_or(path.into());
     if path.starts_with(['/', '~', '\\']) || path.as_bytes().get(1) == Some(&b':') {
         return LinkTarget::Outside;
     }
-    let path = normalise_path(Path::new(&path));
+    let path = normalise_path(Path::new(path.as_ref()));
     match path.components().next() {
         Some(Component::ParentDir | Component::RootDir | Component::Prefix(_)) => LinkTarget::Outside,
         Some(Component::Normal(_) | Component::CurDir) | None => LinkTarget::Inside(path),
@@ -52,20 +53,6 @@ fn scheme(text: &str) -> Option<&str> {
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
     fits.then_some(scheme)
-}
-
-fn percent_decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = (first == b'%').then(|| after.get(..2)).flatten();
-        let byte = hex
-            .and_then(|hex| std::str::from_utf8(hex).ok())
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        bytes.push(byte.unwrap_or(first));
-        rest = if byte.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
 /// The kind of thing at a path below the skill's folder.
@@ -183,6 +170,8 @@ mod tests {
             ("./references/../b.md", inside("b.md")),
             ("my%20file.md", inside("my file.md")),
             ("100%.md", inside("100%.md")),
+            ("%+f%4.md", inside("%+f%4.md")),
+            ("%ff.md", inside("%ff.md")),
             ("%e2%82%ac.md", inside("€.md")),
             ("../../etc/passwd", LinkTarget::Outside),
             ("references/../../x.md", LinkTarget::Outside),

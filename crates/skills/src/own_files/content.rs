@@ -17,9 +17,10 @@ pub const OWN_FILE_MARK: &str = "<!-- written by practicum -->";
 const INSPECTED_BYTES: u64 = 16 * 1024;
 
 /// The beginnings of this program's files in formats that have no comments.
-const OWN_FILE_BEGINNINGS: [&str; 3] = [
+const OWN_FILE_BEGINNINGS: [&str; 4] = [
     "run,suite,case,agent,model,arm,mode,attempt,trial,trial_verdict,",
     "schema_version,run,trial,suite,case,agent,model,arm,mode,attempt,",
+    "run,trial,suite,case,agent,model,arm,mode,attempt,verdict,",
     "{\"line\":\"cassette\",\"schema_version\":",
 ];
 
@@ -55,6 +56,11 @@ pub fn classify_by_content(file: &Unpacked<'_>) -> ContentKind {
     if tail.lines().any(|line| is_own_file_mark(line) || is_record_location_line(line)) {
         return ContentKind::Written;
     }
+    let is_markdown = file.path().extension().is_some_and(|ending| ending == "md");
+    // Documents may quote a few lines of this program's output.
+    if !is_markdown && head.lines().chain(tail.lines()).any(is_terminal_line) {
+        return ContentKind::Written;
+    }
     if is_shown_trial(head, &tail) || are_annotations(head) {
         return ContentKind::Written;
     }
@@ -79,6 +85,37 @@ fn is_record_location_line(line: &str) -> bool {
     let said = line.trim_start().strip_prefix("record: ");
     said.is_some_and(|path| path.contains(".practicum/runs/") || path.contains(".practicum\\runs\\"))
 }
+
+/// Says whether only this program prints such a line: the plan of a run, a trial that finished, or the end of a
+/// check. What it prints before may quote evals.
+fn is_terminal_line(line: &str) -> bool {
+    let line = line.trim_end();
+    let is_finished_trial = || {
+        let verdict = line.strip_prefix('[').and_then(|line| line.split_once("] "));
+        verdict.is_some_and(|(count, said)| {
+            let is_count = count.split_once('/').is_some_and(|(_, all)| all.parse::<usize>().is_ok());
+            let has_verdict = ["passed ", "failed ", "not scored "].iter().any(|word| said.starts_with(word));
+            is_count && has_verdict && said.contains(" #") && said.ends_with(" s)")
+        })
+    };
+    let is_plan = begins_with_words(line, "plan: # trial of # case in # suite");
+    let is_end_of_check = begins_with_words(line, "# file # case # error # warning # notice");
+    is_plan || is_end_of_check || is_finished_trial() || line == NOTHING_WAS_RUN
+}
+
+/// Says whether a line begins with these words, or with their plurals. `#` stands for a number.
+fn begins_with_words(line: &str, words: &str) -> bool {
+    let mut said = line.split_whitespace();
+    words.split(' ').all(|word| {
+        said.next().is_some_and(|said| match word {
+            "#" => said.parse::<usize>().is_ok(),
+            _ => said.starts_with(word),
+        })
+    })
+}
+
+/// The last line of a run that stops because an eval file has errors.
+const NOTHING_WAS_RUN: &str = "error: some eval files cannot be understood; nothing was run";
 
 /// Says whether a line is the one that every eval file in the native format has: `practicum: 1`.
 fn is_native_format_line(line: &str) -> bool {
@@ -254,6 +291,20 @@ mod tests {
                 true,
                 false,
             ),
+            ("plan.log", "plan: 2 trials of 1 case in 1 suite with builtin\n", true, false),
+            (
+                "plan.md",
+                "    plan: 2 trials of 1 case in 1 suite with builtin\nplan: 2 trials of 1 case in 1 suite\n",
+                false,
+                false,
+            ),
+            ("plan.txt", "plan: 3 trials of the new case in the suite\n", false, false),
+            ("end.log", "[ 3/12] not scored a #2 (builtin, without, 0.4 s)\n", true, false),
+            ("tests.log", "[3/12] passed all of them (0.4 s)\n", false, false),
+            ("checked.txt", "ok a.json\n17 files, 46 cases: 0 errors, 19 warnings, 0 notices\n", true, false),
+            ("lint.txt", "17 files: 0 errors, 19 warnings\n", false, false),
+            ("refused.txt", "error: some eval files cannot be understood; nothing was run\n", true, false),
+            ("trials.csv", "run,trial,suite,case,agent,model,arm,mode,attempt,verdict,why\n", true, false),
             ("u.log", "::error file=e.yaml,line=1,title=x of e::a: not found\n", false, false),
             ("v.log", "make\n::error file=e,line=1,title=x of e::a%0Arun 1 with own\n", false, false),
         ] {

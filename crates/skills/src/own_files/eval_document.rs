@@ -52,7 +52,7 @@ pub fn classify_eval_document(file: &Unpacked<'_>) -> ContentKind {
     }
 }
 
-/// The blocks of code in a text, as in Markdown, that are eval files.
+/// Gives the code blocks of a Markdown text that are eval files.
 pub fn eval_code_blocks(file: &Unpacked<'_>) -> Vec<String> {
     let Some(bytes) = file.head(LARGEST_WHOLE) else { return Vec::new() };
     let text = String::from_utf8_lossy(&bytes);
@@ -80,16 +80,16 @@ fn is_code_fence(line: &str) -> bool {
     ["```", "~~~"].iter().any(|fence| line.trim_start().starts_with(fence))
 }
 
-/// What keys of cases a text names that is no eval file itself: a patch, a table, a program.
+/// The keys of eval cases that occur in a text of any kind, for example in a patch, a table or a program.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedCaseKeys {
-    /// Keys with values that together make a case.
+    /// Whether the text has keys with values that together make a case.
     pub make_case: bool,
-    /// A key that says whether a skill must be activated.
+    /// Whether the text has a key that says whether a skill must be activated.
     pub expect_activation: bool,
 }
 
-/// The keys of cases that a text names.
+/// Finds the keys of eval cases in a text.
 pub fn named_case_keys(file: &Unpacked<'_>) -> NamedCaseKeys {
     let bytes = file.head(LARGEST_WHOLE).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);

@@ -9,7 +9,7 @@ use super::unpacked::Unpacked;
 use super::{ContentKind, eval_document};
 use practicum_core::model::{CasePrompt, CheckKind, Suite};
 
-/// What users say in some evals, and what is expected of the answers.
+/// The prompts and expectations of evals.
 #[derive(Debug, Default)]
 pub struct EvalTexts {
     cases: Vec<CaseTexts>,
@@ -122,7 +122,7 @@ impl EvalTexts {
             || keys.expect_activation && self.cases.iter().any(|case| case.expects_activation && asks(&case))
     }
 
-    /// The numbers of the texts that stand in a file.
+    /// Gives the numbers of the texts that occur in a file.
     fn find_in(&self, text: Option<impl Read>) -> BTreeSet<usize> {
         let Some((search, text)) = self.search.as_ref().zip(text) else { return BTreeSet::new() };
         let mut words = Vec::new();

@@ -33,9 +33,13 @@ pub use written_list::{record_output_streams, record_stream_contents, record_wri
 use self::written_list::WrittenFiles;
 use crate::skill::SKILL_FILE;
 use practicum_core::model::Digest;
+use practicum_core::tree::open_regular;
 
 /// The largest file that is compared with the list of written files.
 const MAX_COMPARED_SIZE: u64 = 64 * 1024 * 1024;
+
+/// The number of entries of a folder that are looked at to recognise the folder.
+const MAX_ENTRIES: usize = 100;
 
 /// A test for files that this program wrote.
 #[derive(Debug, Default)]
@@ -110,7 +114,7 @@ impl OwnFiles {
     pub fn kind(&self, path: &Path) -> ContentKind {
         let Ok(metadata) = path.symlink_metadata() else { return ContentKind::Other };
         if metadata.is_dir() {
-            return if self.is_copied_outputs_folder(path) {
+            return if self.is_copied_outputs_folder(path) || self.is_copied_record(path) {
                 ContentKind::Written
             } else {
                 ContentKind::Other
@@ -176,6 +180,22 @@ impl OwnFiles {
         }
     }
 
+    /// Says whether a folder is a copy of the record of a trial, of a run, or of all runs of a project. Such a copy
+    /// has the answers of earlier agents.
+    fn is_copied_record(&self, folder: &Path) -> bool {
+        let has_both = |folder: &Path, own: &str, other: &str| {
+            folder.join(other).is_file() && self.is_own_file(&folder.join(own))
+        };
+        let is_run = |folder: &Path| has_both(folder, "run.json", "events.jsonl");
+        let has_runs = || {
+            let runs = std::fs::read_dir(folder.join("runs")).into_iter().flatten().flatten();
+            runs.take(MAX_ENTRIES).any(|run| is_run(&run.path()))
+        };
+        is_run(folder)
+            || has_both(folder, "facts.json", "output.txt")
+            || folder.join("index.db").is_file() && has_runs()
+    }
+
     /// Says whether a folder contains agents' files that a report copied there: it is called `outputs`, and this
     /// program wrote the file beside it.
     fn is_copied_outputs_folder(&self, folder: &Path) -> bool {
@@ -200,6 +220,6 @@ fn standard_streams() -> Vec<(u32, Metadata)> {
 fn file_digest(path: &Path) -> Digest {
     let mut bytes = Vec::new();
     // A file that cannot be read gets the digest of an empty file, which no written file has.
-    let _ = File::open(path).and_then(|file| file.take(MAX_COMPARED_SIZE).read_to_end(&mut bytes));
+    let _ = open_regular(path).and_then(|file| file.take(MAX_COMPARED_SIZE).read_to_end(&mut bytes));
     Digest::of_bytes(&bytes)
 }

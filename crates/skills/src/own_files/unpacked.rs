@@ -1,18 +1,18 @@
 //! Reading files whether or not gzip packed them, and whether they are UTF-8 or UTF-16.
 
-use std::fs::File;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
+use practicum_core::tree::open_regular;
 
 /// The most bytes that are read of any file.
 const MOST_READ: u64 = 64 * 1024 * 1024;
 
-/// How much of a file tells whether it is text.
+/// The number of bytes that decide whether a file is text.
 const BINARY_HEAD: u64 = 16 * 1024;
 
-/// A file whose content is looked at. What gzip packed is unpacked while it is read, and UTF-16 becomes UTF-8.
+/// A file whose content is searched. Gzip is unpacked while the file is read, and UTF-16 becomes UTF-8.
 #[derive(Debug)]
 pub struct Unpacked<'p> {
     path: &'p Path,
@@ -22,7 +22,7 @@ pub struct Unpacked<'p> {
 impl<'p> Unpacked<'p> {
     pub fn new(path: &'p Path) -> Self {
         let mut begin = [0; 2];
-        let read = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
+        let read = open_regular(path).and_then(|mut file| file.read_exact(&mut begin));
         Self { path, is_packed: read.is_ok() && begin == [0x1f, 0x8b] }
     }
 
@@ -34,13 +34,13 @@ impl<'p> Unpacked<'p> {
 
     /// Opens the content from its beginning.
     pub fn reader(&self) -> Option<Box<dyn Read>> {
-        let file = File::open(self.path).ok()?;
+        let file = open_regular(self.path).ok()?;
         let mut content: Box<dyn Read> = match self.is_packed {
             true => Box::new(MultiGzDecoder::new(file).take(MOST_READ)),
             false => Box::new(file.take(MOST_READ)),
         };
         let mut begin = Vec::new();
-        // What was read before an error can be read by an agent, too.
+        // After a read error, the part that was read is searched: an agent could read that part, too.
         let _ = content.by_ref().take(4).read_to_end(&mut begin);
         let order = utf16_order(&begin);
         let content = Cursor::new(begin).chain(content);
@@ -67,7 +67,7 @@ impl<'p> Unpacked<'p> {
     pub fn tail(&self, most: u64) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         if !self.is_packed && !self.is_utf16() {
-            let mut file = File::open(self.path).ok()?;
+            let mut file = open_regular(self.path).ok()?;
             let length = file.metadata().ok()?.len();
             file.seek(SeekFrom::Start(length.saturating_sub(most))).ok()?;
             file.take(most).read_to_end(&mut bytes).ok()?;
@@ -85,15 +85,15 @@ impl<'p> Unpacked<'p> {
 
     fn is_utf16(&self) -> bool {
         let mut begin = Vec::new();
-        let read = File::open(self.path).and_then(|file| file.take(4).read_to_end(&mut begin));
+        let read = open_regular(self.path).and_then(|file| file.take(4).read_to_end(&mut begin));
         read.is_ok() && utf16_order(&begin).is_some()
     }
 }
 
-/// How the two bytes of a letter make its number.
+/// A function that makes a UTF-16 code unit from its two bytes.
 type ByteOrder = fn([u8; 2]) -> u16;
 
-/// The byte order of a text in UTF-16, by its first four bytes: a mark, or two ASCII letters.
+/// Recognises the byte order of a UTF-16 text by its first four bytes: a byte order mark, or two ASCII letters.
 fn utf16_order(begin: &[u8]) -> Option<ByteOrder> {
     let is_letter = |byte: u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     match *begin {
@@ -105,10 +105,10 @@ fn utf16_order(begin: &[u8]) -> Option<ByteOrder> {
     }
 }
 
-/// A text in UTF-16 as UTF-8, without the mark at its beginning.
+/// Converts a text from UTF-16 to UTF-8, without its byte order mark.
 fn decode_utf16(mut text: impl Read, order: ByteOrder) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // What was read before an error can be read by an agent, too.
+    // After a read error, the part that was read is searched: an agent could read that part, too.
     let _ = text.read_to_end(&mut bytes);
     let units = bytes.chunks_exact(2).map(|pair| order([pair[0], pair[1]]));
     let letters = char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));

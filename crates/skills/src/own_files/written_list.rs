@@ -2,7 +2,6 @@
 //! `.practicum/written.jsonl`.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{FileId, file_digest, file_id, standard_streams};
 use practicum_core::model::Digest;
+use practicum_core::tree::{append_unlinked, open_regular, read_regular, write_unlinked};
 
 const RECORDS_FOLDER: &str = ".practicum";
 const LIST_FILE: &str = "written.jsonl";
@@ -50,7 +50,7 @@ impl WrittenFiles {
         let mut all = Self::default();
         for project in projects {
             let mut text = Vec::new();
-            let list = File::open(project.join(RECORDS_FOLDER).join(LIST_FILE));
+            let list = open_regular(project.join(RECORDS_FOLDER).join(LIST_FILE));
             // A part of a list that cannot be read completely is better than nothing.
             let _ = list.and_then(|file| file.take(2 * MAX_LIST_SIZE).read_to_end(&mut text));
             for line in text.split(|&byte| byte == b'\n') {
@@ -78,10 +78,12 @@ impl WrittenFiles {
         self.streams.get(&path).is_some_and(|files| files.contains(&file))
     }
 
+    /// Says whether a file of this length was written.
     pub fn has_length(&self, length: u64) -> bool {
         self.lengths.contains(&length)
     }
 
+    /// Says whether a file with this digest was written.
     pub fn has_digest(&self, digest: &Digest) -> bool {
         self.digests.contains(digest)
     }
@@ -121,11 +123,27 @@ pub fn record_stream_contents() {
 
 /// Gives the files behind standard output and error, with their paths if the system knows them.
 fn stream_files() -> Vec<(PathBuf, FileId)> {
-    let named = standard_streams().into_iter().filter_map(|(number, metadata)| {
-        let path = std::fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
-        Some((path, file_id(&metadata)))
-    });
+    let named = standard_streams()
+        .into_iter()
+        .filter_map(|(number, metadata)| Some((path_of_stream(number)?, file_id(&metadata))));
     named.collect()
+}
+
+/// Gives the path of the file that standard output (1) or error (2) goes to.
+#[cfg(not(target_os = "macos"))]
+fn path_of_stream(number: u32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{number}")).ok()
+}
+
+/// Gives the path of the file that standard output (1) or error (2) goes to.
+#[cfg(target_os = "macos")]
+fn path_of_stream(number: u32) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    let path = match number {
+        1 => rustix::fs::getpath(std::io::stdout()),
+        _ => rustix::fs::getpath(std::io::stderr()),
+    };
+    Some(std::ffi::OsString::from_vec(path.ok()?.into_bytes()).into())
 }
 
 fn append_entry(line: WrittenFileEntry) {
@@ -139,7 +157,7 @@ fn append_entry(line: WrittenFileEntry) {
     for home in homes {
         let list = home.join(LIST_FILE);
         let _ = drop_older_half(&list);
-        let opened = File::options().create(true).append(true).open(&list);
+        let opened = append_unlinked(&list);
         // Each line is written in one call, so that two processes do not mix their lines.
         let _ = opened.and_then(|mut file| file.write_all(&text));
     }
@@ -150,11 +168,11 @@ fn drop_older_half(list: &Path) -> std::io::Result<()> {
     if list.metadata().map_or(0, |metadata| metadata.len()) <= MAX_LIST_SIZE {
         return Ok(());
     }
-    let text = std::fs::read(list)?;
+    let text = read_regular(list)?;
     let half = text.len() / 2;
     let from = text[half..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |at| half + at + 1);
     let aside = list.with_extension("new");
-    std::fs::write(&aside, &text[from..])?;
+    write_unlinked(&aside, &text[from..])?;
     std::fs::rename(aside, list)
 }
 

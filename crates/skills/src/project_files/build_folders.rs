@@ -1,5 +1,6 @@
 //! Recognises folders that tools downloaded or built.
 
+use practicum_core::tree::open_regular;
 use std::io::Read;
 use std::path::Path;
 
@@ -49,7 +50,7 @@ fn has_cache_tag(folder: &Path) -> bool {
     let mut begin = [0; CACHE_TAG_SIGNATURE.len()];
     let is_file = tag.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
     is_file
-        && std::fs::File::open(tag).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
+        && open_regular(tag).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
         && begin == CACHE_TAG_SIGNATURE
 }
 

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::skill::SKILL_FILE;
+use practicum_core::tree::open_regular;
 
 /// Folders in which tools keep keys and passwords.
 const CREDENTIAL_FOLDERS: &[&str] = &[
@@ -141,7 +142,7 @@ fn contains_secret(path: &Path, name: &str, ending: &str) -> bool {
 /// Gives the first bytes of a file, in lowercase.
 fn read_beginning(path: &Path, most: u64) -> Option<String> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(most).read_to_end(&mut bytes).ok()?;
+    open_regular(path).ok()?.take(most).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).to_lowercase())
 }
 

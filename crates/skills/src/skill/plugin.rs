@@ -10,6 +10,9 @@ use serde_json::{Map, Value, json};
 use super::{SKILL_FILE, Skill, normalise_path};
 use practicum_core::tree::read_bounded;
 
+/// The folder of a plugin with its manifest.
+pub const MANIFEST_FOLDER: &str = ".claude-plugin";
+
 const MANIFEST_FILE: &str = ".claude-plugin/plugin.json";
 const MARKETPLACE_FILE: &str = ".claude-plugin/marketplace.json";
 
@@ -20,20 +23,26 @@ const MAX_ENTRIES: usize = 1000;
 /// The depth of folders in which commands and agents are looked for.
 const MAX_DEPTH: usize = 8;
 
+/// A plugin on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plugin {
     /// The folder of the plugin.
     pub root: PathBuf,
     /// The name in the manifest, else the name of the folder.
     pub name: String,
+    /// The skills of the plugin.
     pub skills: Vec<PluginSkill>,
+    /// The number of its slash commands.
     pub commands: usize,
+    /// The number of its subagents.
     pub agents: usize,
+    /// The number of its hooks.
     pub hooks: usize,
     /// The start commands of its MCP servers, by the server's name.
     pub servers: Map<String, Value>,
 }
 
+/// A skill of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginSkill {
     /// The folder of its SKILL.md.
@@ -42,15 +51,19 @@ pub struct PluginSkill {
     pub listed_name: String,
 }
 
+/// An error: a plugin cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginError {
+    /// There is no plugin at this path.
     #[error("no plugin at {0}: a plugin is a folder with skills, commands, agents or hooks")]
     Missing(PathBuf),
+    /// The manifest at this path cannot be read, with the reason.
     #[error("the manifest {0} cannot be read, so the plugin is not loaded: {1}")]
     Manifest(PathBuf, String),
 }
 
 impl Plugin {
+    /// Reads the plugin at a path.
     pub fn read(root: &Path) -> Result<Self, PluginError> {
         let root = normalise_path(&std::path::absolute(root).unwrap_or_else(|_| root.to_owned()));
         if !root.is_dir() {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::atomic_files;
 use practicum_core::model::RelPath;
+use practicum_core::tree::read_regular;
 
 /// The versions of a skill, in the shape that writing-skills documents. Keys that others added are kept.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,7 +65,7 @@ impl VersionHistory {
     /// Reads the history in a versions folder; an empty one if there is none yet.
     pub fn read(workspace: &Path) -> Result<Self, String> {
         let path = workspace.join(HISTORY_FILE);
-        let bytes = match std::fs::read(&path) {
+        let bytes = match read_regular(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(format!("cannot read {}: {error}", path.display())),

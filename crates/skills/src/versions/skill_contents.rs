@@ -8,6 +8,7 @@ use crate::own_files::{ContentKind, OwnFiles};
 use crate::project_files::{is_credential, is_version_control};
 use crate::skill::{SKILL_FILE, SkillForm, is_eval_file, normalise_path};
 use practicum_core::model::{Case, Digest, RelPath, Suite};
+use practicum_core::tree::read_regular;
 
 /// The files of a skill, without those that agents must not see (evals of any format, results and reports of runs,
 /// credentials), and without files that are not the skill's own. For a command file that is the file alone,
@@ -22,16 +23,17 @@ pub struct SkillContents {
     other_files: Vec<PathBuf>,
 }
 
+/// An error: the files of a skill cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SkillContentsError {
     #[error("no skill at {0}: it is neither a folder with a SKILL.md nor a command file")]
     NoSkill(PathBuf),
     #[error("{0} has a name that is not plain text; rename it")]
     BadName(PathBuf),
-    #[error("{0} holds more than a skill would; move what is not the skill's out of it")]
+    #[error("{0} is larger than any skill; move files that are not part of the skill out of it")]
     TooLarge(PathBuf),
     #[error(
-        "the evals {0} lie among the skill's own files; move them into its evals folder, so that they are no part of it"
+        "the evals {0} are among the skill's own files; move them into its evals folder, so that they are not part of it"
     )]
     EvalsInside(PathBuf),
     #[error("cannot read {path}: {error}")]
@@ -238,7 +240,7 @@ impl SkillContents {
         let path = path.join_to(&self.folder);
         let held = std::fs::symlink_metadata(&path).and_then(|metadata| match metadata.is_symlink() {
             true => std::fs::read_link(&path).map(FileOrLink::Link),
-            false => std::fs::read(&path).map(FileOrLink::File),
+            false => read_regular(&path).map(FileOrLink::File),
         });
         held.map_err(|error| SkillContentsError::Unreadable { path, error })
     }

@@ -11,6 +11,7 @@ use super::versions_folder::{VersionsError, VersionsFolder};
 use super::{SkillContents, VersionScore, atomic_files, skill_creator, swap};
 use crate::git_ref;
 use crate::skill::SkillForm;
+use practicum_core::tree::read_regular;
 
 /// The versions of one skill, kept in a folder beside it.
 #[derive(Debug, Clone)]
@@ -45,23 +46,24 @@ pub struct VersionListing {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub skill: PathBuf,
-    /// Where they are kept.
+    /// The folder of the versions.
     pub workspace: PathBuf,
-    /// The number of the version that the skill is now. If it differs from every version: of the one that was
-    /// worked on last. `None` if there is none yet.
+    /// The number of the version that equals the skill. If none does, the number of the last version that was saved or
+    /// restored. `None` if there is no version.
     pub current_version: Option<u32>,
     /// Whether the skill differs from every version.
     pub changed: bool,
-    /// The number of the best; `None` if none was examined.
+    /// The number of the best version; `None` if none was tested.
     pub best: Option<u32>,
     pub versions: Vec<ListedVersion>,
 }
 
+/// A version in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ListedVersion {
     #[serde(flatten)]
     pub version: SkillVersion,
-    /// How it did; `None` if it was not examined.
+    /// The results of the version; `None` if it was not tested.
     pub score: Option<VersionScore>,
 }
 
@@ -193,7 +195,7 @@ impl SkillVersions {
 
     fn replace_skill_files(&self, from: &SkillContents, now: &SkillContents) -> Result<(), VersionsError> {
         if from.form() == SkillForm::Command {
-            let bytes = std::fs::read(from.skill_path()).map_err(self.folder.io_error())?;
+            let bytes = read_regular(from.skill_path()).map_err(self.folder.io_error())?;
             return atomic_files::write_bytes(&self.skill, &bytes).map_err(self.folder.io_error());
         }
         let aside = self.folder.temp_folder()?;

@@ -9,14 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use super::atomic_files;
 use practicum_core::model::{CheckResult, ScoreScale, TrialRecord, Verdict};
+use practicum_core::tree::read_regular;
 
-/// How a version did: `vN/score.json`. What has no answer is in no figure.
+/// The results of a version: `vN/score.json`. Unscored runs are in no figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(title = "How a version of a skill did (vN/score.json)")]
+#[schemars(title = "The results of a version of a skill (vN/score.json)")]
 pub struct VersionScore {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
-    /// The run that showed it.
+    /// The run that tested the version.
     pub run: String,
     pub passed: u64,
     pub failed: u64,
@@ -25,7 +26,7 @@ pub struct VersionScore {
     pub pass_rate: Option<f64>,
     /// Required checks: 0 not met, 1 fully met, a mean over cases.
     pub required_score: Option<f64>,
-    /// The same for all checks.
+    /// All checks: 0 not met, 1 fully met, as a mean over cases.
     pub mean_score: Option<f64>,
     /// The share of checks that passed, a mean over cases. `None` where a case has no answer.
     #[serde(default)]
@@ -33,7 +34,7 @@ pub struct VersionScore {
     /// The mean over the cases of what each got, 1 to 5: for a case the mean over its runs, for a run the mean
     /// over all its criteria, with two decimals. `None` where nothing has such a score, or a case has no answer.
     pub average_score: Option<f64>,
-    /// Why it must not be taken for the best, if so.
+    /// Why the version must not become the best one; `None` if it may.
     pub rejected: Option<String>,
 }
 
@@ -109,7 +110,7 @@ impl VersionScore {
     }
 
     pub fn read(version: &Path) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(version.join(SCORE_FILE)).ok()?).ok()
+        serde_json::from_slice(&read_regular(version.join(SCORE_FILE)).ok()?).ok()
     }
 
     pub fn write(&self, version: &Path) -> std::io::Result<()> {

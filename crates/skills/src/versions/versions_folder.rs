@@ -7,6 +7,7 @@ use super::history::{SkillVersion, VersionHistory};
 use super::{SkillContents, SkillContentsError};
 use crate::skill::{SKILL_FILE, versions_folder_of};
 use practicum_core::model::{Digest, RelPath};
+use practicum_core::tree::{append_unlinked, read_regular_text};
 
 /// A folder of versions: `history.json`, and `vN/skill` for each.
 #[derive(Debug, Clone)]
@@ -14,6 +15,7 @@ pub struct VersionsFolder {
     path: PathBuf,
 }
 
+/// An error: the versions of a skill cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum VersionsError {
     #[error(transparent)]
@@ -59,7 +61,7 @@ impl VersionsFolder {
     /// command left unfinished.
     pub fn lock(&self) -> Result<File, VersionsError> {
         std::fs::create_dir_all(&self.path).map_err(self.io_error())?;
-        let file = File::create(self.path.join(".lock")).map_err(self.io_error())?;
+        let file = append_unlinked(self.path.join(".lock")).map_err(self.io_error())?;
         file.lock().map_err(self.io_error())?;
         for entry in std::fs::read_dir(&self.path).map_err(self.io_error())?.flatten() {
             if entry.file_name().to_string_lossy().starts_with(TEMP_FOLDER_PREFIX) {
@@ -94,7 +96,7 @@ impl VersionsFolder {
             // A digest file is hardly longer than a line; a longer file was not written by this program.
             let noted = place.join(DIGEST_FILE);
             let short = noted.metadata().is_ok_and(|metadata| metadata.len() < 200);
-            let text = short.then(|| std::fs::read_to_string(noted).ok()).flatten()?;
+            let text = short.then(|| read_regular_text(noted).ok()).flatten()?;
             serde_json::from_value(text.trim().into()).ok()
         })
     }

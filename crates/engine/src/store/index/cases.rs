@@ -14,12 +14,14 @@ pub struct ConditionColumn {
     pub arm: String,
 }
 
+/// A suite in a table of cases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SuiteRow {
     pub suite: String,
     pub cells: Vec<CaseCell>,
 }
 
+/// A case in a table, with a cell for each condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CaseRow {
     pub suite: String,

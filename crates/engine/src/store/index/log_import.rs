@@ -1,7 +1,6 @@
 //! Imports the log of a run into the index. A log only grows, so the index stores how many bytes of it are
 //! imported and continues from there.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -13,6 +12,7 @@ use super::searchable_text::searchable_text;
 use practicum_core::model::{
     ActivationExpectation, ActivationOutcome, CaseSample, CaseSummary, Summary, TrialRecord, Verdict,
 };
+use practicum_core::tree::open_regular;
 
 /// The number of trials that are written at once: few enough that other writers need not wait long.
 const BATCH: u64 = 2000;
@@ -95,7 +95,7 @@ impl<'b> ImportBatch<'b> {
             // A log that became shorter is another log.
             remove_run_rows(change, id)?;
         }
-        let asked: RunHeader = File::open(run.join("run.json"))
+        let asked: RunHeader = open_regular(run.join("run.json"))
             .ok()
             .and_then(|file| serde_json::from_reader(BufReader::new(file)).ok())
             .unwrap_or_default();
@@ -112,7 +112,7 @@ impl<'b> ImportBatch<'b> {
     fn import(mut self) -> Result<BatchResult, IndexError> {
         let unreadable = |error| IndexError::Log { run: self.id.to_owned(), error };
         let mut done = BatchResult { trials: 0 };
-        let mut file = match File::open(self.run.join("events.jsonl")) {
+        let mut file = match open_regular(self.run.join("events.jsonl")) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(done),
             Err(error) => return Err(unreadable(error)),
@@ -218,7 +218,7 @@ impl<'b> ImportBatch<'b> {
              WHERE n = ?1",
             params![
                 self.run_number,
-                exit,
+                u8::from(exit),
                 cost_usd,
                 seconds,
                 to_sql_integer(totals.trials),

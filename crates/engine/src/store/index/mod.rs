@@ -39,9 +39,10 @@ pub struct Index {
     notice: Option<String>,
 }
 
+/// An error: the index cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    #[error("the index cannot be used: {0}; practicum reindex makes it anew")]
+    #[error("the index cannot be used: {0}; practicum reindex rebuilds it")]
     Database(#[from] rusqlite::Error),
     #[error("the record of {run} cannot be read: {error}")]
     Log { run: String, error: std::io::Error },
@@ -80,7 +81,7 @@ impl Index {
             Err(error) if error.is_damage() => {
                 database::remove(&index_path(project));
                 index = Self::open(project)?;
-                index.notice = Some("the index was damaged and has been made anew".to_owned());
+                index.notice = Some("the index was damaged and has been rebuilt".to_owned());
                 index.update()?;
             }
             Err(error) if error.is_busy() => {
@@ -132,7 +133,7 @@ impl Index {
                 database::remove(&index_path(project));
                 match database::open(&index_path(project), BUSY_TIMEOUT) {
                     Ok(db) => {
-                        let notice = Some("the index was damaged and has been made anew".to_owned());
+                        let notice = Some("the index was damaged and has been rebuilt".to_owned());
                         Ok(Self { db, runs, notice })
                     }
                     Err(error) => in_memory(Some(format!("{error}; this answer is made without it"))),

@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
 use super::{Index, IndexError};
-use practicum_core::model::{RunStatus, TrialTotals};
+use practicum_core::model::{Outcome, RunStatus, TrialTotals};
 
 /// A run in the list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,7 +24,7 @@ pub struct RunRow {
     /// The number of planned trials.
     pub planned: u64,
     /// The exit code; `None` until the run has ended.
-    pub exit: Option<u8>,
+    pub exit: Option<Outcome>,
     /// Whether trials failed that no gate covers.
     pub ungated: bool,
     /// Finished trials, by their verdict.
@@ -46,7 +46,7 @@ impl RunRow {
 
     /// Gives the status of the run; `None` until the run has ended.
     pub fn status(&self) -> Option<RunStatus> {
-        self.exit.map(|exit| RunStatus::from_exit(exit, self.ungated))
+        self.exit.map(|exit| RunStatus::from_outcome(exit, self.ungated))
     }
 
     pub fn totals(&self) -> TrialTotals {
@@ -82,7 +82,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         scripted: row.get(2)?,
         replayed: row.get(3)?,
         planned: count(4)?,
-        exit: row.get(5)?,
+        exit: row.get::<_, Option<u8>>(5)?.map(Outcome::from),
         ungated: row.get(14)?,
         in_history: row.get(15)?,
         sample: row.get(16)?,

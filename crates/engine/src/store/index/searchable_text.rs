@@ -1,9 +1,9 @@
 //! The text of a trial that can be searched: the agent's output, and the texts in its stream.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use practicum_core::tree::open_regular;
 use serde_json::Value;
 
 /// The most bytes of output and stream that are read. Later text is not found.
@@ -48,7 +48,7 @@ fn add(text: &str, out: &mut String) {
 /// Reads the beginning of a file. Errors are ignored: a missing file only cannot be searched.
 fn read_beginning(path: &Path, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let _ = File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
+    let _ = open_regular(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
     bytes
 }
 

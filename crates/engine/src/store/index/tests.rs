@@ -464,7 +464,7 @@ proptest! {
             (GateName::Accuracy, Metric::Accuracy),
         ];
         let threshold = Ratio::new(0.5).expect("a share");
-        let gates = pairs.map(|(name, _)| SuiteGate { suite: "s".into(), gate: Gate { name, threshold } });
+        let gates = pairs.map(|(name, _)| SuiteGate { suite: "s".into(), gate: Gate::new(name, threshold) });
         let summary = tally.summary("1", &gates, 1.0, RunCompletion::Completed);
         let index = store.index();
         for (result, (_, metric)) in summary.gates.iter().zip(pairs) {

@@ -10,7 +10,7 @@ use super::syntax::{CaseFolding, Greediness, LookSide, PatternAnchor, PatternNod
 /// A position in the program.
 pub type StepIndex = usize;
 
-/// One instruction of a program.
+/// One instruction of a compiled pattern.
 #[derive(Debug)]
 pub enum PatternStep {
     OneCharacter(QuickSet),

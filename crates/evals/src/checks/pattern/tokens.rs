@@ -10,6 +10,7 @@ pub enum PatternToken {
 }
 
 impl PatternToken {
+    /// Says whether this is the given character, without a backslash.
     pub fn is_plain(self, c: char) -> bool {
         self == PatternToken::Plain(c)
     }

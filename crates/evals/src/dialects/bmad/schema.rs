@@ -3,14 +3,13 @@
 use serde_json::{Value, json};
 
 use super::super::reading;
-use super::LONGEST_TIMEOUT;
 use practicum_core::tree::json_schema::{self, MappingSchema, reference};
 
 pub fn schema() -> Value {
     json_schema::document(
         "BMad evals (evals.json)",
         "Artifact evals: prompts with expectations that a judge decides one by one. Trigger evals \
-         stand in triggers.json.",
+         are in triggers.json.",
         json_schema::any_of([reference("file"), json_schema::nonempty_list(reference("eval"))]),
         [("file", file().into()), ("eval", eval().into())],
     )
@@ -54,7 +53,7 @@ fn eval() -> MappingSchema {
         .optional(
             "timeout",
             "The time limit in seconds.",
-            json_schema::with_default(json_schema::integer_between(1, LONGEST_TIMEOUT), 600),
+            json_schema::with_default(json_schema::whole_seconds(), 600),
         );
     let says =
         |key: &str| json!({"required": [key], "properties": {key: json_schema::nonempty_text_or_texts()}});

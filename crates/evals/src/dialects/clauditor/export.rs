@@ -197,16 +197,11 @@ impl SpecWriter<'_> {
         let mut diagnostics = Diagnostics::default();
         let path = self.folder.join("a.eval.json");
         let source = SourceFile::parse(&path, document.to_string(), SourceSyntax::Json, &mut diagnostics)?;
-        let sure = DIALECTS.iter().filter(|dialect| dialect.recognise(&source) == FormatFit::Sure);
+        let sure = DIALECTS.iter().filter(|dialect| dialect.recognise(&source).fit == FormatFit::Sure);
         if sure.map(|dialect| dialect.name()).collect::<Vec<_>>() != [NAME] {
             return None;
         }
-        let place = EvalFileLocation {
-            root: self.folder.to_owned(),
-            project: self.folder.to_owned(),
-            plugins: None,
-            skill: None,
-        };
+        let place = EvalFileLocation::new(self.folder.to_owned(), self.folder.to_owned());
         let suite = Clauditor.lower(&source, &place, &mut diagnostics)?;
         (!diagnostics.has_errors()).then_some(suite)
     }
@@ -231,7 +226,10 @@ fn without_exported_parts(case: &Case) -> Case {
     };
     let pass_when = match case.pass_rule {
         PassRule::JudgedThresholds { .. } => PassRule::EveryRequiredCheck,
-        other @ (PassRule::EveryRequiredCheck | PassRule::ActivationRate(_) | PassRule::CountOnly) => other,
+        other @ (PassRule::EveryRequiredCheck
+        | PassRule::ActivationRate(_)
+        | PassRule::Score(_)
+        | PassRule::CountOnly) => other,
     };
     Case {
         prompt: stimulus,

@@ -206,7 +206,7 @@ pub struct VarianceSettings {
 }
 
 /// The largest number of runs.
-const MOST_RUNS: u32 = 1000;
+pub const MOST_RUNS: u32 = 1000;
 
 pub fn read_variance(
     spec: &mut ObjectReader<'_>,

@@ -12,7 +12,7 @@ use practicum_core::tree::{ObjectReader, report_wrong_type};
 /// The values that "harness" may have.
 pub const HARNESS_WORDS: [&str; 3] = ["claude-code", "codex", "auto"];
 
-/// The format's names of agents, each with our name.
+/// The names of agents in clauditor specs, each with its name in this program.
 pub const HARNESSES: [(&str, &str); 2] = [("claude-code", "claude"), ("codex", "codex")];
 
 /// Reads the settings for running and judging. `auto` counts as not set.

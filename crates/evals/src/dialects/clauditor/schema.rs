@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::DEFAULT_TIMEOUT;
 use super::assertions::ASSERTION_KINDS;
+use super::grading::MOST_RUNS;
 use super::policy::HARNESS_WORDS;
 use crate::checks::FORMATS;
 use practicum_core::model::{JudgeTransportChoice, Provider};
@@ -19,7 +20,6 @@ pub fn schema() -> Value {
 }
 
 fn spec() -> MappingSchema {
-    let week = 7 * 24 * 3600;
     let spec = MappingSchema::open()
         .optional("skill_name", "The skill's name; by default as the file.", or_null(json_schema::text()))
         .optional("description", "What the skill does, for people.", or_null(json_schema::text()))
@@ -63,10 +63,7 @@ fn spec() -> MappingSchema {
         .optional(
             "timeout",
             "The time limit in seconds.",
-            or_null(json_schema::with_default(
-                json_schema::integer_between(1, week),
-                DEFAULT_TIMEOUT.as_secs(),
-            )),
+            or_null(json_schema::with_default(json_schema::whole_seconds(), DEFAULT_TIMEOUT.as_secs())),
         );
     let spec = policies(spec);
     spec.optional("grade_thresholds", "What the criteria must reach.", or_null(thresholds()))
@@ -194,8 +191,8 @@ fn thresholds() -> MappingSchema {
 fn triggers() -> MappingSchema {
     let queries = || or_null(json_schema::list(json_schema::nonempty_text()));
     MappingSchema::open()
-        .optional("should_trigger", "Queries for which the skill must fire.", queries())
-        .optional("should_not_trigger", "Queries for which it must not.", queries())
+        .optional("should_trigger", "Queries for which the skill must be activated.", queries())
+        .optional("should_not_trigger", "Queries for which the skill must not be activated.", queries())
 }
 
 fn variance() -> MappingSchema {
@@ -203,7 +200,7 @@ fn variance() -> MappingSchema {
         .optional(
             "n_runs",
             "How often the skill is run.",
-            or_null(json_schema::with_default(json_schema::integer_between(1, 1000), 5)),
+            or_null(json_schema::with_default(json_schema::integer_between(1, MOST_RUNS.into()), 5)),
         )
         .optional(
             "min_stability",

@@ -1,14 +1,18 @@
 //! Reads and writes the checks of a native case.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::decode::decode_one_of;
-use crate::checks::{Globs, RULES, rule_kind};
+use super::super::EvalRegistry;
+use super::decode::{DocumentSource, decode_one_of};
+use super::stored::UnreadRule;
+use crate::checks::Globs;
 use practicum_core::model::{
     ActivationCheck, ActivationExpectation, ActivationSource, Check, CheckKind, CheckNeed, CheckTarget,
-    Diagnostics, JudgedStatement, OutputSection, RelPath, ScoreScale, SectionField, SectionTier,
+    CheckWeight, Diagnostics, JudgedStatement, OutputSection, PassRule, RelPath, ScoreScale, SectionField,
+    SectionTier,
 };
 use practicum_core::tree::{ObjectReader, TreeNode, closest_word, node_text};
 
@@ -18,6 +22,12 @@ pub struct CaseChecks<'n> {
     pub list: Option<&'n [TreeNode]>,
     /// The suite's skills, which `activation: must` is about.
     pub skills: &'n [String],
+    /// The checks that are known.
+    pub registry: &'n EvalRegistry,
+    /// The rule of the case. In a case that passes by its score, a check is required only if it says so.
+    pub rule: PassRule,
+    /// Where the document comes from.
+    pub kind: DocumentSource,
 }
 
 /// The id of the check that the case's own `activation` key makes.
@@ -34,12 +44,13 @@ pub fn decode_checks(case: &CaseChecks<'_>, diagnostics: &mut Diagnostics) -> Ve
             id: ACTIVATION_ID.to_owned(),
             name: None,
             need: CheckNeed::Required,
+            weight: CheckWeight::ONE,
             target: CheckTarget::WholeRun,
             kind: CheckKind::Activation(activation),
         });
     }
     for node in case.list.unwrap_or_default() {
-        if let Some(check) = decode_check(node, case.skills, &mut ids, diagnostics) {
+        if let Some(check) = decode_check(node, case, &mut ids, diagnostics) {
             checks.push(check);
         }
     }
@@ -101,14 +112,16 @@ fn decode_activation(
 
 fn decode_check(
     node: &TreeNode,
-    skills: &[String],
+    case: &CaseChecks<'_>,
     ids: &mut HashSet<String>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Check> {
+    let registry = case.registry;
     let mut object = ObjectReader::new(node, "a check", diagnostics)?;
     let given_id = object.text("id", diagnostics).map(str::to_owned);
     let name = object.text("name", diagnostics).map(str::to_owned);
     let required = object.bool("required", diagnostics);
+    let weight = decode_weight(&mut object, case.rule, diagnostics);
     let on = object.get_non_null("on").map(|node| decode_looks_at(node, diagnostics));
     let mut kinds = object.unread_entries();
     let Some(entry) = kinds.next() else {
@@ -116,12 +129,12 @@ fn decode_check(
             "no-check",
             node.span,
             "this check says nothing to check",
-            format!("say one of {}", check_keys().join(", ")),
+            format!("say one of {}", check_keys(registry).join(", ")),
         );
         return None;
     };
     if let Some(second) = kinds.next() {
-        let known = check_keys().contains(&second.key.as_str());
+        let known = check_keys(registry).contains(&second.key.as_str());
         let message = if known {
             format!("one check, one thing: \"{}\" and \"{}\" are two", entry.key, second.key)
         } else {
@@ -140,15 +153,21 @@ fn decode_check(
             (decode_sections(&entry.value, diagnostics).map(CheckKind::Sections), CheckTarget::Output)
         }
         "activation" => (
-            decode_activation(&entry.value, skills, diagnostics).map(CheckKind::Activation),
+            decode_activation(&entry.value, case.skills, diagnostics).map(CheckKind::Activation),
             CheckTarget::WholeRun,
         ),
-        key => match rule_kind(key) {
-            Some(rule) => {
-                ((rule.decode)(&entry.value, diagnostics).map(CheckKind::Rule), rule.looks_at.clone())
+        key => match registry.check(key) {
+            Some(kind) => {
+                let rule = (kind.decode)(&entry.value, diagnostics);
+                let target = rule.as_ref().map_or(CheckTarget::Output, |rule| rule.default_target());
+                (rule.map(CheckKind::Rule), target)
+            }
+            None if case.kind == DocumentSource::RunRecord => {
+                let rule = UnreadRule { key: key.to_owned(), value: entry.value.to_value() };
+                (Some(CheckKind::Rule(Arc::new(rule))), CheckTarget::Output)
             }
             None => {
-                let known = check_keys();
+                let known = check_keys(registry);
                 let help = closest_word(key, &known).map_or_else(
                     || format!("the checks are {}", known.join(", ")),
                     |known| format!("did you mean \"{known}\"?"),
@@ -175,13 +194,38 @@ fn decode_check(
         Some(on) => on?,
         None => default_looks_at,
     };
-    let need =
-        if required.or(required_inside).unwrap_or(true) { CheckNeed::Required } else { CheckNeed::Advisory };
-    Some(Check { id, name, need, target: looks_at, kind: kind? })
+    let required = required.or(required_inside).unwrap_or(is_required_by_default(case.rule));
+    let need = if required { CheckNeed::Required } else { CheckNeed::Advisory };
+    Some(Check { id, name, need, weight, target: looks_at, kind: kind? })
 }
 
-fn check_keys() -> Vec<&'static str> {
-    RULES.iter().map(|rule| rule.key).chain(["sections", "judge", "activation"]).collect()
+/// Says whether a check is required that does not say so. Where the score decides, it is not.
+fn is_required_by_default(rule: PassRule) -> bool {
+    !matches!(rule, PassRule::Score(_))
+}
+
+/// Reads the weight of a check. Only a case that passes by its score has weights.
+fn decode_weight(
+    object: &mut ObjectReader<'_>,
+    rule: PassRule,
+    diagnostics: &mut Diagnostics,
+) -> CheckWeight {
+    let Some(node) = object.get_non_null("weight") else { return CheckWeight::ONE };
+    let span = node.span;
+    let weight = object.number("weight", 0.0, f64::MAX, diagnostics).and_then(CheckWeight::new);
+    if !matches!(rule, PassRule::Score(_)) {
+        diagnostics.error_with_help(
+            "contradiction",
+            span,
+            "\"weight\" counts only in a case that passes by its score",
+            "add \"pass_when: {score: 0.8}\" to the case, or remove \"weight\"",
+        );
+    }
+    weight.unwrap_or(CheckWeight::ONE)
+}
+
+fn check_keys(registry: &EvalRegistry) -> Vec<&'static str> {
+    registry.checks().iter().map(|rule| rule.key).chain(["sections", "judge", "activation"]).collect()
 }
 
 /// Makes an id from the content of a check, so that adding a check does not rename the others.
@@ -351,7 +395,7 @@ fn decode_field(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Sectio
 }
 
 /// Gives the checks of a case as the value of its `activation` key and its `checks` list.
-pub fn encode_checks(checks: &[Check], skills: &[String]) -> (Option<Value>, Vec<Value>) {
+pub fn encode_checks(checks: &[Check], skills: &[String], rule: PassRule) -> (Option<Value>, Vec<Value>) {
     let (short, rest) = match checks.split_first() {
         Some((first, rest)) => match short_activation(first, skills) {
             Some(word) => (Some(json!(word)), rest),
@@ -359,7 +403,7 @@ pub fn encode_checks(checks: &[Check], skills: &[String]) -> (Option<Value>, Vec
         },
         None => (None, checks),
     };
-    (short, rest.iter().map(check_value).collect())
+    (short, rest.iter().map(|check| check_value(check, rule)).collect())
 }
 
 /// Gives the one word for an activation check, if there is one.
@@ -368,6 +412,7 @@ fn short_activation(check: &Check, skills: &[String]) -> Option<&'static str> {
     let plain = check.id == ACTIVATION_ID
         && check.name.is_none()
         && check.need == CheckNeed::Required
+        && check.weight == CheckWeight::ONE
         && check.target == CheckTarget::WholeRun
         && activation.source == ActivationSource::Observed
         && !skills.is_empty()
@@ -375,14 +420,11 @@ fn short_activation(check: &Check, skills: &[String]) -> Option<&'static str> {
     plain.then_some(activation.expect.name())
 }
 
-fn check_value(check: &Check) -> Value {
-    let Check { id, name, need, target: looks_at, kind } = check;
+fn check_value(check: &Check, rule: PassRule) -> Value {
+    let Check { id, name, need, weight, target: looks_at, kind } = check;
     let mut map = Map::new();
     let (key, value, default_looks_at) = match kind {
-        CheckKind::Rule(rule) => {
-            let default = rule_kind(rule.key()).map_or(CheckTarget::Output, |kind| kind.looks_at.clone());
-            (rule.key(), rule.value(), default)
-        }
+        CheckKind::Rule(rule) => (rule.key(), rule.value(), rule.default_target()),
         CheckKind::Judged(judged) => ("judge", judged_value(judged), CheckTarget::WholeRun),
         CheckKind::Sections(sections) => {
             ("sections", sections.iter().map(section_value).collect(), CheckTarget::Output)
@@ -396,8 +438,12 @@ fn check_value(check: &Check) -> Value {
     if let Some(name) = name {
         map.insert("name".to_owned(), json!(name));
     }
-    if *need == CheckNeed::Advisory {
-        map.insert("required".to_owned(), json!(false));
+    let required = *need == CheckNeed::Required;
+    if required != is_required_by_default(rule) {
+        map.insert("required".to_owned(), json!(required));
+    }
+    if *weight != CheckWeight::ONE {
+        map.insert("weight".to_owned(), json!(weight.get()));
     }
     if *looks_at != default_looks_at {
         let on = match looks_at {

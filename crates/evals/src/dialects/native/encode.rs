@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::{about_skill, case_checks, policy};
 use practicum_core::model::{
-    Case, CasePrompt, Fixture, FixtureAccess, Gate, JudgePolicy, PassRule, RunPolicy, SkillRef,
-    StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec, format_duration,
+    Case, CasePrompt, Fixture, FixtureAccess, Gate, JudgePolicy, PassRule, RunPolicy, ScoreOf, ScoreRule,
+    SkillRef, StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec, format_duration,
 };
 
 /// Writes a suite as a native document whose paths are relative to `folder`. Reading it back from there gives the
@@ -66,7 +66,7 @@ pub fn encode_suite(suite: &Suite, folder: &Path) -> Value {
     }
     if *gates != [Gate::ALL_CASES_PASS] {
         let gates: Map<String, Value> =
-            gates.iter().map(|gate| (gate.name.name().to_owned(), json!(gate.threshold.get()))).collect();
+            gates.iter().map(|gate| (gate.name.name().to_owned(), encode_gate(gate))).collect();
         map.insert("gates".to_owned(), Value::Object(gates));
     }
     if !meta.is_empty() {
@@ -142,11 +142,17 @@ pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
         PassRule::JudgedThresholds { pass_rate, mean_score } => {
             put("pass_when", Some(json!({"pass_rate": pass_rate.get(), "mean_score": mean_score.get()})));
         }
+        PassRule::Score(ScoreRule { at_least, of: ScoreOf::EachTrial }) => {
+            put("pass_when", Some(json!({"score": at_least.get()})));
+        }
+        PassRule::Score(ScoreRule { at_least, of: ScoreOf::MeanOfTrials }) => {
+            put("pass_when", Some(json!({"mean_of_scores": at_least.get()})));
+        }
         PassRule::CountOnly => put("pass_when", Some(json!("tally"))),
     }
     put("oracle", oracle.as_ref().map(|path| json!(relative_path(path, folder))));
     put("meta", (!meta.is_empty()).then(|| json!(meta)));
-    let (activation, list) = case_checks::encode_checks(checks, skills);
+    let (activation, list) = case_checks::encode_checks(checks, skills, *pass_when);
     let nothing_else = activation.is_none();
     put("activation", activation);
     put("checks", (!list.is_empty() || nothing_else).then_some(Value::Array(list)));
@@ -179,5 +185,13 @@ pub fn relative_path(path: &Path, folder: &Path) -> String {
     match relative.to_string_lossy().into_owned() {
         empty if empty.is_empty() => ".".to_owned(),
         relative => relative,
+    }
+}
+
+/// Writes a gate: its threshold, or both numbers if it must be sure.
+fn encode_gate(gate: &Gate) -> Value {
+    match gate.confidence {
+        Some(sure) => json!({"at_least": gate.threshold.get(), "confidence": sure.get()}),
+        None => json!(gate.threshold.get()),
     }
 }

@@ -8,17 +8,21 @@ mod policy;
 #[cfg(test)]
 pub mod round_trip;
 mod schema;
+mod stored;
 
 pub use encode::{case_value, encode_suite, relative_path};
+pub use stored::{decode_stored_suite, encode_stored_suite};
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Dialect, EvalFileLocation, ExportedFile, ExportedSuite, FormatFit, writing};
+use self::decode::DocumentSource;
+use super::{Dialect, EvalFileLocation, ExportedFile, ExportedSuite, FormatMatch, writing};
 use practicum_core::model::{Diagnostics, Suite};
 use practicum_core::tree::{SourceFile, SourceSyntax};
 
+/// The native format.
 pub struct Native;
 
 impl Dialect for Native {
@@ -26,17 +30,21 @@ impl Dialect for Native {
         "native"
     }
 
-    fn recognise(&self, source: &SourceFile) -> FormatFit {
+    fn file_names(&self) -> &'static [&'static str] {
+        &["*.practicum.yaml", "*.practicum.yml", "*.practicum.json"]
+    }
+
+    fn recognise(&self, source: &SourceFile) -> FormatMatch {
         let name = source.path.file_name().unwrap_or_default().to_string_lossy();
         let is_called_so = [".practicum.yaml", ".practicum.yml", ".practicum.json"]
             .iter()
             .any(|ending| name.ends_with(ending));
         match (source.root.has("practicum"), source.root.has("cases")) {
-            (true, _) => FormatFit::Sure,
+            (true, _) => FormatMatch::sure("it has the key \"practicum\""),
             // The file is named like a native file but lacks the key. Reading it as native tells the author about
             // the key.
-            (false, true) if is_called_so => FormatFit::Possible,
-            (false, _) => FormatFit::No,
+            (false, true) if is_called_so => FormatMatch::possible("its name, and the key \"cases\""),
+            (false, _) => FormatMatch::NO,
         }
     }
 
@@ -46,7 +54,7 @@ impl Dialect for Native {
         place: &EvalFileLocation,
         diagnostics: &mut Diagnostics,
     ) -> Option<Suite> {
-        decode::decode_suite(source, place, diagnostics)
+        decode::decode_suite(source, place, DocumentSource::EvalFile, diagnostics)
     }
 
     fn schema(&self) -> Value {

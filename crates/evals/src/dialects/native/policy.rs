@@ -30,21 +30,9 @@ pub fn activation_share(
     Some(share)
 }
 
-/// The keys of `run` and `defaults`.
-pub const RUN_KEYS: [&str; 12] = [
-    "agents",
-    "model",
-    "repeat",
-    "timeout",
-    "arms",
-    "mode",
-    "script",
-    "trigger_threshold",
-    "sync_tasks",
-    "detect_questions",
-    "system_prompt",
-    "workspace",
-];
+/// The greatest numbers of runs of a case and of votes of a judge.
+pub const MOST_REPEATS: i64 = 1000;
+pub const MOST_VOTES: i64 = 99;
 
 const WORKSPACE_BASES: [(&str, WorkspaceBase); 2] =
     [("project", WorkspaceBase::Project), ("empty", WorkspaceBase::Empty)];
@@ -75,7 +63,7 @@ pub fn decode_run_policy(
     let policy = RunPolicy {
         agents: agents.into_iter().map(|(agent, _)| agent.to_owned()).collect(),
         model: object.text("model", diagnostics).map(str::to_owned),
-        repeat: object.int("repeat", 1, 1000, diagnostics).and_then(|n| u32::try_from(n).ok()),
+        repeat: object.int("repeat", 1, MOST_REPEATS, diagnostics).and_then(|n| u32::try_from(n).ok()),
         timeout: decode_duration(&mut object, "timeout", diagnostics),
         arms,
         mode: object.text("mode", diagnostics).map(|mode| SkillUseMode::from(mode.to_owned())),
@@ -95,7 +83,7 @@ pub fn decode_judge_policy(node: Option<&TreeNode>, diagnostics: &mut Diagnostic
         return JudgePolicy::default();
     };
     let votes_node = object.get_non_null("votes");
-    let votes = object.int("votes", 1, 99, diagnostics).and_then(|n| u32::try_from(n).ok());
+    let votes = object.int("votes", 1, MOST_VOTES, diagnostics).and_then(|n| u32::try_from(n).ok());
     if votes.is_some_and(|votes| votes % 2 == 0) {
         diagnostics.error(
             "even-votes",
@@ -177,6 +165,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::dialects::native::schema::run_keys;
     use crate::dialects::testing;
     use practicum_core::tree::requested_keys;
 
@@ -185,6 +174,9 @@ mod tests {
         let source = testing::parse_source("/nowhere/a.practicum.yaml".into(), "{}");
         requested_keys::take();
         decode_run_policy(Some(&source.root), "run", Path::new("/nowhere"), &mut Diagnostics::default());
-        assert!(requested_keys::take().contains(&BTreeSet::from(RUN_KEYS)));
+        let published = run_keys();
+        assert!(
+            requested_keys::take().contains(&published.iter().map(String::as_str).collect::<BTreeSet<_>>())
+        );
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{Native, encode_suite};
+use crate::dialects::EvalFileLocation;
 use crate::dialects::testing::{location_in, lower_source, parse_source, suites};
 use practicum_core::model::Suite;
 
@@ -12,7 +13,10 @@ use practicum_core::model::Suite;
 pub fn through_native(suite: &Suite, folder: &Path) -> Suite {
     let text = encode_suite(suite, folder).to_string();
     let source = parse_source(folder.join("a.practicum.json"), &text);
-    let (read, diagnostics) = lower_source(&Native, &source, &location_in(folder));
+    // The files of the formats lie anywhere above the evals, so the project is the topmost folder.
+    let project = folder.ancestors().last().unwrap_or(folder).to_owned();
+    let place = EvalFileLocation { project, ..location_in(folder) };
+    let (read, diagnostics) = lower_source(&Native, &source, &place);
     assert!(!diagnostics.has_errors(), "{diagnostics:#?}\n{text}");
     Suite { origin: suite.origin.clone(), ..read.expect("a suite") }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::policy::{MOST_REPEATS, MOST_VOTES};
 use crate::checks::RULES;
 use practicum_core::model::{GateName, JudgeTransportChoice, Provider, ScoreScale};
 use practicum_core::tree::json_schema::{self, MappingSchema, reference};
@@ -28,14 +29,14 @@ fn suite() -> MappingSchema {
         .required("practicum", "The version of the format.", json!({"const": 1}))
         .optional(
             "name",
-            "What the suite is called; by default as the file, up to its first dot.",
+            "The name of the suite; by default the file name up to its first dot.",
             json_schema::text(),
         )
-        .optional("description", "What the suite asks, for people.", json_schema::text())
-        .optional("skill", "The skill under test, or several that are told apart.", skills())
+        .optional("description", "What the suite tests, for people.", json_schema::text())
+        .optional("skill", "The skill under test, or several to choose from.", skills())
         .optional(
             "rivals",
-            "Skills staged beside those under test, because the question is which is picked.",
+            "Skills staged beside those under test, to see which of them the agent activates.",
             skills(),
         )
         .optional(
@@ -48,30 +49,38 @@ fn suite() -> MappingSchema {
         )
         .optional(
             "about_skill",
-            "Statements that a judge decides of the skill's own text. They pass and fail nothing.",
+            "Statements about the skill's own text, for a judge. They decide no verdict.",
             json_schema::list(about_skill()),
         )
-        .optional("workspace", "What every room holds to begin with, unless its case says otherwise.", base())
+        .optional(
+            "workspace",
+            "What every workspace contains at the start, unless its case says otherwise.",
+            base(),
+        )
         .optional("run", "How the cases are run.", reference("run"))
         .optional(
             "defaults",
-            "How the cases are run where no flag, variable, file or user says otherwise.",
+            "How the cases are run if no flag, environment variable or settings file says otherwise.",
             reference("run"),
         )
-        .optional("judge", "Who decides what code cannot.", judge())
+        .optional("judge", "The model that decides judged checks.", judge())
         .optional("gates", "What must hold for exit code 0; without this, every case must pass.", gates())
         .optional("meta", "Anything else. It is kept and means nothing.", json!({"type": "object"}))
-        .required("cases", "The questions of the exam.", json_schema::nonempty_list(reference("case")))
+        .required("cases", "The cases.", json_schema::nonempty_list(reference("case")))
 }
 
 fn about_skill() -> MappingSchema {
     MappingSchema::closed()
-        .required("id", "A name that stays.", json_schema::nonempty_text())
-        .required("statement", "What is to be so.", json_schema::nonempty_text())
+        .required(
+            "id",
+            "An id that stays the same; results are compared by it.",
+            json_schema::nonempty_text(),
+        )
+        .required("statement", "The statement, which must be true.", json_schema::nonempty_text())
         .optional("context", "What the judge needs to know, not scored.", json_schema::text())
         .optional(
             "scale",
-            "How it is judged.",
+            "The scale of the verdict.",
             json_schema::with_default(
                 json_schema::one_of_words(&ScoreScale::ALL.map(ScoreScale::name)),
                 ScoreScale::PassFail.name(),
@@ -94,6 +103,11 @@ fn skill() -> Value {
     json_schema::any_of([path(), mapping.into()])
 }
 
+/// Gives the keys of `run` and `defaults`.
+pub fn run_keys() -> Vec<String> {
+    run()["properties"].as_object().into_iter().flat_map(serde_json::Map::keys).cloned().collect()
+}
+
 fn run() -> Value {
     let arm = json!({"type": "string", "pattern": "^(with|without|v\\+?[0-9]+)$"});
     let arms = json_schema::any_of([arm.clone(), json_schema::list(arm)]);
@@ -104,7 +118,7 @@ fn run() -> Value {
     let run = MappingSchema::closed()
         .optional(
             "agents",
-            "The agents to examine with, by name.",
+            "The agents to run, by name.",
             json_schema::with_examples(json_schema::text_or_texts(), json!([["claude"], ["builtin"]])),
         )
         .optional("model", "The agent's model.", json_schema::text())
@@ -117,7 +131,7 @@ fn run() -> Value {
         )
         .optional(
             "mode",
-            "How much the agent is pushed to use skills; a name of your own is one of practicum.toml.",
+            "How strongly the system prompt tells the agent to use skills; practicum.toml can define more modes.",
             mode,
         )
         .optional(
@@ -127,7 +141,7 @@ fn run() -> Value {
         )
         .optional(
             "trigger_threshold",
-            "The share of runs from which on a skill counts as fired.",
+            "The least share of runs with an activation at which the skill counts as activated.",
             json_schema::with_default(json_schema::ratio(), 0.5),
         )
         .optional(
@@ -154,16 +168,16 @@ fn run() -> Value {
 }
 
 fn repeat() -> Value {
-    json_schema::integer_between(1, 1000)
+    json_schema::integer_between(1, MOST_REPEATS)
 }
 
 fn judge() -> MappingSchema {
-    let odd = json!({"type": "integer", "minimum": 1, "maximum": 99, "not": {"multipleOf": 2}});
+    let odd = json!({"type": "integer", "minimum": 1, "maximum": MOST_VOTES, "not": {"multipleOf": 2}});
     MappingSchema::closed()
         .optional("model", "The judge's model.", json_schema::text())
         .optional(
             "provider",
-            "Whose model it is; auto tells it by the model's name.",
+            "The provider of the model; auto derives it from the model's name.",
             json_schema::one_of_words(&Provider::NAMES),
         )
         .optional(
@@ -185,11 +199,19 @@ fn judge() -> MappingSchema {
 
 fn gates() -> MappingSchema {
     GateName::ALL.into_iter().fold(MappingSchema::closed(), |gates, gate| {
+        let sure = || -> Value {
+            let confidence = json!({"type": "number", "minimum": 0.5, "exclusiveMaximum": 1});
+            let shape = MappingSchema::closed()
+                .required("at_least", "What the true value must reach.", json_schema::ratio())
+                .required("confidence", "How sure that must be: then the lower bound decides.", confidence);
+            shape.into()
+        };
         let shape = match gate {
             GateName::AllCasesPass | GateName::ActivationCasesPass => {
-                json_schema::any_of([json!({"const": true}), json_schema::ratio()])
+                json_schema::any_of([json!({"const": true}), json_schema::ratio(), sure()])
             }
-            _ => json_schema::ratio(),
+            GateName::Stability => json_schema::ratio(),
+            _ => json_schema::any_of([json_schema::ratio(), sure()]),
         };
         gates.optional(gate.name(), gate_doc(gate), shape)
     })
@@ -205,14 +227,12 @@ fn gate_doc(gate: GateName) -> &'static str {
         GateName::ActivationCasesPass => {
             "Every case passes that says whether a skill must be activated; `stability` is then about the others."
         }
-        GateName::Precision => {
-            "Of the runs in which the skill fired, the least share in which it should have."
-        }
-        GateName::Recall => {
-            "Of the runs in which the skill should have fired, the least share in which it did."
-        }
+        GateName::Precision => "Of the runs that activated the skill, the least share that should have.",
+        GateName::Recall => "Of the runs that should activate the skill, the least share that did.",
         GateName::F1 => "The least harmonic mean of precision and recall.",
-        GateName::Accuracy => "The least share of runs in which the skill did as it should.",
+        GateName::Accuracy => {
+            "The least share of runs in which the skill was activated, or not, as expected."
+        }
     }
 }
 
@@ -231,7 +251,7 @@ fn case() -> Value {
     let case = MappingSchema::closed()
         .required(
             "id",
-            "A name that stays: results are compared by it.",
+            "An id that stays the same; results are compared by it.",
             json_schema::any_of([json_schema::nonempty_text(), json!({"type": "integer"})]),
         )
         .optional("group", "What the case belongs to, for reports.", json_schema::text())
@@ -244,7 +264,7 @@ fn case() -> Value {
         )
         .optional(
             "workspace",
-            "What the room holds to begin with: a copy of the project, or nothing.",
+            "What the workspace contains at the start: a copy of the project, or nothing.",
             base(),
         )
         .optional(
@@ -276,10 +296,10 @@ fn case() -> Value {
         .optional("meta", "Anything else. It is kept and means nothing.", json!({"type": "object"}))
         .optional(
             "activation",
-            "Whether the agent has to take the skill up by itself.",
+            "Whether the agent must activate the skill by itself.",
             reference("activation"),
         )
-        .optional("checks", "What must be so afterwards.", json_schema::list(reference("check")))
+        .optional("checks", "The checks of the result.", json_schema::list(reference("check")))
         .with_keyword("oneOf", json!([{"required": ["prompt"]}, {"required": ["command"]}]))
         .with_keyword("anyOf", json!([{"required": ["activation"]}, named_checks]));
     case.into()
@@ -289,11 +309,17 @@ fn pass_when() -> Value {
     let rates = MappingSchema::closed()
         .optional(
             "fire_rate",
-            "The share of runs in which the skill must fire, or must not reach.",
+            "The least share of runs that must activate the skill; for must_not, the share that must not be reached.",
             json_schema::ratio(),
         )
         .optional("pass_rate", "The least share of judged checks that pass.", json_schema::ratio())
-        .optional("mean_score", "Their least mean score, on a scale from 0 to 1.", json_schema::ratio())
+        .optional("mean_score", "The least mean score of judged checks, on a scale from 0 to 1.", json_schema::ratio())
+        .optional(
+            "score",
+            "The lowest weighted mean of the scores of all checks with which a run passes.",
+            json_schema::ratio(),
+        )
+        .optional("mean_of_scores", "The lowest mean of these scores over all runs with which a case passes.", json_schema::ratio())
         .with_keyword("dependentRequired", json!({"pass_rate": ["mean_score"], "mean_score": ["pass_rate"]}))
         .with_keyword("not", json!({"required": ["fire_rate", "pass_rate"]}));
     let words = json_schema::one_of_words(&["checks", "tally", "fire_rate"]);
@@ -303,15 +329,15 @@ fn pass_when() -> Value {
 fn activation() -> Value {
     let expect = || json_schema::one_of_words(&["must", "must_not", "either"]);
     let mapping = MappingSchema::closed()
-        .optional(
-            "skills",
-            "The skills it is about; by default those under test.",
-            json_schema::text_or_texts(),
+        .optional("skills", "The skills to check; by default those under test.", json_schema::text_or_texts())
+        .required(
+            "expect",
+            "Whether one of them must be activated, none may be, or both are accepted.",
+            expect(),
         )
-        .required("expect", "Whether one of them fires, none does, or either may happen.", expect())
         .optional(
             "by",
-            "Seen in the run, or guessed by a model.",
+            "Observed in the run, or predicted by a model from the descriptions.",
             json_schema::with_default(json_schema::one_of_words(&["observed", "predicted"]), "observed"),
         );
     json_schema::any_of([expect(), mapping.into()])
@@ -320,12 +346,21 @@ fn activation() -> Value {
 /// Gives the schema of a check, and of the keys that may stand beside it.
 fn check() -> Value {
     let check = MappingSchema::closed()
-        .optional("id", "A name that stays; by default made from what the check says.", json_schema::text())
+        .optional(
+            "id",
+            "An id that stays the same; by default it is made from the check.",
+            json_schema::text(),
+        )
         .optional("name", "A name for people.", json_schema::text())
         .optional(
             "required",
             "Whether the case can pass without it.",
             json_schema::with_default(json_schema::boolean(), true),
+        )
+        .optional(
+            "weight",
+            "How much it counts, in a case that passes by its score; 0 only reports it.",
+            json_schema::with_default(json!({"type": "number", "minimum": 0}), 1),
         )
         .optional("on", "The text to look at.", looks_at());
     let judged = "A statement that a judge decides from the whole run, with quotes as evidence.";
@@ -335,7 +370,7 @@ fn check() -> Value {
         .fold(check, |check, rule| check.optional(rule.key, &sentence(rule.doc), (rule.schema)()))
         .optional("judge", judged, judged_shape())
         .optional("sections", sections, json_schema::list(reference("section")))
-        .optional("activation", "Whether skills fire.", reference("activation"));
+        .optional("activation", "Whether skills are activated.", reference("activation"));
     let kinds = RULES.iter().map(|rule| rule.key).chain(["judge", "sections", "activation"]);
     let one: Vec<Value> = kinds.map(|key| json!({"required": [key]})).collect();
     check.with_keyword("oneOf", json!(one)).into()
@@ -396,7 +431,11 @@ fn judged_shape() -> Value {
 fn section() -> Value {
     let count = || json_schema::integer_between(0, u32::MAX.into());
     let field = MappingSchema::closed()
-        .required("id", "A name that stays.", json_schema::nonempty_text())
+        .required(
+            "id",
+            "An id that stays the same; results are compared by it.",
+            json_schema::nonempty_text(),
+        )
         .required("name", "What the entry calls it.", json_schema::nonempty_text())
         .optional(
             "required",

@@ -58,6 +58,12 @@ pub fn leads_out_of(project: &Path, path: &Path) -> bool {
     (path.is_symlink() || path.starts_with(project)) && !real_path(path).starts_with(real_path(project))
 }
 
+/// Says whether a path lies outside a project, also if there is nothing at the path.
+pub fn lies_outside(project: &Path, path: &Path) -> bool {
+    let there = path.ancestors().find(|above| above.exists()).unwrap_or(path);
+    !path.starts_with(project) && !real_path(there).starts_with(real_path(project))
+}
+
 /// Reads the files of a case: read-only, at the declared path. A missing file is a warning here, because checking
 /// and converting can continue without it; running cannot.
 pub fn read_fixtures(

@@ -13,7 +13,7 @@ pub use expected_activation::{
     FORBIDDEN_SKILLS_KEY, add_schema_keys as activation_schema, has_activation_key, other_expected_skills,
     read_expected_activation as expected_activation, schema_conditions as activation_conditions,
 };
-pub use fixtures::{FixtureFolders, FolderPrefix, leads_out_of, read_fixtures};
+pub use fixtures::{FixtureFolders, FolderPrefix, leads_out_of, lies_outside, read_fixtures};
 pub use ids::{UniqueIds, slug};
 pub use skills::{
     SkillHint, has_skill, is_skill, report_missing_skill, skill_in_folder as skill_at,
@@ -29,8 +29,8 @@ pub use unused_keys::UnusedKeys;
 
 use practicum_core::model::{
     ActivationCheck, ActivationExpectation, ActivationSource, Case, CasePrompt, Check, CheckKind, CheckNeed,
-    CheckTarget, Diagnostics, Gate, JudgePolicy, JudgedStatement, Origin, PassRule, RunPolicy, ScoreScale,
-    Suite, WorkspaceSpec,
+    CheckTarget, CheckWeight, Diagnostics, Gate, JudgePolicy, JudgedStatement, Origin, PassRule, RunPolicy,
+    ScoreScale, Suite, WorkspaceSpec,
 };
 use practicum_core::tree::{ObjectReader, SourceFile};
 
@@ -91,6 +91,7 @@ pub fn judged_check(id: String, statement: &str) -> Check {
         id,
         name: None,
         need: CheckNeed::Required,
+        weight: CheckWeight::ONE,
         target: CheckTarget::WholeRun,
         kind: CheckKind::Judged(JudgedStatement {
             statement: statement.trim().to_owned(),
@@ -107,6 +108,7 @@ pub fn activation_check(skills: Vec<String>, expect: ActivationExpectation) -> C
         id: "activation".to_owned(),
         name: None,
         need: CheckNeed::Required,
+        weight: CheckWeight::ONE,
         target: CheckTarget::WholeRun,
         kind: CheckKind::Activation(ActivationCheck { skills, expect, source: ActivationSource::Observed }),
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::EvalFileLocation;
 use practicum_core::model::{Diagnostics, SkillRef, Span};
+use practicum_skills::project_files::{has_unreadable_ignore_file, skip_unreadable_ignore_files};
 use practicum_skills::skill::{SKILL_FILE, Skill, SkillError, normalise_path};
 
 /// The name that a file gives its skill.
@@ -160,11 +161,13 @@ const FOLDERS_WITHOUT_SKILLS: [&str; 7] =
     [".git", "node_modules", "target", ".practicum", "evals", ".venv", "dist"];
 
 fn search_project(name: &str, project: &Path) -> Vec<PathBuf> {
-    let walk = ignore::WalkBuilder::new(project)
-        .hidden(false)
-        .max_depth(Some(DEEPEST_FOLDER))
+    let mut walk = ignore::WalkBuilder::new(project);
+    walk.hidden(false).max_depth(Some(DEEPEST_FOLDER));
+    skip_unreadable_ignore_files(&mut walk, project);
+    let walk = walk
         .filter_entry(|entry| {
             entry.file_name().to_str().is_none_or(|name| !FOLDERS_WITHOUT_SKILLS.contains(&name))
+                && !has_unreadable_ignore_file(entry.path())
         })
         .build();
     let folders = walk
@@ -207,8 +210,7 @@ mod tests {
         let mut diagnostics = Diagnostics::default();
         let hint =
             hint.map(|(name, decides)| SkillHint { name, span: Span::default(), is_decisive: decides });
-        let place =
-            EvalFileLocation { root: root.to_owned(), project: root.to_owned(), plugins: None, skill: None };
+        let place = EvalFileLocation::new(root.to_owned(), root.to_owned());
         let found = skill_of_evals(&root.join(evals), &place, hint, &mut diagnostics);
         let path = found.path.as_deref().and_then(|path| path.strip_prefix(root).ok()).and_then(Path::to_str);
         assert_eq!((found.name.as_str(), path), expected, "{skills:?} {evals}");

@@ -62,7 +62,7 @@ pub fn are_sorted_lists(root: &TreeNode) -> bool {
     [must, must_not].iter().any(|key| root.get(key).is_some_and(|node| node.as_list().is_some()))
 }
 
-/// Queries in two lists, or in one, as JSON Schema.
+/// Gives the JSON Schema of trigger queries in two lists or in one.
 pub fn sorted_schema() -> Value {
     let query = MappingSchema::open()
         .required("query", "What the user says, in a session of its own.", json_schema::nonempty_text())
@@ -85,8 +85,7 @@ pub fn sorted_schema() -> Value {
 pub fn schema() -> Value {
     json_schema::document(
         "Trigger set (triggers.json)",
-        "Queries for which a skill's description should or should not fire, as BMad and skill-creator \
-         write them.",
+        "Queries that should or should not activate a skill, as BMad and skill-creator write them.",
         json_schema::nonempty_list(item_schema()),
         [],
     )

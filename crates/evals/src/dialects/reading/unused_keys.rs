@@ -111,7 +111,7 @@ impl UnusedKeys {
                         entry.key
                     ),
                     None if is_asked => format!(
-                        "{what} has a key \"{}\" that is not read, so nothing checks or prepares what it says",
+                        "{what} has a key \"{}\" that is not read, so nothing checks or does what it says",
                         entry.key
                     ),
                     None => {
@@ -133,9 +133,10 @@ const CHECK_OBJECTS: [&str; 3] = ["an assertion", "an expectation", "a criterion
 const NOTE_KEYS: [&str; 8] =
     ["comment", "comments", "description", "note", "notes", "rationale", "reason", "why"];
 
-/// Whether an unknown key seems to ask for a check, or for something that must be there before the run.
+/// Whether an unknown key seems to ask for a check, for something that must be there before the run, or for another
+/// way to run.
 fn seems_to_ask(key: &str) -> bool {
-    const BEGINNINGS: [&str; 17] = [
+    const BEGINNINGS: &[&str] = &[
         "must",
         "should",
         "forbid",
@@ -150,9 +151,22 @@ fn seems_to_ask(key: &str) -> bool {
         "verif",
         "check",
         "setup",
+        "set_up",
+        "teardown",
+        "tear_down",
         "fixture",
         "precondition",
         "prerequisite",
+        "criteri",
+        "success_criteri",
+        "acceptance",
+        "rubric",
+        "grader",
+        "validat",
+        "timeout",
+        "time_limit",
+        "turns",
+        "teardown",
     ];
     let key = key.to_lowercase();
     BEGINNINGS.iter().any(|beginning| key.starts_with(beginning))

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use super::super::reading::{self, UniqueIds, UnusedKeys, slug};
 use super::super::rules;
 use crate::checks::rule_kind;
-use practicum_core::model::{Check, CheckKind, CheckNeed, CheckTarget, Diagnostics, RelPath, Rule, Span};
+use practicum_core::model::{
+    Check, CheckKind, CheckNeed, CheckTarget, CheckWeight, Diagnostics, RelPath, Rule, Span,
+};
 use practicum_core::tree::{NodeData, ObjectReader, TreeNode, closest_word, node_text, report_wrong_type};
 
 /// A reader for the assertions of one eval, with the checks read so far.
@@ -125,7 +127,7 @@ impl<'n> AssertionReader<'n> {
             let id = self.ids.make_unique(&wanted);
             self.unused.push((id.clone(), object.clone()));
             let name = title.filter(|title| *title != id).map(str::to_owned);
-            self.checks.push(Check { id, name, need, target: looks_at, kind });
+            self.checks.push(Check { id, name, need, weight: CheckWeight::ONE, target: looks_at, kind });
         }
         Some(())
     }
@@ -208,7 +210,7 @@ fn exact_check(
     };
     let wanted = wanted.and_then(|wanted| apply_polarity(&normal, wanted, object, diagnostics));
     let target = match wanted.is_ok() {
-        true => read_target(&wanted_keys(&wanted), object, diagnostics),
+        true => read_target(wanted.iter().flatten(), object, diagnostics),
         false => Ok(None),
     };
     let wanted = match target.and_then(|target| Ok((wanted?, target))) {
@@ -386,19 +388,19 @@ fn match_nowhere(pattern: &str) -> String {
 /// The keys under which an assertion names a file, the usual one first.
 const FILE_KEYS: [&str; 2] = ["path", "file"];
 
-fn wanted_keys(wanted: &RequestedRules) -> Vec<&'static str> {
-    wanted.iter().flatten().map(|(key, ..)| *key).collect()
-}
-
 /// The text that the rules of an assertion look at, where it names one.
-fn read_target(
-    keys: &[&'static str],
+fn read_target<'w>(
+    mut wanted: impl Iterator<Item = &'w (&'static str, Value, Span)>,
     object: &mut ObjectReader<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Result<Option<CheckTarget>, IncompleteAssertion> {
-    let reads_text = |key: &&str| rule_kind(key).is_some_and(|kind| kind.looks_at != CheckTarget::WholeRun);
-    // Rules about files and commands say themselves what they look at.
-    if !keys.iter().all(reads_text) {
+    // Rules about files and commands say themselves what they look at. An invalid value is reported when the rule is
+    // built.
+    let reads_no_text = |(key, value, span): &(&'static str, Value, Span)| {
+        let built = rules::build_rule(key, value, *span, &mut Diagnostics::default());
+        !matches!(built, rules::BuiltRule::Rule(_, target) if target != CheckTarget::WholeRun)
+    };
+    if wanted.any(reads_no_text) {
         return Ok(None);
     }
     let named = ["path", "file", "target"].into_iter().find_map(|key| Some((key, object.get_non_null(key)?)));
@@ -450,8 +452,9 @@ fn command_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) ->
     let command = match &node.data {
         NodeData::Text(text) => text.clone(),
         NodeData::List(words) => {
-            let texts = words.iter().map(|word| node_text(word, "command", diagnostics).map(shell_quoted));
-            texts.collect::<Option<Vec<String>>>().ok_or(IncompleteAssertion::Invalid)?.join(" ")
+            let texts = words.iter().map(|word| node_text(word, "command", diagnostics));
+            let texts: Vec<&str> = texts.collect::<Option<_>>().ok_or(IncompleteAssertion::Invalid)?;
+            shlex::Quoter::new().allow_nul(true).join(texts).unwrap_or_default()
         }
         NodeData::Null | NodeData::Bool(_) | NodeData::Int(_) | NodeData::Float(_) | NodeData::Map(_) => {
             report_wrong_type(node, "command", "text or a list of texts", diagnostics);
@@ -462,15 +465,6 @@ fn command_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) ->
     // A command passes if it succeeds. The shell compares any other exit code.
     let command = if code == 0 { command } else { format!("({command}\n); test $? -eq {code}") };
     Ok(vec![("command", json!(command), node.span)])
-}
-
-/// Quotes a word for the shell.
-fn shell_quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// What an assertion says in words: the most explicit key first, then everything else that it asks for. Without

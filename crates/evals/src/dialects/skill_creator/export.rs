@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use super::super::writing::{self, FormatCapabilities, FormatFeature, Losses};
 use super::super::{ExportedFile, ExportedSuite, reading};
 use super::ASSERTIONS_META_KEY;
-use crate::checks::rule_kind;
 use practicum_core::model::{
     Arm, Case, Check, CheckKind, CheckNeed, Ratio, RunPolicy, ScoreScale, Suite, WorkspaceBase,
 };
@@ -140,7 +139,8 @@ fn assertion_value(
     losses: &mut Losses,
 ) -> Option<Value> {
     let mut map = match &check.kind {
-        CheckKind::Rule(rule) if looks_at_default(check, rule.key()) => {
+        // The format has no way to name another target than the default one.
+        CheckKind::Rule(rule) if rule.default_target() == check.target => {
             rule_object(rule.key(), &rule.value())
         }
         CheckKind::Rule(_) | CheckKind::Judged(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => {
@@ -170,11 +170,6 @@ fn assertion_value(
         map.entry(key.clone()).or_insert_with(|| value.clone());
     }
     Some(Value::Object(map))
-}
-
-/// Says whether a check looks at its default target. The format has no way to name another one.
-fn looks_at_default(check: &Check, key: &str) -> bool {
-    rule_kind(key).is_some_and(|kind| kind.looks_at == check.target)
 }
 
 /// Gives the object that reads back as this rule: in a spelling that people use if there is one, otherwise with

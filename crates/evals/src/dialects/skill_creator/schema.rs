@@ -44,7 +44,7 @@ fn eval() -> MappingSchema {
         .required("prompt", "What the user says.", json_schema::nonempty_text())
         .optional(
             "expected_output",
-            "What should come out. Judged only where nothing else is.",
+            "The expected result. It is judged only if the eval has no other checks.",
             json_schema::text(),
         )
         .optional(
@@ -76,7 +76,7 @@ fn assertion() -> Value {
     let object = MappingSchema::open()
         .optional("id", "A name that stays.", json_schema::text())
         .optional("name", "A name for people, and the id where there is none.", json_schema::text())
-        .optional("type", "What kind of check it is. Kinds that code cannot decide, a judge does.", kinds())
+        .optional("type", "The kind of the check. If code cannot decide this kind, a judge does.", kinds())
         .optional(
             "required",
             "Whether the eval can pass without it.",

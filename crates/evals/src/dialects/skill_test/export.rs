@@ -142,7 +142,10 @@ fn export_case(case: &Case, suite: &Suite, losses: &mut Losses) -> Option<Export
     let (label, negative) = match (expect, skills.as_slice()) {
         (ActivationExpectation::MustNot, several) if several.len() != 1 => {
             if !is_of_more(several) {
-                losses.add_for_case(&case.id, "which skills must not fire: here it is all of them");
+                losses.add_for_case(
+                    &case.id,
+                    "which skills must not be activated: in skill-test it is all of them",
+                );
             }
             ("should_not_activate", true)
         }

@@ -1,5 +1,6 @@
 //! Finds the skills of a suite, and the other skills in the same place.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::super::EvalFileLocation;
@@ -8,6 +9,15 @@ use practicum_core::model::{Diagnostics, SkillRef, Span};
 use practicum_core::tree::{SourceFile, TreeNode};
 use practicum_skills::skill::{Plugin, PluginError, Skill, normalise_path, plugins_in};
 
+/// The variable that names the folder of plugins.
+pub const PLUGINS_VARIABLE: &str = "CLAUDE_1337_PLUGINS";
+
+/// Gives the folder in which plugins are searched first, if the user names one.
+pub fn plugins_folder(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    env.get(PLUGINS_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// The skills, rivals and plugins that a skill-test suite names.
 pub struct FoundSkills {
     pub skills: Vec<SkillRef>,
     /// The listed skills that are not staged, because another skill of the same name is.
@@ -78,10 +88,10 @@ pub fn find_skills(
                     .map_or_else(String::new, |plugin| format!(" of plugin \"{plugin}\""));
                 let help = match &place.plugins {
                     Some(named) => {
-                        format!("CLAUDE_1337_PLUGINS says that plugins are in {}", named.display())
+                        format!("{PLUGINS_VARIABLE} says that plugins are in {}", named.display())
                     }
                     None => {
-                        "say where the plugins are with CLAUDE_1337_PLUGINS (default ../plugins)".to_owned()
+                        format!("say where the plugins are with {PLUGINS_VARIABLE} (default ../plugins)")
                     }
                 };
                 let message = format!("the skill \"{}\"{of} was not found", skill.name);
@@ -266,7 +276,11 @@ fn collect_from_plugins(root: &Path) -> SkillCollection {
         };
         for (path, listed) in found.into_iter().filter(|(path, _)| is_skill(path)) {
             let skill = skill_ref(&path, plugins.first().cloned());
-            let names = std::iter::once(skill.name.clone()).chain(listed).collect();
+            let bare: Vec<String> = std::iter::once(skill.name.clone()).chain(listed).collect();
+            // Claude Code lists the skill of a plugin by both names.
+            let full =
+                plugins.iter().flat_map(|plugin| bare.iter().map(move |name| format!("{plugin}:{name}")));
+            let names = full.chain(bare.clone()).collect();
             shelf.skills.push(CollectedSkill { skill, names, plugins: plugins.clone() });
         }
     }

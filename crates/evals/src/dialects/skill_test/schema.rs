@@ -65,7 +65,7 @@ fn case(labels: &[(&str, ActivationExpectation)]) -> MappingSchema {
         .optional("input", "What the user says, by another key.", json_schema::nonempty_text())
         .optional(
             "expectation",
-            "Whether the skill must fire or must not; acceptable counts neither way.",
+            "Whether the skill must be activated or must not be; acceptable runs count in no rate.",
             json_schema::one_of_words(&words),
         )
         .with_keyword("oneOf", one_of(&["prompt", "input"]));

@@ -21,7 +21,7 @@ fn eval() -> MappingSchema {
     let assertion = MappingSchema::open()
         .required(
             "type",
-            "What is looked for. All but regex and the tools ignore case.",
+            "The text, pattern or tool to look for. Texts ignore case; patterns and tools do not.",
             json_schema::one_of_words(&types),
         )
         .required(
@@ -59,7 +59,7 @@ fn eval() -> MappingSchema {
         )
         .optional(
             "teardown",
-            "A bash script run afterwards. That it fails is told and changes nothing.",
+            "A bash script that runs after grading. If it fails, that is reported and changes no verdict.",
             json_schema::text(),
         )
         .optional(

@@ -61,10 +61,5 @@ fn schema_mismatch(loaded: &LoadedFile) -> Option<String> {
 }
 
 fn location_of(path: &Path, project: &Path) -> EvalFileLocation {
-    EvalFileLocation {
-        root: path.parent().expect("a folder").to_owned(),
-        project: project.to_owned(),
-        plugins: None,
-        skill: None,
-    }
+    EvalFileLocation::new(path.parent().expect("a folder").to_owned(), project.to_owned())
 }

@@ -18,11 +18,7 @@ fn load_fixture(project: &str, file: &str) -> (Option<&'static str>, Value) {
     let project = fixtures_folder().join(project);
     let path = project.join(file);
     let root = path.parent().expect("a folder").to_owned();
-    let loaded = load_eval_file(
-        &path,
-        &EvalFileLocation { root: root.clone(), project, plugins: None, skill: None },
-        None,
-    );
+    let loaded = load_eval_file(&path, &EvalFileLocation::new(root.clone(), project), None);
     let mut diagnostics = practicum_core::model::Diagnostics::default();
     let source = SourceFile::parse(
         &path,
@@ -69,7 +65,7 @@ fn lowered() {
 fn raised() {
     let path = fixtures_folder().join("native/everything.json");
     let root = fixtures_folder().join("native");
-    let place = EvalFileLocation { root: root.clone(), project: root.clone(), plugins: None, skill: None };
+    let place = EvalFileLocation::new(root.clone(), root.clone());
     let suite = load_eval_file(&path, &place, None).lowered.suite.expect("a suite");
     for dialect in dialects::DIALECTS {
         let raised = dialect.export_suite(&suite, &root);

@@ -23,7 +23,7 @@ pub fn parse_source(path: PathBuf, text: &str) -> SourceFile {
 }
 
 pub fn location_in(folder: &Path) -> EvalFileLocation {
-    EvalFileLocation { root: folder.to_owned(), project: folder.to_owned(), plugins: None, skill: None }
+    EvalFileLocation::new(folder.to_owned(), folder.to_owned())
 }
 
 /// Reads a suite from a text as if it were at `path`, and gives the diagnostics.

@@ -21,7 +21,7 @@ fn read_exported(dialect: &dyn Dialect, raised: &ExportedSuite, place: &EvalFile
         let text = file.document.to_string();
         let source =
             SourceFile::parse(&path, text, SourceSyntax::Json, &mut Diagnostics::default()).expect("a tree");
-        assert_eq!(dialect.recognise(&source), FormatFit::Sure, "{} {}", dialect.name(), source.text);
+        assert_eq!(dialect.recognise(&source).fit, FormatFit::Sure, "{} {}", dialect.name(), source.text);
         let (suite, diagnostics) = lower_source(dialect, &source, place);
         assert!(!diagnostics.has_errors(), "{} {diagnostics:#?}\n{}", dialect.name(), source.text);
         let suite = suite.expect("a suite");
@@ -62,7 +62,7 @@ pub fn document(name: &str, path: &str) -> Value {
 pub fn source(name: &str, path: &str, document: &Value) -> (SourceFile, EvalFileLocation) {
     let project = fixtures::fixtures_folder().join(name);
     let source = parse_source(project.join(path), &document.to_string());
-    let place = EvalFileLocation { root: source.folder().to_owned(), project, plugins: None, skill: None };
+    let place = EvalFileLocation::new(source.folder().to_owned(), project);
     (source, place)
 }
 
@@ -154,7 +154,7 @@ proptest! {
     #[test]
     fn what_a_dialect_writes_it_can_read(suite in suites::suite()) {
         let folder = PathBuf::from(suites::FOLDER);
-        let place = EvalFileLocation { root: folder.clone(), project: folder, plugins: None, skill: None };
+        let place = EvalFileLocation::new(folder.clone(), folder);
         for dialect in DIALECTS {
             read_exported(*dialect, &dialect.export_suite(&suite, Path::new(suites::FOLDER)), &place);
         }

@@ -217,6 +217,26 @@ pub const INVALID_DOCUMENTS: &[(&str, &str)] = &[
     ),
     (
         "native",
+        r#"{"practicum": 1, "gates": {"pass_rate": {"at_least": 0.8}}, "cases": [{"id": "a", "prompt": "p", "checks": [{"judge": "j"}]}]}"#,
+    ),
+    (
+        "native",
+        r#"{"practicum": 1, "gates": {"pass_rate": {"at_least": 0.8, "confidence": 1}}, "cases": [{"id": "a", "prompt": "p", "checks": [{"judge": "j"}]}]}"#,
+    ),
+    (
+        "native",
+        r#"{"practicum": 1, "gates": {"pass_rate": {"at_least": 8, "confidence": 0.9}}, "cases": [{"id": "a", "prompt": "p", "checks": [{"judge": "j"}]}]}"#,
+    ),
+    (
+        "native",
+        r#"{"practicum": 1, "gates": {"pass_rate": {"at_least": 0.8, "confidence": 0.9, "x": 1}}, "cases": [{"id": "a", "prompt": "p", "checks": [{"judge": "j"}]}]}"#,
+    ),
+    (
+        "native",
+        r#"{"practicum": 1, "gates": {"stability": {"at_least": 0.8, "confidence": 0.9}}, "cases": [{"id": "a", "prompt": "p", "checks": [{"judge": "j"}]}]}"#,
+    ),
+    (
+        "native",
         r#"{"practicum": 1, "skill": {"plugin": "p"}, "cases": [{"id": "a", "prompt": "p", "checks": [{"judge": "j"}]}]}"#,
     ),
     ("skillet", r#"{"name": "n", "prompt": "p", "expected": "e"}"#),

@@ -15,10 +15,10 @@ use crate::checks::RULES;
 use crate::dialects::rules;
 use practicum_core::model::{
     ActivationCheck, ActivationExpectation, ActivationSource, Arm, Case, CasePrompt, Check, CheckKind,
-    CheckNeed, CheckTarget, Diagnostics, Digest, Fixture, FixtureAccess, Gate, GateName, JudgePolicy,
-    JudgeTransportChoice, JudgedStatement, Origin, OutputSection, PassRule, Provider, Ratio, RelPath, Rule,
-    RunPolicy, ScoreScale, SectionField, SectionTier, SkillRef, SkillStatement, SkillUseMode, Span,
-    StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec,
+    CheckNeed, CheckTarget, CheckWeight, Diagnostics, Digest, Fixture, FixtureAccess, Gate, GateName,
+    JudgePolicy, JudgeTransportChoice, JudgedStatement, Origin, OutputSection, PassRule, Provider, Ratio,
+    RelPath, Rule, RunPolicy, ScoreOf, ScoreRule, ScoreScale, SectionField, SectionTier, SkillRef,
+    SkillStatement, SkillUseMode, Span, StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec,
 };
 
 /// The folder that all paths of these suites are near.
@@ -74,6 +74,12 @@ fn path() -> impl Strategy<Value = PathBuf> {
     let root = select(vec!["/home/a/project/evals", "/home/a/project", "/elsewhere", "/home/b"]);
     (root, vec("[a-z]{1,4}", 1..3))
         .prop_map(|(root, parts)| parts.iter().fold(PathBuf::from(root), |p, x| p.join(x)))
+}
+
+/// A path inside the project, as every file that an agent is given has one.
+fn path_in_project() -> impl Strategy<Value = PathBuf> {
+    vec("[a-z]{1,4}", 1..3)
+        .prop_map(|parts| parts.iter().fold(PathBuf::from("/home/a/project/evals"), |p, x| p.join(x)))
 }
 
 fn rel_path() -> impl Strategy<Value = RelPath> {
@@ -162,7 +168,7 @@ fn judge() -> impl Strategy<Value = JudgePolicy> {
 
 fn gates() -> impl Strategy<Value = Vec<Gate>> {
     let names = subsequence(GateName::ALL.to_vec(), 0..=GateName::ALL.len());
-    (names, ratio()).prop_map(|(names, ratio)| {
+    (names, ratio(), of(0.5f64..0.99)).prop_map(|(names, ratio, sure)| {
         let threshold = |name| match name {
             // These gates always have the threshold 1.
             GateName::AllCasesPass | GateName::ActivationCasesPass => Ratio::new(1.0).expect("a share"),
@@ -175,7 +181,8 @@ fn gates() -> impl Strategy<Value = Vec<Gate>> {
             | GateName::F1
             | GateName::Accuracy => ratio,
         };
-        names.into_iter().map(|name| Gate { name, threshold: threshold(name) }).collect()
+        let surely = |gate: Gate| sure.and_then(|sure| gate.with_confidence(sure).ok()).unwrap_or(gate);
+        names.into_iter().map(|name| surely(Gate::new(name, threshold(name)))).collect()
     })
 }
 
@@ -189,12 +196,19 @@ fn case() -> impl Strategy<Value = Case> {
         of(ratio()).prop_map(PassRule::ActivationRate),
         (ratio(), ratio())
             .prop_map(|(pass_rate, mean_score)| PassRule::JudgedThresholds { pass_rate, mean_score }),
+        (ratio(), select(vec![ScoreOf::EachTrial, ScoreOf::MeanOfTrials]))
+            .prop_map(|(at_least, of)| PassRule::Score(ScoreRule { at_least, of })),
         Just(PassRule::CountOnly)
     ];
     let first = (words(), of(words()), of(words()), stimulus, workspace(), checks());
     let second = (of(words()), of(duration()), of(1u32..=1000), rule, of(path()), meta());
     (first, second).prop_map(
         |((id, group, note, stimulus, room, checks), (context, timeout, repeat, pass_when, oracle, meta))| {
+            let mut checks: Vec<Check> = checks;
+            if !matches!(pass_when, PassRule::Score(_)) {
+                // Only a case that passes by its score has weights.
+                checks.iter_mut().for_each(|check| check.weight = CheckWeight::ONE);
+            }
             Case {
                 id,
                 group,
@@ -215,14 +229,14 @@ fn case() -> impl Strategy<Value = Case> {
 
 fn workspace() -> impl Strategy<Value = WorkspaceSpec> {
     let access = select(vec![FixtureAccess::ReadOnly, FixtureAccess::Mutable]);
-    let fixture = (path(), rel_path(), access).prop_map(|(from, to, access)| Fixture {
+    let fixture = (path_in_project(), rel_path(), access).prop_map(|(from, to, access)| Fixture {
         source: from,
         destination: to,
         access,
     });
     (
         select(vec![WorkspaceBase::Project, WorkspaceBase::Empty]),
-        vec(path(), 0..2),
+        vec(path_in_project(), 0..2),
         select(vec![StagedSkillName::Own, StagedSkillName::Alias]),
         vec(fixture, 0..3),
         of(words()),
@@ -260,8 +274,10 @@ fn check() -> impl Strategy<Value = Check> {
         vec("[a-z*]{1,5}", 1..3).prop_map(CheckTarget::Files),
     ];
     let id = prop_oneof![words(), Just("activation".to_owned())];
-    (id, of(words()), select(vec![CheckNeed::Required, CheckNeed::Advisory]), looks_at, kind())
-        .prop_map(|(id, name, need, looks_at, kind)| Check { id, name, need, target: looks_at, kind })
+    let weight =
+        select(vec![0.0, 0.5, 1.0, 3.0]).prop_map(|weight| CheckWeight::new(weight).expect("a weight"));
+    (id, of(words()), select(vec![CheckNeed::Required, CheckNeed::Advisory]), weight, looks_at, kind())
+        .prop_map(|(id, name, need, weight, target, kind)| Check { id, name, need, weight, target, kind })
 }
 
 fn judged() -> impl Strategy<Value = JudgedStatement> {

@@ -31,6 +31,8 @@ pub enum FormatFeature {
     Alias,
     ActivationRate,
     Advisory,
+    /// Weights of checks, and a score that a case must reach.
+    Score,
 }
 
 /// The loss of a format that does not have the skill's text judged, or judges other statements about it.
@@ -200,10 +202,12 @@ impl Losses {
             PassRule::ActivationRate(Some(_)) if says(FormatFeature::ActivationRate) => {
                 Some("the rate of its own to pass by")
             }
-            PassRule::ActivationRate(_) => Some("that it passes by the rate at which the skill fires"),
+            PassRule::ActivationRate(_) => Some("that it passes by the activation rate of the skill"),
             PassRule::JudgedThresholds { .. } => {
                 Some("the share and the mean score its judged checks must reach")
             }
+            PassRule::Score(_) if says(FormatFeature::Score) => None,
+            PassRule::Score(_) => Some("the weights of its checks, and the score that it must reach"),
             PassRule::CountOnly => Some("that it only counts towards rates"),
         };
         for (lost, what) in [

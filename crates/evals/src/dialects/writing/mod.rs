@@ -136,7 +136,7 @@ fn is_found_below(to: &RelPath, from: &Path, folder: &Path) -> bool {
 
 /// Keys that have a meaning in some format. A kept value under one of them would be misread, or the file would be
 /// recognised as another format.
-const MEANINGFUL_KEYS: [&str; 49] = [
+pub const MEANINGFUL_KEYS: [&str; 49] = [
     "actual",
     "assertions",
     "cases",

@@ -11,21 +11,22 @@ use super::statistics::{BlindTally, tally_cases};
 use crate::improve::{atomic_files, skill_creator};
 use practicum_core::model::{ComparisonVerdict, Estimate};
 
-/// One look at two outputs, in the shape that writing-skills documents, with exactly its keys.
+/// The blind comparison of two outputs in one order, with exactly the keys that writing-skills documents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Two outputs compared blindly, in one order (comparison.json)")]
 pub struct BlindComparison {
-    /// What both outputs were made for.
+    /// The prompt of both outputs.
     pub eval_prompt: String,
-    /// The better one. Labels are dealt anew for each case, and say nothing of versions.
+    /// The label of the better output. Labels are drawn for each case, so they do not reveal the version.
     pub winner: OutputLabel,
-    /// Why it is the better one.
+    /// Why this output is better.
     pub reasoning: String,
-    /// What each output got for each dimension.
+    /// The scores of both outputs by dimension.
     pub scores: DimensionScores,
 }
 
+/// The scores of both outputs, by dimension.
 pub type DimensionScores = BTreeMap<String, ScorePair>;
 
 /// The scores of both outputs for one dimension.
@@ -42,13 +43,14 @@ pub struct ScorePair {
     pub b: u8,
 }
 
+/// The label of an output in a blind comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum OutputLabel {
     A,
     B,
 }
 
-/// Which of the two sides that the user named.
+/// One of the two sides of a comparison, in the order in which the user named them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ComparedSide {
@@ -70,23 +72,24 @@ impl ComparedSide {
     }
 }
 
-/// What two looks at a pair come to.
+/// The combined result of comparing a pair in both orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PairOutcome {
     First,
     Second,
     Tie,
-    /// One of the looks gave no answer.
+    /// There was no answer in one of the orders.
     NotCompared,
 }
 
+/// How certain the result of a pair is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OutcomeConfidence {
     /// Both orders agree.
     High,
-    /// They contradict each other.
+    /// The two orders contradict each other.
     Low,
 }
 
@@ -96,51 +99,53 @@ pub enum OutcomeConfidence {
 pub struct BlindReport {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
-    /// What the user called the sides.
+    /// The name of the first side, as the user gave it.
     pub first: String,
     pub second: String,
-    /// Tossed the coins that dealt the labels.
+    /// The seed with which the labels were drawn.
     pub seed: u64,
-    /// Cases in which the second is better, the first is better, or neither.
+    /// The number of cases in which the second side is better; `losses` and `ties` count the others.
     pub wins: u64,
     pub losses: u64,
     pub ties: u64,
     pub not_compared: u64,
-    /// The share of wins of the second among the cases that were decided.
+    /// The share of decided cases in which the second side is better.
     pub win_rate: Estimate,
-    /// How likely a fair coin would decide the cases so one-sidedly.
+    /// The probability that chance alone makes such a one-sided result.
     pub chance: f64,
-    /// What may be said of the second.
+    /// The verdict on the second side.
     pub verdict: ComparisonVerdict,
     pub cases: Vec<BlindCase>,
-    /// Cases that only one side has an output for.
+    /// Cases for which only one side has an output.
     pub unpaired: Vec<String>,
-    /// `None` where the cost is not known.
+    /// The cost of the comparison; `None` if it is unknown.
     pub cost_usd: Option<f64>,
 }
 
+/// The result of a blind comparison for one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlindCase {
     pub suite: String,
     pub case: String,
     pub outcome: PairOutcome,
     pub confidence: Option<OutcomeConfidence>,
-    /// The looks, in both orders: the key to the labels.
+    /// The answers in both orders, with the side behind each label.
     pub orders: Vec<BlindOrder>,
-    /// The comparison.json of each look, from where this document is.
+    /// The paths of the comparison.json files, relative to this document.
     pub files: Vec<String>,
 }
 
+/// The answer of the judge for one order of the outputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlindOrder {
-    /// Who was labelled A.
+    /// The side that was labelled A.
     pub a: ComparedSide,
-    /// `None` if there was no answer.
+    /// The better side; `None` if there was no answer.
     pub winner: Option<ComparedSide>,
-    /// The words of one of the outputs that decided.
+    /// The quote from one of the outputs that decided.
     #[serde(default)]
     pub quote: Option<String>,
-    /// Why there was no answer.
+    /// Why there was no answer; `None` if there was one.
     pub why: Option<String>,
 }
 

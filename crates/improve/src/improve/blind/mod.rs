@@ -21,7 +21,7 @@ use super::Adviser;
 use super::answer_forms::{closed_object, one_of, text_of};
 use practicum_agents::llm::ToolDefinition;
 use practicum_core::model::Digest;
-use practicum_engine::judge::{StructuredQuestion, supports};
+use practicum_engine::grade::judge::{StructuredQuestion, supports};
 
 /// Two outputs of one case.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +51,7 @@ const DOCUMENTED_DIMENSIONS: [(&str, &str); 5] = [
     ("content_value", "it helps someone who has this request"),
 ];
 
+/// Gives the five criteria that writing-skills documents for blind comparisons.
 pub fn documented_criteria() -> Vec<Criterion> {
     DOCUMENTED_DIMENSIONS
         .iter()

@@ -8,7 +8,7 @@ use crate::improve::stored_run::{self, StoredRun, StoredRunError};
 use crate::improve::{SkillContents, SkillContentsError};
 use practicum_core::model::{Case, CasePrompt, CheckKind, Suite};
 use practicum_core::tree::read_bounded;
-use practicum_engine::judge::shorten_text;
+use practicum_engine::grade::judge::shorten_text;
 use practicum_skills::skill::SKILL_FILE;
 
 /// The outputs of one side, by suite and case.

@@ -2,7 +2,7 @@
 
 use super::document::{BlindCase, ComparedSide, OutcomeConfidence, PairOutcome};
 use practicum_core::model::{ComparisonVerdict, Estimate};
-use practicum_core::stats::{ALPHA, DEFAULT_MARGIN, clopper_pearson, mcnemar, wilson};
+use practicum_core::stats::{ALPHA, DEFAULT_MARGIN, clopper_pearson, mcnemar};
 
 /// Gives the outcome of a pair: there is a winner only if both orders agree.
 pub fn pair_outcome(winners: &[Option<ComparedSide>]) -> (PairOutcome, Option<OutcomeConfidence>) {
@@ -37,12 +37,14 @@ pub fn tally_cases(cases: &[BlindCase]) -> BlindTally {
         (count(PairOutcome::Second), count(PairOutcome::First), count(PairOutcome::Tie));
     let decided = wins + losses;
     let rate = (decided > 0).then(|| wins as f64 / decided as f64);
-    let interval = wilson(wins, decided, ALPHA).map(|at| (at.low, at.high));
+    let interval = clopper_pearson(wins, decided, ALPHA).map(|at| (at.low, at.high));
     // A two-sided sign test, because neither side was expected to win.
     let chance = mcnemar(wins, losses);
     let verdict = match chance <= ALPHA {
         true if wins > losses => ComparisonVerdict::Better,
         true => ComparisonVerdict::Worse,
+        // A judge that contradicts itself in every case follows the order and not the outputs.
+        false if decided == 0 => ComparisonVerdict::Inconclusive,
         false if is_equivalent(wins, losses, decided + ties) => ComparisonVerdict::Equivalent,
         false => ComparisonVerdict::Inconclusive,
     };

@@ -35,7 +35,7 @@ fn a_judge_that_prefers_a_position_decides_nothing() {
         assert!(cases.iter().all(|case| case.confidence == Some(OutcomeConfidence::Low)));
         let tallied = tally_cases(&cases);
         assert_eq!((tallied.wins, tallied.losses, tallied.win_rate.value), (0, 0, None));
-        assert_eq!(tallied.verdict, ComparisonVerdict::Equivalent);
+        assert_eq!(tallied.verdict, ComparisonVerdict::Inconclusive, "such a judge is broken");
     }
 }
 
@@ -83,7 +83,8 @@ fn cases_together_end_in_a_word() {
         (0, 6, 0, ComparisonVerdict::Worse),
         (3, 3, 3, ComparisonVerdict::Inconclusive),
         (0, 0, 3, ComparisonVerdict::Inconclusive),
-        (0, 0, 60, ComparisonVerdict::Equivalent),
+        (0, 0, 60, ComparisonVerdict::Inconclusive),
+        (1, 1, 90, ComparisonVerdict::Equivalent),
         (0, 0, 0, ComparisonVerdict::Inconclusive),
     ] {
         assert_eq!(of(wins, losses, ties), expected, "{wins} {losses} {ties}");

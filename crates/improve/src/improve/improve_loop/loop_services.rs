@@ -11,12 +11,14 @@ use practicum_core::model::{ComparisonVerdict, SkillJudgement, TrialId, TrialRec
 /// The services that the loop needs. Each call may take long and cost money, and the program may be killed during
 /// any of them.
 pub trait LoopServices {
-    /// Runs every case with the skill in a folder, as a run of this id and within this budget. If the run was
-    /// stopped, says why and what it had already cost.
+    /// Runs every case with the skill in a folder, as a run of this id and within this budget. With the name of a
+    /// sample, only trials of the same sample are reused. If the run was stopped, says why and what it had already
+    /// cost.
     fn run_version(
         &mut self,
         skill: &Path,
         run: &str,
+        sample: Option<&str>,
         left: RemainingBudget,
     ) -> Result<StepResult<Result<(), LoopStop>>, LoopStop>;
 

@@ -1,14 +1,15 @@
-//! The improvement loop: propose edits, run them, compare, decide; until the skill is good enough or nothing
-//! helps.
+//! The improvement loop: propose edits, run them, compare, decide, confirm; until the skill is good enough or
+//! nothing helps.
 //!
-//! The skill itself is changed once, at the end, and only if a version was accepted. Every step is written to a
+//! The skill itself is changed once, at the end, and only if fresh runs confirmed a version. Every step is written to a
 //! journal before the next begins, so that the loop can continue after being killed at any point.
 
+mod confirmation;
 mod document;
 mod loop_services;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -20,15 +21,17 @@ pub use loop_services::{
 };
 
 use super::journal::{LoopJournal, StepResult};
-use super::version_decision::{ImproveGoal, VersionDecision, VersionResult, decide_version};
+use super::version_decision::{
+    ImproveGoal, VersionDecision, VersionPair, confirm_candidate, decide_candidate,
+};
 use super::{
     CaseSplit, SkillContents, SkillEditDraft, SkillVersions, VersionScore, VersionsError, atomic_files,
     diff_versions, grading_files, skill_creator,
 };
 use practicum_core::model::{Estimate, Noise, TrialRecord, count_with_noun};
-use practicum_engine::judge::shorten_text;
+use practicum_core::stats::MOST_ROUNDS_WITHOUT_CANDIDATE;
+use practicum_engine::grade::judge::shorten_text;
 use practicum_engine::store::RunDir;
-use practicum_skills::skill::Skill;
 
 /// The goal of a loop, and when to stop.
 #[derive(Debug, Clone)]
@@ -45,8 +48,8 @@ pub struct LoopOptions {
     pub noise: Option<Noise>,
 }
 
-/// The number of rounds in a row without an improvement after which the loop stops.
-const MOST_ROUNDS_WITHOUT_GAIN: u32 = 2;
+/// The reason why a candidate is not accepted while its fresh runs are not finished.
+const NOT_CONFIRMED: &str = "not confirmed by fresh runs";
 
 /// The step that runs the unchanged skill.
 const BASELINE_STEP: &str = "examine 0";
@@ -67,6 +70,8 @@ struct LoopState {
     best: Option<MeasuredVersion>,
     split: CaseSplit,
     rounds: Vec<ImproveRound>,
+    /// The number of candidates that were tested on fresh runs.
+    confirmations: u32,
 }
 
 /// A version with the results of its run.
@@ -75,13 +80,6 @@ struct MeasuredVersion {
     tested: TestedVersion,
     records: Vec<TrialRecord>,
     pass_rate: Option<f64>,
-    description_length: usize,
-}
-
-impl MeasuredVersion {
-    fn to_result(&self) -> VersionResult<'_> {
-        VersionResult { records: &self.records, description_length: self.description_length }
-    }
 }
 
 impl<'l> ImproveLoop<'l> {
@@ -108,7 +106,7 @@ impl<'l> ImproveLoop<'l> {
             false
         });
         let diff = self.diff();
-        let LoopState { baseline, best, split, rounds } = self.state;
+        let LoopState { baseline, best, split, rounds, .. } = self.state;
         let number = |tried: &Option<MeasuredVersion>| tried.as_ref().map(|tried| tried.tested.version);
         let rate = |tried: &Option<MeasuredVersion>| tried.as_ref().and_then(|tried| tried.pass_rate);
         let improved = ImproveReport {
@@ -164,7 +162,7 @@ impl<'l> ImproveLoop<'l> {
         })?;
         if self.state.split.held_out.is_empty() {
             self.services.show_message(
-                "so few cases that none is held out: nothing shows whether an edit only learnt them by heart",
+                "too few cases to hold any out, so nothing shows whether an edit only fits these cases",
             );
         }
         let mut tried = BTreeSet::from([baseline.tested.version]);
@@ -185,25 +183,31 @@ impl<'l> ImproveLoop<'l> {
             let Some(version) = candidate else {
                 self.add_round(round, None, &nothing_tried_decision(&proposal), None, proposal);
                 flat += 1;
-                if flat == MOST_ROUNDS_WITHOUT_GAIN {
+                if flat == MOST_ROUNDS_WITHOUT_CANDIDATE {
                     return Ok(LoopEnd::Flat);
                 }
                 continue;
             };
-            let candidate = self.run_version_step(version, &format!("examine {round}"))?;
+            let mut candidate = self.run_version_step(version, &format!("examine {round}"), None)?;
             let looks = self.compare_step(&best, &candidate, round)?;
-            let decision = self.decide_step(&best, &candidate, round)?;
+            let mut decision = self.decide_step(&best, &candidate, round)?;
+            flat = if decision.accepted { 0 } else { flat + 1 };
+            if decision.accepted {
+                let confirmed = self.confirm_step(&best, &candidate, round)?;
+                (best, candidate, decision) = (confirmed.best, confirmed.candidate, confirmed.decision);
+            }
             let (winner, loser) = match decision.accepted {
                 true => (candidate.clone(), best.clone()),
                 false => (best.clone(), candidate.clone()),
             };
-            flat = if decision.accepted { 0 } else { flat + 1 };
             self.add_round(round, Some(&candidate), &decision, looks.verdict, proposal);
             best = winner.clone();
             self.state.best = Some(winner.clone());
             let stopped = match () {
-                () if may_reach_target && self.is_good_enough(&best) => Some(LoopEnd::Target),
-                () if flat == MOST_ROUNDS_WITHOUT_GAIN => Some(LoopEnd::Flat),
+                () if decision.accepted && may_reach_target && self.is_good_enough(&best) => {
+                    Some(LoopEnd::Target)
+                }
+                () if flat == MOST_ROUNDS_WITHOUT_CANDIDATE => Some(LoopEnd::Flat),
                 () if round == self.options.rounds => Some(LoopEnd::Rounds),
                 () => None,
             };
@@ -227,7 +231,7 @@ impl<'l> ImproveLoop<'l> {
             let taken = this.versions.snapshot("baseline").map_err(LoopStop::failed)?;
             Ok(StepResult { value: taken.version, cost_usd: Some(0.0) })
         })?;
-        let tried = self.run_version_step(version, BASELINE_STEP)?;
+        let tried = self.run_version_step(version, BASELINE_STEP, None)?;
         self.store_score(&tried, None)?;
         Ok(tried)
     }
@@ -263,7 +267,13 @@ impl<'l> ImproveLoop<'l> {
         })
     }
 
-    fn run_version_step(&mut self, version: u32, step: &str) -> Result<MeasuredVersion, LoopStop> {
+    /// Runs every case with a version. With the name of a sample, no trials of other samples are reused.
+    fn run_version_step(
+        &mut self,
+        version: u32,
+        step: &str,
+        sample: Option<&str>,
+    ) -> Result<MeasuredVersion, LoopStop> {
         let files = self.versions.version_files(version).map_err(LoopStop::failed)?;
         let run: String = self.do_step_once(step, |this| {
             this.services.show_message(&format!("v{version}: every case is run"));
@@ -271,7 +281,7 @@ impl<'l> ImproveLoop<'l> {
             let began = Instant::now();
             let run = RunDir::new_id(jiff::Timestamp::now());
             this.journal.begin_run(&run).map_err(LoopStop::failed)?;
-            let StepResult { value, cost_usd } = this.services.run_version(&files, &run, left)?;
+            let StepResult { value, cost_usd } = this.services.run_version(&files, &run, sample, left)?;
             let run = value.and_then(|()| this.require_answers(version, run, step == BASELINE_STEP));
             if run.is_err() {
                 // Finished trials are not run again, so their cost is recorded now and counts next time.
@@ -283,13 +293,7 @@ impl<'l> ImproveLoop<'l> {
         })?;
         let records = self.services.records(&run)?;
         let pass_rate = VersionScore::from_records(&run, &records).pass_rate;
-        let described_in = description_length(&files);
-        Ok(MeasuredVersion {
-            tested: TestedVersion { version, files, run },
-            records,
-            pass_rate,
-            description_length: described_in,
-        })
+        Ok(MeasuredVersion { tested: TestedVersion { version, files, run }, records, pass_rate })
     }
 
     /// Gives a run back if it has any results. A run without results says nothing against the version: the model
@@ -340,13 +344,14 @@ impl<'l> ImproveLoop<'l> {
         round: u32,
     ) -> Result<VersionDecision, LoopStop> {
         let decision = self.do_step_once(&format!("decide {round}"), |this| {
-            let LoopOptions { goal, noise, .. } = this.options;
-            let split = &this.state.split;
-            let value = decide_version(*goal, best.to_result(), candidate.to_result(), split, noise.as_ref());
+            let LoopOptions { noise, .. } = this.options;
+            let pair = VersionPair { best: &best.records, candidate: &candidate.records };
+            let value = decide_candidate(pair, &this.state.split, noise.as_ref());
             Ok(StepResult { value, cost_usd: Some(0.0) })
         })?;
-        let rejected = (!decision.accepted).then(|| decision.why.clone());
-        self.store_score(candidate, rejected)?;
+        // Until fresh runs confirm it, a candidate is not accepted either.
+        let rejected = if decision.accepted { NOT_CONFIRMED.to_owned() } else { decision.why.clone() };
+        self.store_score(candidate, Some(rejected))?;
         Ok(decision)
     }
 
@@ -419,6 +424,7 @@ impl<'l> ImproveLoop<'l> {
             unanswered: decision.unanswered,
             tuning: decision.tuning,
             held_out: decision.held_out,
+            confirmation: decision.confirmation.clone(),
             blind,
             refused: proposal.refused,
         });
@@ -493,12 +499,14 @@ fn nothing_tried_decision(proposal: &EditProposal) -> VersionDecision {
         (false, _) => "what was proposed was tried before",
     };
     let none = Estimate::undefined(0);
-    VersionDecision { accepted: false, why: why.to_owned(), unanswered: false, tuning: none, held_out: none }
-}
-
-fn description_length(files: &Path) -> usize {
-    let skill = Skill::read(files).ok();
-    skill.and_then(|skill| skill.description).map_or(0, |description| description.chars().count())
+    VersionDecision {
+        accepted: false,
+        why: why.to_owned(),
+        unanswered: false,
+        tuning: none,
+        held_out: none,
+        confirmation: None,
+    }
 }
 
 #[cfg(test)]

@@ -29,8 +29,9 @@ impl<'r> CaseLocations<'r> {
         Self { results, case_texts: results.case_texts(), sources: HashMap::new() }
     }
 
+    /// Finds the position of a case in its eval file.
     pub fn locate(&mut self, suite: &str, case: &str) -> Option<CaseLocation> {
-        let origin = &self.results.info.suites.iter().find(|of| of.suite["name"] == *suite)?.origin;
+        let origin = &self.results.info.suite(suite)?.suite.origin;
         let read = || read_if_unchanged(&origin.path).filter(|source| source.digest() == origin.digest);
         let source = self.sources.entry(suite.to_owned()).or_insert_with(read).as_ref()?;
         let prompts = self.case_texts.prompts(suite, case);

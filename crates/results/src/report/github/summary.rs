@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use crate::report::escaping::{escape_markdown, truncate_text};
 use crate::report::figures;
 use crate::report::run_results::RunResults;
@@ -25,15 +27,9 @@ pub fn write_comment(results: &RunResults, out: &mut dyn Write) -> std::io::Resu
 
 /// Encodes a name so that it cannot end the HTML comment that contains it.
 fn comment_marker(name: &str) -> String {
-    let mut out = String::new();
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'/' | b',' => out.push(char::from(byte)),
-            b'-' if !out.ends_with('-') => out.push('-'),
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
+    const ENCODED: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'_').remove(b'.').remove(b'/').remove(b',').remove(b'-');
+    utf8_percent_encode(name, ENCODED).to_string().replace("--", "-%2D")
 }
 
 pub fn write_summary(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
@@ -43,7 +39,9 @@ pub fn write_summary(results: &RunResults, out: &mut dyn Write) -> std::io::Resu
         RunStatus::Passed if !summary.has_gate() => ("✅", "passed, and no gate was set".to_owned()),
         RunStatus::Passed => ("✅", "passed".to_owned()),
         RunStatus::Failed => ("❌", "failed".to_owned()),
-        RunStatus::Ungated => ("⚠️", format!("no gate, because {}", summary.describe_missing_gate())),
+        RunStatus::Ungated => {
+            ("⚠️", format!("no gate, because {}", escape_markdown(&summary.describe_missing_gate())))
+        }
         RunStatus::Incomplete | RunStatus::OverBudget | RunStatus::Interrupted => {
             ("⚠️", "could not be completed".to_owned())
         }
@@ -179,6 +177,7 @@ mod tests {
             ("release-notes", "release-notes"),
             ("a --> <script>", "a%20-%2D%3E%20%3Cscript%3E"),
             ("one,two/three.four", "one,two/three.four"),
+            ("a---b----", "a-%2D-b-%2D-%2D"),
             ("größe", "gr%C3%B6%C3%9Fe"),
         ] {
             assert_eq!(comment_marker(name), expected);

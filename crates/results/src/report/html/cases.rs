@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
-use super::charts;
-use super::steps::{TranscriptAllowance, write_transcript};
-use crate::report::escaping::{escape_html, to_one_line, truncate_text};
+use maud::{Markup, html};
+
+use super::steps::{TranscriptAllowance, transcript};
+use super::{CONTENT, charts, render, write_around};
+use crate::report::escaping::{to_one_line, truncate_text};
 use crate::report::figures;
 use crate::report::run_results::{CaseTexts, RunResults};
-use practicum_core::model::{
-    CaseStatus, CaseSummary, CheckResult, CriteriaThresholds, TrialRecord, Verdict, count_with_noun,
-};
+use practicum_core::model::{CaseStatus, CaseSummary, CheckResult, TrialRecord, Verdict, count_with_noun};
 
 const MAX_TEXT_LENGTH: usize = 2000;
 const MAX_LINE_LENGTH: usize = 200;
@@ -100,103 +100,166 @@ fn group_cases(results: &RunResults) -> Vec<CaseGroup<'_>> {
 
 pub fn write_cases(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let groups = group_cases(results);
-    write_toolbar(&groups, out)?;
     let allowance = TranscriptAllowance::from_totals(&results.summary.totals);
-    if let Some(words) = allowance.describe_omissions(&results.summary.run) {
-        writeln!(out, "<p class=\"notice\">{}</p>", escape_html(&words))?;
-    }
-    let questions = results.case_texts();
-    writeln!(out, "<section id=\"cases\">")?;
-    for group in &groups {
-        write_case(results, &questions, group, allowance, out)?;
-    }
-    writeln!(out, "</section>\n<p id=\"nothing\" hidden>No case fits.</p>")
+    let around = html! {
+        (toolbar(&groups))
+        @if let Some(words) = allowance.describe_omissions(&results.summary.run) {
+            p class="notice" { (words) }
+        }
+        section id="cases" { (CONTENT) }
+        p id="nothing" hidden { "No case fits." }
+    };
+    let page = CasesPage { results, questions: results.case_texts(), allowance };
+    write_around(&render(around), out, |out| groups.iter().try_for_each(|group| page.write_case(group, out)))
 }
 
-fn write_toolbar(groups: &[CaseGroup<'_>], out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(
-        out,
-        "<div class=\"toolbar\"><h2>Cases</h2><div class=\"chips\" role=\"group\" aria-label=\"Show\">"
-    )?;
+fn toolbar(groups: &[CaseGroup<'_>]) -> Markup {
     let count = |stand: DisplayStatus| groups.iter().filter(|group| group.status() == stand).count();
-    writeln!(out, "<button data-show=\"all\" aria-pressed=\"true\">all {}</button>", groups.len())?;
-    for (stand, word) in [
+    let stands = [
         (DisplayStatus::Failed, "failed"),
         (DisplayStatus::Unscored, "not scored"),
         (DisplayStatus::Passed, "passed"),
-    ] {
-        if count(stand) > 0 {
-            let class = stand.css_class();
-            writeln!(
-                out,
-                "<button data-show=\"{class}\" class=\"{class}\" aria-pressed=\"false\">{word} {}</button>",
-                count(stand)
-            )?;
+    ];
+    html! {
+        div class="toolbar" {
+            h2 { "Cases" }
+            div class="chips" role="group" aria-label="Show" {
+                button data-show="all" aria-pressed="true" { "all " (groups.len()) }
+                @for (stand, word) in stands.into_iter().filter(|(stand, _)| count(*stand) > 0) {
+                    button data-show=(stand.css_class()) class=(stand.css_class()) aria-pressed="false" {
+                        (word) " " (count(stand))
+                    }
+                }
+            }
+            input id="search" type="search" placeholder="Search cases, checks, transcripts  ( / )" aria-label="Search";
         }
     }
-    writeln!(
-        out,
-        "</div><input id=\"search\" type=\"search\" placeholder=\"Search cases, checks, transcripts  ( / )\" aria-label=\"Search\"></div>"
-    )
 }
 
-fn write_case(
-    results: &RunResults,
-    questions: &CaseTexts<'_>,
-    group: &CaseGroup<'_>,
+/// What is needed to show any case of a run.
+struct CasesPage<'r> {
+    results: &'r RunResults,
+    questions: CaseTexts<'r>,
     allowance: TranscriptAllowance,
-    out: &mut dyn Write,
-) -> std::io::Result<()> {
-    let case = group.first();
-    let stand = group.status();
-    let mut about = vec![case.suite.clone(), case.agent.clone()];
-    about.extend(case.model.clone());
-    about.extend(Some(case.mode.clone()).filter(|mode| mode != "baseline"));
-    let rates: Vec<_> = group
-        .arms
-        .iter()
-        .map(|case| (case.pass_rate.rate, if case.is_under_test() { stand.css_class() } else { "without" }))
-        .collect();
-    let passed: Vec<String> = group
-        .arms
-        .iter()
-        .map(|case| {
-            let arm = if group.arms.len() > 1 { escape_html(&case.arm) } else { String::new() };
-            format!("<small>{arm}</small> {}", figures::passed(case))
+}
+
+impl CasesPage<'_> {
+    fn write_case(&self, group: &CaseGroup<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+        write_around(&render(self.case_frame(group)?), out, |out| {
+            group.arms.iter().try_for_each(|case| self.write_arm(case, group.arms.len() > 1, out))
         })
-        .collect();
-    let trouble = match stand {
-        DisplayStatus::Passed => String::new(),
-        DisplayStatus::Failed | DisplayStatus::Unscored => first_problem(results, case)?
-            .map(|words| format!("<span class=\"{} why\">{}</span>", stand.css_class(), escape_html(&words)))
-            .unwrap_or_default(),
-    };
-    writeln!(
-        out,
-        "<details class=\"case\" data-stand=\"{}\"><summary><span class=\"mark {}\">{}</span>\
-         <span class=\"name\"><b>{}</b> <small>{}</small>{trouble}</span>{}<span class=\"number\">{}</span></summary>",
-        stand.css_class(),
-        stand.css_class(),
-        stand.symbol(),
-        escape_html(&truncate_text(&case.id, MAX_TEXT_LENGTH)),
-        escape_html(&about.join(" · ")),
-        charts::rate_chart(&rates, None),
-        passed.join("<br>")
-    )?;
-    for prompt in questions.prompts(&case.suite, &case.id) {
-        writeln!(
-            out,
-            "<pre class=\"prompt\" dir=\"auto\">{}</pre>",
-            escape_html(&truncate_text(prompt, MAX_TEXT_LENGTH))
-        )?;
     }
-    if let Some(note) = questions.note(&case.suite, &case.id) {
-        writeln!(out, "<p class=\"faint\">{}</p>", escape_html(&truncate_text(note, MAX_TEXT_LENGTH)))?;
+
+    /// Shows a case without its trials.
+    fn case_frame(&self, group: &CaseGroup<'_>) -> std::io::Result<Markup> {
+        let (case, stand) = (group.first(), group.status());
+        let mut about = vec![case.suite.clone(), case.agent.clone()];
+        about.extend(case.model.clone());
+        about.extend(Some(case.mode.clone()).filter(|mode| mode != "baseline"));
+        let class = |case: &CaseSummary| if case.is_under_test() { stand.css_class() } else { "without" };
+        let rates: Vec<_> = group.arms.iter().map(|case| (case.pass_rate.rate, class(case))).collect();
+        let problem = match stand {
+            DisplayStatus::Passed => None,
+            DisplayStatus::Failed | DisplayStatus::Unscored => first_problem(self.results, case)?,
+        };
+        Ok(html! {
+            details class="case" data-stand=(stand.css_class()) {
+                summary {
+                    (status_mark(stand))
+                    span class="name" {
+                        b { (truncate_text(&case.id, MAX_TEXT_LENGTH)) } " " small { (about.join(" · ")) }
+                        @if let Some(words) = problem { span class={ (stand.css_class()) " why" } { (words) } }
+                    }
+                    (charts::rate_chart(&rates, None))
+                    span class="number" {
+                        @for (index, case) in group.arms.iter().enumerate() {
+                            @if index > 0 { br; }
+                            small { @if group.arms.len() > 1 { (case.arm) } } " " (figures::passed(case))
+                        }
+                    }
+                }
+                @for prompt in self.questions.prompts(&case.suite, &case.id) {
+                    pre class="prompt" dir="auto" { (truncate_text(prompt, MAX_TEXT_LENGTH)) }
+                }
+                @if let Some(note) = self.questions.note(&case.suite, &case.id) {
+                    p class="faint" { (truncate_text(note, MAX_TEXT_LENGTH)) }
+                }
+                (CONTENT)
+            }
+        })
     }
-    for case in &group.arms {
-        write_arm(results, questions, case, group.arms.len() > 1, allowance, out)?;
+
+    fn write_arm(&self, case: &CaseSummary, several: bool, out: &mut dyn Write) -> std::io::Result<()> {
+        if several {
+            let rate = figures::describe_pass_rate(&case.pass_rate);
+            writeln!(
+                out,
+                "{}",
+                render(html! { h3 { "arm " (case.arm) " " small { "pass rate " (rate) } } })
+            )?;
+        }
+        for trial in self.results.trials(case) {
+            writeln!(out, "{}", render(self.trial(&trial?)))?;
+        }
+        Ok(())
     }
-    writeln!(out, "</details>")
+
+    fn trial(&self, record: &TrialRecord) -> Markup {
+        let stand = DisplayStatus::from_verdict(&record.verdict);
+        let mut facts = vec![format!("{:.1} s", record.seconds)];
+        facts.extend(record.cost_usd.map(|usd| format!("${usd:.4}")));
+        facts.extend(record.model.clone());
+        facts.extend(
+            record.was_activated().map(|fired| if fired { "activated" } else { "not activated" }.to_owned()),
+        );
+        let why = record.not_scored_reason().map(|why| truncate_text(&why, MAX_TEXT_LENGTH));
+        let brief =
+            stand == DisplayStatus::Passed && self.results.summary.totals.trials > MAX_DETAILED_TRIALS;
+        html! {
+            details class="trial" data-trial=(record.trial) data-verdict=(record.verdict.name())
+                open[stand != DisplayStatus::Passed] {
+                summary {
+                    (status_mark(stand))
+                    span { "run " (record.attempt) " " small { (facts.join(" · ")) } " " (why.unwrap_or_default()) }
+                }
+                @if brief {
+                    p class="faint" { (count_with_noun(record.checks.len(), "check")) }
+                } @else {
+                    ul class="checks" { @for check in &record.checks { (self.check(record, check)) } }
+                }
+                @for note in &record.notes {
+                    p class="faint" { "note: " (truncate_text(note, MAX_TEXT_LENGTH)) }
+                }
+                (remarks(record))
+                (transcript(self.results, record, self.allowance))
+            }
+        }
+    }
+
+    fn check(&self, record: &TrialRecord, check: &CheckResult) -> Markup {
+        let wording = self.questions.check_wording(&record.suite, &record.case, &check.check);
+        let lines = check.evidence.iter().map(|line| (line, "evidence"));
+        let weak = check.weak.as_ref().map(|why| format!("weak check: {why}"));
+        let flags = check.flags.iter().chain(&weak).map(|line| (line, "flag"));
+        html! {
+            li {
+                (status_mark(DisplayStatus::from_verdict(&check.verdict)))
+                div {
+                    b dir="auto" { (truncate_text(wording.unwrap_or(&check.check), MAX_TEXT_LENGTH)) }
+                    @for tag in check_tags(check) { " " small class="tag" { (tag) } }
+                    " " span dir="auto" { (truncate_text(&check.rationale, MAX_TEXT_LENGTH)) }
+                    // Doubts come first: they are few, and must not be lost behind much evidence.
+                    @for (line, class) in flags.chain(lines).take(MAX_EVIDENCE) {
+                        pre class=(class) dir="auto" { (truncate_text(line, MAX_TEXT_LENGTH)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn status_mark(of: DisplayStatus) -> Markup {
+    html! { span class={ "mark " (of.css_class()) } { (of.symbol()) } }
 }
 
 /// Describes the problem in one line: the rate that decides, else the first trial that did not pass.
@@ -211,7 +274,7 @@ fn first_problem(results: &RunResults, case: &CaseSummary) -> std::io::Result<Op
             (Verdict::Pass, _) => continue,
             (Verdict::NotScored(_), _) => record.not_scored_reason().unwrap_or_default(),
             (Verdict::Fail, Some(check)) => format!("{}: {}", check.title(), check.rationale),
-            (Verdict::Fail, None) => CriteriaThresholds::describe_result(&record.checks)
+            (Verdict::Fail, None) => TrialRecord::describe_total(&record.checks)
                 .unwrap_or_else(|| "too few of its judged checks pass".to_owned()),
         };
         return Ok(Some(truncate_text(&to_one_line(&words), MAX_LINE_LENGTH)));
@@ -219,114 +282,19 @@ fn first_problem(results: &RunResults, case: &CaseSummary) -> std::io::Result<Op
     Ok(None)
 }
 
-fn write_arm(
-    results: &RunResults,
-    questions: &CaseTexts<'_>,
-    case: &CaseSummary,
-    several: bool,
-    allowance: TranscriptAllowance,
-    out: &mut dyn Write,
-) -> std::io::Result<()> {
-    if several {
-        let rate = escape_html(&figures::describe_pass_rate(&case.pass_rate));
-        writeln!(out, "<h3>arm {} <small>pass rate {rate}</small></h3>", escape_html(&case.arm))?;
-    }
-    for trial in results.trials(case) {
-        let record = trial?;
-        write_trial(results, questions, &record, allowance, out)?;
-    }
-    Ok(())
-}
-
-fn write_trial(
-    results: &RunResults,
-    questions: &CaseTexts<'_>,
-    record: &TrialRecord,
-    allowance: TranscriptAllowance,
-    out: &mut dyn Write,
-) -> std::io::Result<()> {
-    let stand = DisplayStatus::from_verdict(&record.verdict);
-    let mut facts = vec![format!("{:.1} s", record.seconds)];
-    facts.extend(record.cost_usd.map(|usd| format!("${usd:.4}")));
-    facts.extend(record.model.as_deref().map(escape_html));
-    facts.extend(record.was_activated().map(|fired| if fired { "fired" } else { "did not fire" }.to_owned()));
-    let why = record
-        .not_scored_reason()
-        .map(|why| escape_html(&truncate_text(&why, MAX_TEXT_LENGTH)))
-        .unwrap_or_default();
-    let open = if stand == DisplayStatus::Passed { "" } else { " open" };
-    writeln!(
-        out,
-        "<details class=\"trial\" data-trial=\"{}\" data-verdict=\"{}\"{open}><summary><span class=\"mark {}\">{}</span>\
-         <span>run {} <small>{}</small> {why}</span></summary>",
-        escape_html(record.trial.as_str()),
-        record.verdict.name(),
-        stand.css_class(),
-        stand.symbol(),
-        record.attempt,
-        facts.join(" · ")
-    )?;
-    let brief = stand == DisplayStatus::Passed && results.summary.totals.trials > MAX_DETAILED_TRIALS;
-    if brief {
-        writeln!(out, "<p class=\"faint\">{}</p>", count_with_noun(record.checks.len(), "check"))?;
-    } else {
-        write_checks(questions, record, out)?;
-    }
-    for note in &record.notes {
-        writeln!(out, "<p class=\"faint\">note: {}</p>", escape_html(&truncate_text(note, MAX_TEXT_LENGTH)))?;
-    }
-    write_remarks(record, out)?;
-    write_transcript(results, record, allowance, out)?;
-    writeln!(out, "</details>")
-}
-
-fn write_checks(questions: &CaseTexts<'_>, record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "<ul class=\"checks\">")?;
-    for check in &record.checks {
-        let stand = DisplayStatus::from_verdict(&check.verdict);
-        let wording = questions.check_wording(&record.suite, &record.case, &check.check);
-        let name = escape_html(&truncate_text(wording.unwrap_or(&check.check), MAX_TEXT_LENGTH));
-        writeln!(
-            out,
-            "<li><span class=\"mark {}\">{}</span><div><b dir=\"auto\">{name}</b>{} <span dir=\"auto\">{}</span>",
-            stand.css_class(),
-            stand.symbol(),
-            check_tags(check),
-            escape_html(&truncate_text(&check.rationale, MAX_TEXT_LENGTH))
-        )?;
-        let lines = check.evidence.iter().map(|line| (line, "evidence"));
-        let weak = check.weak.as_ref().map(|why| format!("weak check: {why}"));
-        let flags = check.flags.iter().chain(&weak).map(|line| (line, "flag"));
-        // Doubts come first: they are few, and must not be lost behind much evidence.
-        for (line, class) in flags.chain(lines).take(MAX_EVIDENCE) {
-            writeln!(
-                out,
-                "<pre class=\"{class}\" dir=\"auto\">{}</pre>",
-                escape_html(&truncate_text(line, MAX_TEXT_LENGTH))
-            )?;
+/// Shows the judge's remarks beyond its answers.
+fn remarks(record: &TrialRecord) -> Markup {
+    let claims = record.remarks.claims.iter().filter(|claim| !claim.verified);
+    let claims = claims.map(|claim| format!("claims without support: {} ({})", claim.claim, claim.evidence));
+    html! {
+        @for line in &record.remarks.uncovered {
+            p class="faint" { "no check is about: " (truncate_text(line, MAX_TEXT_LENGTH)) }
         }
-        writeln!(out, "</div></li>")?;
+        @for claim in claims { p class="none" { (truncate_text(&claim, MAX_TEXT_LENGTH)) } }
     }
-    writeln!(out, "</ul>")
 }
 
-/// Writes the judge's remarks beyond its answers.
-fn write_remarks(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
-    for line in &record.remarks.uncovered {
-        writeln!(
-            out,
-            "<p class=\"faint\">no check is about: {}</p>",
-            escape_html(&truncate_text(line, MAX_TEXT_LENGTH))
-        )?;
-    }
-    for claim in record.remarks.claims.iter().filter(|claim| !claim.verified) {
-        let words = format!("claims without support: {} ({})", claim.claim, claim.evidence);
-        writeln!(out, "<p class=\"none\">{}</p>", escape_html(&truncate_text(&words, MAX_TEXT_LENGTH)))?;
-    }
-    Ok(())
-}
-
-fn check_tags(check: &CheckResult) -> String {
+fn check_tags(check: &CheckResult) -> Vec<String> {
     let mut tags = Vec::new();
     if check.criteria.is_some() {
         tags.push("criterion".to_owned());
@@ -338,5 +306,5 @@ fn check_tags(check: &CheckResult) -> String {
     } else if check.scale.is_some() {
         tags.push("judged".to_owned());
     }
-    tags.iter().map(|tag| format!(" <small class=\"tag\">{tag}</small>")).collect()
+    tags
 }

@@ -1,6 +1,7 @@
 //! The whole run as one page that needs no other file: it opens from a mail, offline, on any machine.
 //!
-//! Every text from agents and files is escaped. The page's policy allows only its own script and style.
+//! Every text is escaped by the macro that writes the elements. The page's policy allows only its own script and
+//! style.
 
 mod cases;
 mod charts;
@@ -8,8 +9,10 @@ mod steps;
 
 use std::io::Write;
 
-use super::escaping::{escape_html, truncate_text};
-use super::{ReportFormat, ReportOutput, RunResults, figures, timestamps};
+use maud::{Markup, PreEscaped, Render, html};
+
+use super::escaping::truncate_text;
+use super::{ReportFormat, ReportOutput, RunResults, figures, terminal_safe, timestamps};
 use practicum_core::model::{
     ActivationRates, ActivationSummary, ArmsSummary, Estimate, EvalFinding, GateResult, ProbeRecord,
     RivalSkills, RunStatus, SkillJudgement, TrialTotals, count_with_noun,
@@ -35,26 +38,58 @@ const SCRIPT: &str = include_str!("script.js");
 const STYLE_HASH: &str = "sha256-o75gE5ZOOZla+mRuxrkyxFuVax+gVbD9IEgBvSeMNis=";
 const SCRIPT_HASH: &str = "sha256-oPpDfjGrzvpAPPJDTsyETf5bwt0ZamcWxa4Zf9qk+5c=";
 
+/// The place in an element where its content is written later, one part at a time. No text can contain it, because
+/// `<` is escaped in texts.
+const CONTENT: PreEscaped<&str> = PreEscaped("<!---->");
+
 fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let names: Vec<String> = results.suite_names().into_iter().map(str::to_owned).collect();
-    let title = escape_html(&figures::list_suites(&names));
-    write!(
-        out,
-        "<!doctype html>\n{OWN_FILE_MARK}\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         style-src '{STYLE_HASH}'; script-src '{SCRIPT_HASH}'; base-uri 'none'; form-action 'none'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title} · practicum</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
-    )?;
-    write_header(results, &title, out)?;
-    write_overview(results, out)?;
-    cases::write_cases(results, out)?;
-    write_footer(results, out)?;
-    write!(out, "</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
+    let title = terminal_safe(&figures::list_suites(&names));
+    let policy = format!(
+        "default-src 'none'; style-src '{STYLE_HASH}'; script-src '{SCRIPT_HASH}'; base-uri 'none'; form-action 'none'"
+    );
+    let page = html! {
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · practicum" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body { main { (CONTENT) } script { (PreEscaped(SCRIPT)) } }
+        }
+    };
+    write!(out, "<!doctype html>\n{OWN_FILE_MARK}\n")?;
+    // The page's own style and script must stay as their hashes say, so only what is inside is made safe.
+    write_around(&page.into_string(), out, |out| {
+        writeln!(out, "{}", render(header(results, &title)))?;
+        writeln!(out, "{}", render(overview(results)))?;
+        cases::write_cases(results, out)?;
+        write!(out, "{}", render(footer(results)))
+    })
 }
 
-fn write_header(results: &RunResults, title: &str, out: &mut dyn Write) -> std::io::Result<()> {
+/// Renders elements without control characters, and without commands to a workflow runner that prints the page.
+fn render(markup: Markup) -> String {
+    terminal_safe(&markup.into_string())
+}
+
+/// Writes an element, with what `write_content` writes in place of [`CONTENT`]. So only a part of the page is held
+/// in memory.
+fn write_around(
+    element: &str,
+    out: &mut dyn Write,
+    write_content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let (before, after) = element.split_once(CONTENT.0).unwrap_or((element, ""));
+    writeln!(out, "{before}")?;
+    write_content(out)?;
+    writeln!(out, "{after}")
+}
+
+fn header(results: &RunResults, title: &str) -> Markup {
     let summary = &results.summary;
     let (class, word) = match summary.status() {
         RunStatus::Passed => ("pass", "Passed"),
@@ -64,250 +99,263 @@ fn write_header(results: &RunResults, title: &str, out: &mut dyn Write) -> std::
         RunStatus::OverBudget => ("none", "Over budget"),
         RunStatus::Interrupted => ("none", "Interrupted"),
     };
-    let (examined, without) = results.totals();
-    writeln!(out, "<header>\n<p class=\"verdict {class}\">{word}</p>\n<h1>{title}</h1>")?;
-    writeln!(
-        out,
-        "<p class=\"faint\">Run <code>{}</code> · {} · practicum {}</p>",
-        escape_html(&summary.run),
-        escape_html(&timestamps::format_for_people(&results.info.started)),
-        escape_html(&results.info.practicum)
-    )?;
-    if let Some(sample) = &summary.sample {
-        writeln!(out, "<p class=\"notice\">Not all cases were run: {}</p>", escape_html(&sample.describe()))?;
-    }
-    if let Some(words) = figures::describe_failed_teardowns(summary) {
-        writeln!(out, "<p class=\"notice\">{}</p>", escape_html(&words))?;
-    }
-    for words in results.info.model_stand_ins() {
-        writeln!(out, "<p class=\"notice\">{words}</p>")?;
-    }
-    writeln!(out, "</header>\n<section class=\"tiles\">")?;
-    match (examined.trials, without.trials) {
-        (0, _) => write_counts("Trials passed", &without, out)?,
-        (_, 0) => write_counts("Trials passed", &examined, out)?,
-        (_, _) => {
-            write_counts("With the skill", &examined, out)?;
-            let mut more = format!("{} failed, {} not scored", without.failed, without.not_scored);
-            if without.not_run > 0 {
-                more.push_str(&format!(", {} not run", without.not_run));
+    let sample = summary.sample.as_ref().map(|one| format!("Not all cases were run: {}", one.describe()));
+    let teardowns = figures::describe_failed_teardowns(summary);
+    let stand_ins = results.info.model_stand_ins();
+    html! {
+        header {
+            p class={ "verdict " (class) } { (word) }
+            h1 { (title) }
+            p class="faint" {
+                "Run " code { (summary.run) } " · " (timestamps::format_for_people(&results.info.started))
+                " · practicum " (results.info.practicum)
             }
-            write_tile("Without the skill", &passed_percentage(&without), &more, out)?;
+            @for notice in sample.into_iter().chain(teardowns) { p class="notice" { (notice) } }
+            @for notice in stand_ins { p class="notice" { (notice) } }
         }
+        (tiles(results))
     }
+}
+
+fn tiles(results: &RunResults) -> Markup {
+    let summary = &results.summary;
+    let (examined, without) = results.totals();
     let rate = summary.pass_rate.rate;
-    let value = rate.value.map_or_else(|| "–".to_owned(), |value| format!("{:.0}&thinsp;%", value * 100.0));
-    write_tile("Pass rate", &value, &format_interval(rate), out)?;
-    let cost = summary.cost_usd.map_or_else(|| "–".to_owned(), |usd| format!("${usd:.2}"));
-    let tokens = summary.tokens.input + summary.tokens.output;
+    let percentage =
+        rate.value.map_or("–".to_owned(), |value| format!("{:.0}{THIN_SPACE}%", value * 100.0));
+    let cost = summary.cost_usd.map_or("–".to_owned(), |usd| format!("${usd:.2}"));
+    let tokens = group_thousands(summary.tokens.input + summary.tokens.output);
     let judge = match summary.judging.map(|judging| judging.cost_usd) {
         None => String::new(),
         Some(Some(usd)) => format!(", judge ${usd:.2}"),
         Some(None) => ", judge’s cost unknown".to_owned(),
     };
-    write_tile("Cost", &cost, &format!("{} tokens{judge}", group_thousands(tokens)), out)?;
     let trials = match summary.totals.trials {
         1 => "1 trial".to_owned(),
         trials => format!("{} trials", group_thousands(trials)),
     };
-    write_tile("Time", &format_seconds(summary.seconds), &trials, out)?;
-    writeln!(out, "</section>")
+    html! {
+        section class="tiles" {
+            @match (examined.trials, without.trials) {
+                (0, _) => (counts_tile("Trials passed", &without)),
+                (_, 0) => (counts_tile("Trials passed", &examined)),
+                (_, _) => {
+                    (counts_tile("With the skill", &examined))
+                    (tile("Without the skill", passed_count(&without), html! {
+                        (without.failed) " failed, " (without.not_scored) " not scored"
+                        @if without.not_run > 0 { ", " (without.not_run) " not run" }
+                    }))
+                }
+            }
+            (tile("Pass rate", percentage, format_interval(rate)))
+            (tile("Cost", cost, format!("{tokens} tokens{judge}")))
+            (tile("Time", format_seconds(summary.seconds), trials))
+        }
+    }
 }
 
-fn write_counts(title: &str, of: &TrialTotals, out: &mut dyn Write) -> std::io::Result<()> {
-    let mut rest = Vec::new();
+fn counts_tile(title: &str, of: &TrialTotals) -> Markup {
     let parts = [
         (of.failed, "fail", "failed"),
         (of.not_scored, "none", "not scored"),
         (of.not_run, "none", "not run"),
     ];
-    for (count, class, word) in parts {
-        if count > 0 {
-            rest.push(format!("<span class=\"{class}\">{count} {word}</span>"));
+    let rest = parts.iter().filter(|(count, _, _)| *count > 0);
+    let rest = html! {
+        @if rest.clone().next().is_none() { "all of them" }
+        @for (index, (count, class, word)) in rest.enumerate() {
+            @if index > 0 { ", " }
+            span class=(class) { (count) " " (word) }
+        }
+    };
+    tile(title, passed_count(of), rest)
+}
+
+fn passed_count(of: &TrialTotals) -> Markup {
+    html! { (of.passed) small { " of " (of.trials) } }
+}
+
+fn tile(title: &str, value: impl Render, more: impl Render) -> Markup {
+    html! { div class="tile" { h2 { (title) } p class="value" { (value) } p { (more) } } }
+}
+
+fn overview(results: &RunResults) -> Markup {
+    let summary = &results.summary;
+    let doubts = summary.doubts.describe();
+    html! {
+        section class="cards" {
+            div class="stack" {
+                @if !summary.gates.is_empty() { (gates_card(&summary.gates)) }
+                @if let Some(found) = &summary.arms { (arms_card(found)) }
+                @if !doubts.is_empty() {
+                    div class="card" { h2 { "Doubts" } @for doubt in &doubts { p { (doubt) } } }
+                }
+                @if !summary.eval_findings.is_empty() { (findings_card(&summary.eval_findings)) }
+            }
+            @if let Some(found) = &summary.activation { (activation_card(found)) }
+            @if let Some(found) = &summary.predicted_activation {
+                (rates_card("Predicted activation, not seen", &found.all, html! {
+                    p class="faint" { "Guessed by a model from the skills' descriptions." }
+                }))
+            }
         }
     }
-    let rest = if rest.is_empty() { "all of them".to_owned() } else { rest.join(", ") };
-    write_tile(title, &passed_percentage(of), &rest, out)
 }
 
-fn passed_percentage(of: &TrialTotals) -> String {
-    format!("{}<small> of {}</small>", of.passed, of.trials)
-}
-
-fn write_tile(title: &str, value: &str, more: &str, out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "<div class=\"tile\"><h2>{title}</h2><p class=\"value\">{value}</p><p>{more}</p></div>")
-}
-
-fn write_overview(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
-    let summary = &results.summary;
-    writeln!(out, "<section class=\"cards\"><div class=\"stack\">")?;
-    if !summary.gates.is_empty() {
-        write_gates(&summary.gates, out)?;
-    }
-    if let Some(found) = &summary.arms {
-        write_arms(found, out)?;
-    }
-    let doubts = summary.doubts.describe();
-    if !doubts.is_empty() {
-        let doubts: String = doubts.iter().map(|doubt| format!("<p>{}</p>", escape_html(doubt))).collect();
-        writeln!(out, "<div class=\"card\"><h2>Doubts</h2>{doubts}</div>")?;
-    }
-    if !summary.eval_findings.is_empty() {
-        write_eval_findings(&summary.eval_findings, out)?;
-    }
-    writeln!(out, "</div>")?;
-    if let Some(found) = &summary.activation {
-        write_activation(found, out)?;
-    }
-    if let Some(found) = &summary.predicted_activation {
-        write_rates("Predicted activation, not seen", &found.all, out)?;
-        writeln!(out, "<p class=\"faint\">Guessed by a model from the skills' descriptions.</p></div>")?;
-    }
-    writeln!(out, "</section>")
-}
-
-fn write_arms(of: &ArmsSummary, out: &mut dyn Write) -> std::io::Result<()> {
-    let words = |arm: &str| match arm {
+fn arms_card(of: &ArmsSummary) -> Markup {
+    let words = |arm: &'_ str| match arm {
         "with" => "with the skill".to_owned(),
         "without" => "without it".to_owned(),
-        version => escape_html(version),
+        version => version.to_owned(),
     };
-    writeln!(out, "<div class=\"card\"><h2>Pass rate {} − {}</h2>", words(&of.after), words(&of.before))?;
-    writeln!(out, "{}", charts::difference_chart(of.result.difference))?;
-    for line in figures::describe_arms(of) {
-        writeln!(out, "<p>{}</p>", escape_html(&line))?;
-    }
-    writeln!(out, "</div>")
-}
-
-fn write_gates(gates: &[GateResult], out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "<div class=\"card\"><h2>Gates</h2>")?;
-    let (shown, others) = figures::select_gates(gates);
-    write_gate_table(&shown, out)?;
-    if let Some(others) = others {
-        writeln!(out, "<details><summary>{}</summary>", escape_html(&others))?;
-        let is_shown = |gate: &GateResult| shown.iter().any(|shown| std::ptr::eq(*shown, gate));
-        let others: Vec<&GateResult> = gates.iter().filter(|gate| !is_shown(gate)).collect();
-        write_gate_table(&others, out)?;
-        writeln!(out, "</details>")?;
-    }
-    writeln!(out, "</div>")
-}
-
-/// Writes the judges' findings about the evals: a check that any answer meets proves nothing.
-fn write_eval_findings(of: &[EvalFinding], out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "<div class=\"card\"><h2>Findings about the evals</h2>")?;
-    let line = |finding: &EvalFinding| escape_html(&truncate_text(&finding.describe(), MAX_FINDING_LENGTH));
-    let (shown, more) = of.split_at(of.len().min(MAX_SHOWN_FINDINGS));
-    for finding in shown {
-        writeln!(out, "<p class=\"none\" dir=\"auto\">{}</p>", line(finding))?;
-    }
-    if !more.is_empty() {
-        writeln!(out, "<details><summary>{}</summary>", count_with_noun(more.len(), "more finding"))?;
-        for finding in more {
-            writeln!(out, "<p class=\"none\" dir=\"auto\">{}</p>", line(finding))?;
+    html! {
+        div class="card" {
+            h2 { "Pass rate " (words(&of.after)) " − " (words(&of.before)) }
+            (charts::difference_chart(of.result.difference))
+            @for line in figures::describe_arms(of) { p { (line) } }
         }
-        writeln!(out, "</details>")?;
     }
-    writeln!(out, "</div>")
 }
 
-fn write_gate_table(gates: &[&GateResult], out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "<table class=\"gates\">")?;
-    for gate in gates {
-        let (_, word) = figures::describe_gate(gate);
-        let class = match (gate.ok, gate.fails()) {
-            (true, _) => "pass",
-            (false, true) => "fail",
-            (false, false) => "none",
-        };
-        let value = Estimate { value: gate.value, low: gate.low, high: gate.high, n: 0 };
-        let spared = match (gate.spared.as_slice(), gate.too_many_flaky.as_slice()) {
-            ([], []) => String::new(),
-            ([], names) => {
-                format!(" with more flaky failures than usual: {}", escape_html(&names.join(", ")))
+fn gates_card(gates: &[GateResult]) -> Markup {
+    let (shown, others) = figures::select_gates(gates);
+    let is_shown = |gate: &GateResult| shown.iter().any(|shown| std::ptr::eq(*shown, gate));
+    html! {
+        div class="card" {
+            h2 { "Gates" }
+            (gate_table(shown.iter().copied()))
+            @if let Some(others) = others {
+                details {
+                    summary { (others) }
+                    (gate_table(gates.iter().filter(|gate| !is_shown(gate))))
+                }
             }
-            (names, _) => format!(" without the flaky {}", escape_html(&names.join(", "))),
-        };
-        writeln!(
-            out,
-            "<tr><th>{}<small>{}{spared}</small></th><td>{}</td><td class=\"number\">{}</td><td class=\"{class}\">{word}</td></tr>",
-            escape_html(&gate.name.name().replace('_', " ")),
-            escape_html(&gate.subject()),
-            charts::rate_chart(&[(value, class)], Some(gate.threshold)),
-            escape_html(&figures::format_estimate(value)),
-        )?;
+        }
     }
-    writeln!(out, "</table>")
 }
 
-/// Writes the beginning of a card: counts and rates.
-fn write_rates(title: &str, of: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "<div class=\"card\"><h2>{title}</h2><div class=\"beside\">")?;
-    writeln!(out, "{}<table class=\"metrics\">", charts::confusion_chart(of))?;
-    for (name, rate, band) in [
-        ("Precision", of.precision, Some(describe_rate as fn(f64) -> &'static str)),
+/// Shows the judges' findings about the evals: a check that any answer meets proves nothing.
+fn findings_card(of: &[EvalFinding]) -> Markup {
+    let (shown, more) = of.split_at(of.len().min(MAX_SHOWN_FINDINGS));
+    let lines = |findings: &[EvalFinding]| {
+        html! {
+            @for finding in findings {
+                p class="none" dir="auto" { (truncate_text(&finding.describe(), MAX_FINDING_LENGTH)) }
+            }
+        }
+    };
+    html! {
+        div class="card" {
+            h2 { "Findings about the evals" }
+            (lines(shown))
+            @if !more.is_empty() {
+                details { summary { (count_with_noun(more.len(), "more finding")) } (lines(more)) }
+            }
+        }
+    }
+}
+
+fn gate_table<'g>(gates: impl Iterator<Item = &'g GateResult>) -> Markup {
+    html! { table class="gates" { @for gate in gates { (gate_row(gate)) } } }
+}
+
+fn gate_row(gate: &GateResult) -> Markup {
+    let (_, word) = figures::describe_gate(gate);
+    let class = match (gate.ok, gate.fails()) {
+        (true, _) => "pass",
+        (false, true) => "fail",
+        (false, false) => "none",
+    };
+    let value = Estimate { value: gate.value, low: gate.low, high: gate.high, n: 0 };
+    let spared = match (gate.spared.as_slice(), gate.too_many_flaky.as_slice()) {
+        ([], []) => String::new(),
+        ([], names) => format!(" with more flaky failures than usual: {}", names.join(", ")),
+        (names, _) => format!(" without the flaky {}", names.join(", ")),
+    };
+    html! {
+        tr {
+            th { (gate.name.name().replace('_', " ")) small { (gate.subject()) (spared) } }
+            td { (charts::rate_chart(&[(value, class)], Some(gate.threshold))) }
+            td class="number" { (figures::format_estimate(value)) }
+            td class=(class) { (word) }
+        }
+    }
+}
+
+/// Shows counts and rates of activation, and `more` below them.
+fn rates_card(title: &str, of: &ActivationRates, more: Markup) -> Markup {
+    let rates = [
+        ("Precision", of.precision, Some(describe_rate as fn(Estimate) -> Option<&'static str>)),
         ("Recall", of.recall, Some(describe_rate)),
         ("F1", of.f1, Some(describe_f1)),
         ("Accuracy", of.accuracy, None),
-    ] {
-        let word = band.zip(rate.value).map(|(band, value)| band(value)).unwrap_or_default();
-        let figure = escape_html(&figures::format_estimate(rate));
-        writeln!(
-            out,
-            "<tr><th>{name}</th><td class=\"number\">{figure}</td><td class=\"faint\">{word}</td></tr>"
-        )?;
+    ];
+    html! {
+        div class="card" {
+            h2 { (title) }
+            div class="beside" {
+                (charts::confusion_chart(of))
+                table class="metrics" {
+                    @for (name, rate, band) in rates {
+                        tr {
+                            th { (name) }
+                            td class="number" { (figures::format_estimate(rate)) }
+                            td class="faint" { @if let Some(word) = band.and_then(|band| band(rate)) { (word) } }
+                        }
+                    }
+                }
+            }
+            (more)
+        }
     }
-    writeln!(out, "</table></div>")
 }
 
-fn write_activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()> {
-    write_rates("Activation", &of.all, out)?;
-    let mut rest = Vec::new();
-    for (count, what, words) in [
+fn activation_card(of: &ActivationSummary) -> Markup {
+    let counts = [
         (of.all.acceptable, "run", "could do either"),
         (of.all.error, "run", "without an answer"),
         (of.unmeasured, "case", "could not be measured"),
-        (of.invoked, "run", "told to use the skill by name"),
-    ] {
-        if count > 0 {
-            rest.push(format!("{} {words}", count_with_noun(count, what)));
-        }
-    }
-    if !rest.is_empty() {
-        writeln!(out, "<p class=\"faint\">{}</p>", rest.join(" · "))?;
-    }
-    writeln!(out, "</div>")
+        (of.invoked, "run", "with the skill named in the prompt"),
+    ];
+    let some = counts.into_iter().filter(|(count, _, _)| *count > 0);
+    let rest: Vec<String> =
+        some.map(|(count, what, words)| format!("{} {words}", count_with_noun(count, what))).collect();
+    let rest = html! { @if !rest.is_empty() { p class="faint" { (rest.join(" · ")) } } };
+    rates_card("Activation", &of.all, rest)
 }
 
-fn write_footer(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
+fn footer(results: &RunResults) -> Markup {
     let probes = results.summary.probes.iter().map(ProbeRecord::describe);
     let rivals = results.summary.rivals.iter().map(RivalSkills::describe);
     let skills = results.summary.skills_judged.iter().flat_map(SkillJudgement::describe);
     let notices = results.info.notices.iter().cloned().chain(rivals).chain(probes).chain(skills);
-    let notices = notices.map(|notice| format!("<li>{}</li>", escape_html(&notice)));
-    writeln!(
-        out,
-        "<footer class=\"faint\"><ul>{}</ul><p>Bars are 95&thinsp;% intervals; runs of one case count as one \
-         cluster. What has no answer is in no rate. Recorded in <code>{}</code>.</p></footer>",
-        notices.collect::<String>(),
-        escape_html(&results.run.path().display().to_string())
-    )
+    html! {
+        footer class="faint" {
+            ul { @for notice in notices { li { (notice) } } }
+            p {
+                "Bars are 95" (THIN_SPACE) "% intervals; runs of one case count as one cluster. What has no answer is \
+                 in no rate. Recorded in " code { (results.run.path().display()) } "."
+            }
+        }
+    }
 }
+
+/// The space between a number and its unit.
+const THIN_SPACE: char = '\u{2009}';
 
 /// Writes an interval: `38 – 96 %`, or nothing if there is none.
 fn format_interval(of: Estimate) -> String {
     let ends = of.low.zip(of.high);
     ends.map_or_else(String::new, |(low, high)| {
-        format!("{:.0} – {:.0}&thinsp;%, n = {}", low * 100.0, high * 100.0, of.n)
+        format!("{:.0} – {:.0}{THIN_SPACE}%, n = {}", low * 100.0, high * 100.0, of.n)
     })
 }
 
 fn format_seconds(seconds: f64) -> String {
     match seconds {
-        _ if seconds < 60.0 => format!("{seconds:.1}&thinsp;s"),
-        _ if seconds < 3600.0 => format!("{:.0}&thinsp;min", seconds / 60.0),
-        _ => format!("{:.1}&thinsp;h", seconds / 3600.0),
+        _ if seconds < 60.0 => format!("{seconds:.1}{THIN_SPACE}s"),
+        _ if seconds < 3600.0 => format!("{:.0}{THIN_SPACE}min", seconds / 60.0),
+        _ => format!("{:.1}{THIN_SPACE}h", seconds / 3600.0),
     }
 }
 
@@ -317,7 +365,7 @@ fn group_thousands(number: u64) -> String {
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push_str("&thinsp;");
+            out.push(THIN_SPACE);
         }
         out.push(digit);
     }
@@ -333,7 +381,7 @@ mod tests {
 
     #[test]
     fn thousands_stand_apart() {
-        for (number, expected) in [(7, "7"), (1234, "1&thinsp;234"), (1_234_567, "1&thinsp;234&thinsp;567")] {
+        for (number, expected) in [(7, "7"), (1234, "1\u{2009}234"), (1_234_567, "1\u{2009}234\u{2009}567")] {
             assert_eq!(group_thousands(number), expected);
         }
     }

@@ -1,11 +1,13 @@
 //! Transcripts on the page, limited to a size that can be sent by mail.
 
-use std::io::Write;
+use maud::{Markup, html};
 
-use crate::report::escaping::{escape_html, truncate_text};
+use crate::report::escaping::truncate_text;
 use crate::report::run_results::RunResults;
-use practicum_core::model::{Step, ToolCall, TrialRecord, TrialTotals, Verdict};
-use practicum_engine::transcript::{TrialSteps, describe_tool_input, read_steps, summarise_tool_input};
+use practicum_core::model::{Step, ToolCall, TrialRecord, TrialTotals, Verdict, count_with_noun};
+use practicum_engine::store::transcript::{
+    TrialSteps, describe_tool_input, read_steps, summarise_tool_input,
+};
 
 /// The greatest number of characters of all transcripts together.
 const MAX_TOTAL_CHARACTERS: u64 = 8_000_000;
@@ -59,49 +61,47 @@ impl TranscriptAllowance {
     }
 }
 
-pub fn write_transcript(
-    results: &RunResults,
-    record: &TrialRecord,
-    allowance: TranscriptAllowance,
-    out: &mut dyn Write,
-) -> std::io::Result<()> {
+/// Shows the steps of a trial, folded; nothing if it may show none or has none.
+pub fn transcript(results: &RunResults, record: &TrialRecord, allowance: TranscriptAllowance) -> Markup {
     let mut left = allowance.for_trial(record);
     if left == 0 {
-        return Ok(());
+        return html! {};
     }
-    let TrialSteps { steps, is_complete: whole } =
-        read_steps(&results.trial_folder(record), record, MAX_TRANSCRIPT_BYTES);
+    let TrialSteps { steps, is_complete } =
+        read_steps(&results.trial_folder(record), record, MAX_TRANSCRIPT_BYTES, &results.agents);
     if steps.is_empty() {
-        return Ok(());
+        return html! {};
     }
-    let count = match steps.len() {
-        1 => "1 step".to_owned(),
-        several => format!("{several} steps"),
-    };
-    writeln!(out, "<details class=\"transcript\"><summary>Transcript <small>{count}</small></summary>")?;
-    let mut shown = 0;
+    let mut shown = Vec::new();
     for step in &steps {
         if left == 0 {
             break;
         }
-        let written = render_step(step, left);
-        left = left.saturating_sub(written.characters);
-        shown += 1;
-        writeln!(out, "{}", written.html)?;
+        let rendered = render_step(step, left);
+        left = left.saturating_sub(rendered.characters);
+        shown.push(rendered.html);
     }
-    if shown < steps.len() || !whole {
-        let rest = match steps.len() - shown {
-            0 => "The rest is".to_owned(),
-            count => format!("{count} more steps are"),
-        };
-        let more = escape_html(&format!("practicum show {} {}", results.summary.run, record.trial));
-        writeln!(out, "<p class=\"cut\">✂ {rest} not in this page: <code>{more}</code></p>")?;
+    let rest = match steps.len() - shown.len() {
+        0 if is_complete => None,
+        0 => Some("The rest is".to_owned()),
+        count => Some(format!("{count} more steps are")),
+    };
+    html! {
+        details class="transcript" {
+            summary { "Transcript " small { (count_with_noun(steps.len(), "step")) } }
+            @for step in shown { (step) }
+            @if let Some(rest) = rest {
+                p class="cut" {
+                    "✂ " (rest) " not in this page: "
+                    code { "practicum show " (results.summary.run) " " (record.trial) }
+                }
+            }
+        }
     }
-    writeln!(out, "</details>")
 }
 
 struct RenderedStep {
-    html: String,
+    html: Markup,
     characters: usize,
 }
 
@@ -114,48 +114,40 @@ fn render_step(step: &Step, left: usize) -> RenderedStep {
 }
 
 fn render_message(who: &str, text: &str, left: usize) -> RenderedStep {
-    let (shown, spent) = escape_and_cut(text, left.min(MAX_TEXT_CHARACTERS));
-    let html = format!("<div class=\"step {who}\"><small>{who}</small><pre dir=\"auto\">{shown}</pre></div>");
-    RenderedStep { html, characters: spent }
+    let (shown, characters) = cut_text(text, left.min(MAX_TEXT_CHARACTERS));
+    let html = html! { div class={ "step " (who) } { small { (who) } pre dir="auto" { (shown) } } };
+    RenderedStep { html, characters }
 }
 
 /// Renders a tool call folded, with its name and the beginning of its input.
 fn render_tool_call(call: &ToolCall, left: usize) -> RenderedStep {
     let brief = summarise_tool_input(&call.input);
-    let (input, input_spent) =
-        escape_and_cut(&describe_tool_input(&call.input), left.min(MAX_INPUT_CHARACTERS));
+    let (input, input_spent) = cut_text(&describe_tool_input(&call.input), left.min(MAX_INPUT_CHARACTERS));
     let result = call.result.as_deref().unwrap_or_default();
-    let (result, result_spent) =
-        escape_and_cut(result, left.saturating_sub(input_spent).min(MAX_TEXT_CHARACTERS));
+    let (result, result_spent) = cut_text(result, left.saturating_sub(input_spent).min(MAX_TEXT_CHARACTERS));
     let (class, word) = match call.ok {
         Some(true) => ("", "result"),
-        Some(false) => (" fail", "failed"),
-        None => (" none", "no result"),
+        Some(false) => ("fail", "failed"),
+        None => ("none", "no result"),
     };
-    let html = format!(
-        "<details class=\"step tool\"><summary><b class=\"{}\">{}</b> <code>{}</code></summary>\
-         <pre dir=\"auto\">{input}</pre><small class=\"{}\">{word}</small><pre dir=\"auto\">{result}</pre></details>",
-        class.trim(),
-        escape_html(&truncate_text(&call.name, 100)),
-        escape_html(&brief),
-        class.trim(),
-    );
+    let html = html! {
+        details class="step tool" {
+            summary { b class=(class) { (truncate_text(&call.name, 100)) } " " code { (brief) } }
+            pre dir="auto" { (input) }
+            small class=(class) { (word) }
+            pre dir="auto" { (result) }
+        }
+    };
     RenderedStep { html, characters: input_spent + result_spent + brief.len() }
 }
 
-/// Escapes a text for the page, with a visible mark where it was cut. Gives how much of the allowance it took.
-fn escape_and_cut(text: &str, most: usize) -> (String, usize) {
+/// Cuts a text, with a visible mark where it was cut. Gives how much of the allowance it took.
+fn cut_text(text: &str, most: usize) -> (Markup, usize) {
     match text.char_indices().nth(most) {
-        None => (escape_html(text), text.chars().count()),
+        None => (html! { (text) }, text.chars().count()),
         Some((end, _)) => {
             let missing = text[end..].chars().count();
-            (
-                format!(
-                    "{}<span class=\"cut\"> ✂ {missing} more characters</span>",
-                    escape_html(&text[..end])
-                ),
-                most,
-            )
+            (html! { (text[..end]) span class="cut" { " ✂ " (missing) " more characters" } }, most)
         }
     }
 }
@@ -184,6 +176,7 @@ mod tests {
             ok: Some(false),
         };
         let RenderedStep { html, characters: spent } = render_step(&Step::Tool(call), 60_000);
+        let html = html.into_string();
         assert!(html.contains("&lt;b&gt;") && html.contains("&lt;/script&gt;"), "{html:.300}");
         assert!(html.contains("✂ 4992000 more characters"));
         assert!(spent < 10_000 && html.len() < 20_000);

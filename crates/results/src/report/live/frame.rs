@@ -18,6 +18,7 @@ pub struct LiveFrame {
     executed_trials: (usize, Duration),
 }
 
+/// A running trial on the terminal.
 pub struct RunningTrial {
     pub trial: TrialId,
     /// The title, safe for a terminal.

@@ -63,6 +63,7 @@ impl LiveCanvas {
 }
 
 impl LiveView {
+    /// Starts to show the progress of a run on standard error.
     pub fn start(suites: SuiteNaming) -> Self {
         let scene = LiveFrame::new(0, Instant::now());
         let canvas = Arc::new(Mutex::new(LiveCanvas { frame: scene, drawn_lines: 0 }));

@@ -8,10 +8,10 @@ use crate::report::escaping::truncate_text;
 use crate::report::figures;
 use crate::report::run_results::{CaseTexts, RunResults};
 use practicum_core::model::{
-    ActivationOutcome, ActivationRates, CaseSummary, NamedActivationRates, PredictedActivation,
+    ActivationOutcome, ActivationRates, CaseSummary, Estimate, NamedActivationRates, PredictedActivation,
     count_with_noun,
 };
-use practicum_core::stats::{describe_f1, describe_rate};
+use practicum_core::stats::{TOO_FEW_CASES, describe_f1, describe_rate};
 
 const MAX_PROMPT_LENGTH: usize = 300;
 
@@ -31,7 +31,7 @@ pub fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     if found.invoked > 0 {
         writeln!(
             out,
-            "\nIn no rate: {} told to use the skill by name.",
+            "\nCounted in no rate: {} with the skill named in the prompt.",
             count_with_noun(found.invoked, "run")
         )?;
     }
@@ -72,39 +72,34 @@ fn write_by_skill(parts: &[NamedActivationRates], out: &mut dyn Write) -> std::i
 
 fn write_metrics(of: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "| Metric | Value | 95 % interval | Interpretation | Runs |\n|---|---|---|---|---|")?;
-    let in_words = |value: Option<f64>, words: fn(f64) -> &'static str| value.map_or("–", words);
     for (name, rate, words) in [
-        ("Precision", of.precision, describe_precision as fn(f64) -> &'static str),
+        ("Precision", of.precision, describe_precision as fn(Estimate) -> Option<&'static str>),
         ("Recall", of.recall, describe_recall),
         ("F1 Score", of.f1, describe_f1),
     ] {
-        writeln!(
-            out,
-            "| {name} | {} | {} | {} |",
-            estimate_cells(rate),
-            in_words(rate.value, words),
-            rate.n
-        )?;
+        writeln!(out, "| {name} | {} | {} | {} |", estimate_cells(rate), words(rate).unwrap_or("–"), rate.n)?;
     }
     writeln!(out, "| Accuracy | {} | | {} |", estimate_cells(of.accuracy), of.accuracy.n)
 }
 
-fn describe_precision(value: f64) -> &'static str {
-    match describe_rate(value) {
+fn describe_precision(of: Estimate) -> Option<&'static str> {
+    Some(match describe_rate(of)? {
         "Perfect" => "Perfect - never activates incorrectly",
         "Good" => "Good - few false activations",
         "Needs work" => "Needs work - noisy",
+        TOO_FEW_CASES => TOO_FEW_CASES,
         _ => "Poor - mostly noise",
-    }
+    })
 }
 
-fn describe_recall(value: f64) -> &'static str {
-    match describe_rate(value) {
+fn describe_recall(of: Estimate) -> Option<&'static str> {
+    Some(match describe_rate(of)? {
         "Perfect" => "Perfect - catches all valid triggers",
         "Good" => "Good - misses few",
         "Needs work" => "Needs work - missing triggers",
+        TOO_FEW_CASES => TOO_FEW_CASES,
         _ => "Poor - misses most",
-    }
+    })
 }
 
 fn write_confusion(of: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {

@@ -7,9 +7,7 @@ use super::plain;
 use crate::report::escaping::truncate_text;
 use crate::report::figures;
 use crate::report::run_results::{CaseTexts, RunResults};
-use practicum_core::model::{
-    CaseStatus, CaseSummary, CheckResult, CriteriaThresholds, TrialRecord, Verdict, count_with_noun,
-};
+use practicum_core::model::{CaseStatus, CaseSummary, CheckResult, TrialRecord, Verdict, count_with_noun};
 
 /// The greatest number of trials of a case that are shown with their problems.
 const MAX_TRIALS: u64 = 3;
@@ -127,7 +125,7 @@ fn write_failed_trial(record: &TrialRecord, out: &mut dyn Write) -> std::io::Res
         None => "failed".to_owned(),
     };
     writeln!(out, "- Run {} {}", record.attempt, said(&head))?;
-    if let Some(criteria) = CriteriaThresholds::describe_result(&record.checks) {
+    if let Some(criteria) = TrialRecord::describe_total(&record.checks) {
         writeln!(out, "  - criteria: {}", said(&criteria))?;
     }
     let troubled = |check: &&CheckResult| check.verdict != Verdict::Pass;

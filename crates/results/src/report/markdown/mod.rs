@@ -27,7 +27,7 @@ fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
         RunStatus::Passed if !summary.has_gate() => "Passed; no gate was set.".to_owned(),
         RunStatus::Passed => "Passed: every gate holds.".to_owned(),
         RunStatus::Failed => "Failed: a gate does not hold.".to_owned(),
-        RunStatus::Ungated => format!("No gate: {}.", summary.describe_missing_gate()),
+        RunStatus::Ungated => format!("No gate: {}.", plain(&summary.describe_missing_gate())),
         RunStatus::Incomplete => "Could not be completed.".to_owned(),
         RunStatus::OverBudget => "Stopped by its budget.".to_owned(),
         RunStatus::Interrupted => "Interrupted before its end.".to_owned(),
@@ -127,14 +127,13 @@ fn write_eval_findings(results: &RunResults, out: &mut dyn Write) -> std::io::Re
 
 fn write_methodology(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "\n## Methodology\n")?;
-    for (asked, settings) in results.info.suites.iter().zip(&results.info.settings) {
-        let setting = |name: &str| settings.get(name).map_or("–", |setting| setting.value.as_str());
-        let mut cases = asked.suite["cases"].as_array().into_iter().flatten();
-        let own_limit = cases.any(|case| case.get("timeout").is_some());
+    for asked in results.info.suites.iter() {
+        let setting = |name: &str| asked.setting(name).unwrap_or("–");
+        let own_limit = asked.suite.cases.iter().any(|case| case.timeout.is_some());
         let line = format!(
             "{}: format {}, agent {}, model {}, mode {}, arm {}, repeat {}, at most {} each{}.",
-            asked.suite["name"].as_str().unwrap_or_default(),
-            asked.origin.dialect,
+            asked.suite.name,
+            asked.suite.origin.dialect,
             setting("agent"),
             setting("model"),
             setting("mode"),
@@ -167,12 +166,12 @@ fn write_methodology(results: &RunResults, out: &mut dyn Write) -> std::io::Resu
 }
 
 const METHOD: &str = "\
-- Each trial ran in a clean room of its own, with nothing of the evals in it.
-- Activation is what was seen: the agent's own skill tool, or its reading of the SKILL.md.
+- Each trial ran in a new workspace without the evals.
+- Activation is observed: the agent called its skill tool, or read the SKILL.md.
 - Brackets are 95 % intervals; runs of one case count as one cluster.
-- Agreement is the share of runs in which a check found what it found in most of them.
-- What has no answer (an error, a time-out, a judge that cannot be understood) is not scored: it is in no
-  rate, neither passed nor failed. Undefined rates are shown as –.
+- Agreement is the share of runs that have the most frequent result of a check.
+- An error, a time-out or an unusable answer of a judge is not scored: it is in no rate, and neither passed nor
+  failed. Undefined rates are shown as –.
 - Precision = TP / (TP + FP), recall = TP / (TP + FN), F1 is their harmonic mean, accuracy = (TP + TN) /
   all four. Cases in which either outcome is acceptable are in none of them. Without a run that must not
   activate the skill, precision, F1 and accuracy are undefined.

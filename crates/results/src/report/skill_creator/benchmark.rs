@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::eval_numbers::EvalNumbers;
-use super::grading::{TrialExpectations, TrialMetrics, round_to, total_tokens};
+use super::grading::{GradedExpectation, TrialExpectations, TrialMetrics, round_to, total_tokens};
 use super::{BenchmarkLayout, EvalLabel};
 use crate::report::escaping::truncate_text;
 use crate::report::run_results::RunResults;
@@ -14,14 +15,48 @@ use practicum_core::model::{CaseSummary, TrialRecord};
 
 /// The graded runs of an iteration, and the figures of each configuration.
 pub struct Benchmark {
-    metadata: Map<String, Value>,
+    metadata: BenchmarkMetadata,
     /// The model of the agent: the requested name, until a run shows which model answered.
     executor: ModelNames,
     analyzer: ModelNames,
-    runs: Vec<Value>,
+    runs: Vec<BenchmarkRun>,
     measures: BTreeMap<String, ConfigurationMeasures>,
     answers: ExpectationAnswers,
     notes: Vec<String>,
+}
+
+/// What is known of a benchmark before its runs.
+#[derive(Serialize)]
+struct BenchmarkMetadata {
+    skill_name: String,
+    skill_path: String,
+    timestamp: String,
+    evals_run: BTreeSet<u32>,
+    runs_per_configuration: u64,
+}
+
+/// A graded run of an eval.
+#[derive(Serialize)]
+struct BenchmarkRun {
+    eval_id: u32,
+    eval_name: String,
+    configuration: String,
+    run_number: u32,
+    result: BenchmarkRunResult,
+    expectations: Vec<GradedExpectation>,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct BenchmarkRunResult {
+    pass_rate: f64,
+    passed: usize,
+    failed: usize,
+    total: usize,
+    time_seconds: f64,
+    tokens: u64,
+    tool_calls: u64,
+    errors: usize,
 }
 
 /// The names of the models that answered, else of the one that was requested.
@@ -102,49 +137,72 @@ struct ConfigurationMeasures {
 }
 
 impl ConfigurationMeasures {
-    fn by_name(&self) -> [(&'static str, &[f64]); 3] {
-        [("pass_rate", &self.pass_rate), ("time_seconds", &self.time_seconds), ("tokens", &self.tokens)]
+    fn document(&self, shape: BenchmarkLayout) -> Value {
+        json!({
+            "pass_rate": spread_document(&self.pass_rate, shape),
+            "time_seconds": spread_document(&self.time_seconds, shape),
+            "tokens": spread_document(&self.tokens, shape),
+        })
+    }
+}
+
+/// The differences between the means of two configurations.
+struct MeasureDelta {
+    pass_rate: f64,
+    time_seconds: f64,
+    tokens: f64,
+}
+
+impl MeasureDelta {
+    fn between(before: &ConfigurationMeasures, after: &ConfigurationMeasures) -> Self {
+        Self {
+            pass_rate: mean(&after.pass_rate) - mean(&before.pass_rate),
+            time_seconds: mean(&after.time_seconds) - mean(&before.time_seconds),
+            tokens: mean(&after.tokens) - mean(&before.tokens),
+        }
+    }
+
+    fn document(&self, shape: BenchmarkLayout) -> Value {
+        let Self { pass_rate, time_seconds, tokens } = *self;
+        match shape {
+            BenchmarkLayout::Agentskills => json!({
+                "pass_rate": round_to(pass_rate, 4),
+                "time_seconds": round_to(time_seconds, 4),
+                "tokens": round_to(tokens, 4),
+            }),
+            BenchmarkLayout::SkillCreator => json!({
+                "pass_rate": format!("{pass_rate:+.2}"),
+                "time_seconds": format!("{time_seconds:+.1}"),
+                "tokens": format!("{tokens:+.0}"),
+            }),
+        }
     }
 }
 
 impl Benchmark {
     pub fn new(results: &RunResults, cases: &[&CaseSummary], numbers: &EvalNumbers) -> Self {
         let suite = cases.first().map_or("", |case| case.suite.as_str());
-        let asked = results.info.suites.iter().find(|of| of.suite["name"] == *suite);
-        let skill = asked.map(|of| match &of.suite["skill"] {
-            Value::Array(several) => several.first().unwrap_or(&Value::Null),
-            one => one,
-        });
-        let name = skill.and_then(|skill| skill["name"].as_str()).unwrap_or(suite);
-        let path = skill.and_then(|skill| skill["path"].as_str());
-        let folder = asked.and_then(|of| of.origin.path.parent());
-        let path = path
-            .zip(folder)
-            .map(|(path, folder)| practicum_skills::skill::normalise_path(&folder.join(path)));
+        let asked = results.info.suite(suite);
+        let skill = asked.and_then(|of| of.suite.skills.first());
+        let path = skill.and_then(|skill| skill.path.as_deref());
         let model = cases.first().and_then(|case| case.model.clone());
-        let setting = |name: &str| {
-            let position = results.info.suites.iter().position(|of| of.suite["name"] == *suite)?;
-            results.info.settings.get(position)?.get(name).map(|setting| setting.value.clone())
-        };
+        let setting = |name: &str| asked.and_then(|of| of.setting(name)).map(str::to_owned);
         let evals: BTreeSet<u32> = cases.iter().map(|case| numbers.number_of_case(&case.id)).collect();
         let most = cases.iter().map(|case| case.trials()).max();
         let models = |asked: Option<String>| ModelNames {
             requested: asked.unwrap_or_default(),
             observed: BTreeSet::new(),
         };
-        let metadata = [
-            ("skill_name", json!(printable_text(name))),
-            (
-                "skill_path",
-                json!(path.map(|path| printable_text(&path.display().to_string())).unwrap_or_default()),
-            ),
-            ("timestamp", json!(timestamps::format_to_second(&results.info.started))),
-            ("evals_run", json!(evals)),
-            ("runs_per_configuration", json!(most.unwrap_or_default())),
-        ];
+        let metadata = BenchmarkMetadata {
+            skill_name: printable_text(skill.map_or(suite, |skill| &skill.name)),
+            skill_path: path.map(|path| printable_text(&path.display().to_string())).unwrap_or_default(),
+            timestamp: timestamps::format_to_second(&results.info.started),
+            evals_run: evals,
+            runs_per_configuration: most.unwrap_or_default(),
+        };
         let sample = results.summary.sample.iter();
         Self {
-            metadata: metadata.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+            metadata,
             executor: models(model.or_else(|| setting("model"))),
             analyzer: models(setting("judge.model")),
             runs: Vec::new(),
@@ -184,31 +242,30 @@ impl Benchmark {
             return;
         }
         for expectation in &graded.expectations {
-            let (text, passed) = (expectation["text"].as_str(), expectation["passed"] == true);
-            self.answers.add(eval, text.unwrap_or_default(), &configuration, passed);
+            self.answers.add(eval, &expectation.text, &configuration, expectation.passed);
         }
         let measures = self.measures.entry(configuration.clone()).or_default();
         measures.pass_rate.push(graded.pass_rate());
         measures.time_seconds.push(record.seconds);
         measures.tokens.push(total_tokens(record) as f64);
-        self.runs.push(json!({
-            "eval_id": id,
-            "eval_name": name,
-            "configuration": configuration,
-            "run_number": attempt,
-            "result": {
-                "pass_rate": round_to(graded.pass_rate(), 2),
-                "passed": graded.passed,
-                "failed": graded.failed(),
-                "total": graded.expectations.len(),
-                "time_seconds": round_to(record.seconds, 3),
-                "tokens": total_tokens(record),
-                "tool_calls": metrics.tool_calls(),
-                "errors": metrics.errors,
+        self.runs.push(BenchmarkRun {
+            eval_id: id,
+            eval_name: name.to_owned(),
+            configuration,
+            run_number: attempt,
+            result: BenchmarkRunResult {
+                pass_rate: round_to(graded.pass_rate(), 2),
+                passed: graded.passed,
+                failed: graded.failed(),
+                total: graded.expectations.len(),
+                time_seconds: round_to(record.seconds, 3),
+                tokens: total_tokens(record),
+                tool_calls: metrics.tool_calls(),
+                errors: metrics.errors,
             },
-            "expectations": graded.expectations,
-            "notes": notes,
-        }));
+            expectations: graded.expectations.clone(),
+            notes,
+        });
     }
 
     pub fn document(&self, shape: BenchmarkLayout) -> Value {
@@ -221,7 +278,7 @@ impl Benchmark {
                 json!({"run_summary": self.run_summary(shape), "notes": self.notes})
             }
             BenchmarkLayout::SkillCreator => json!({
-                "metadata": self.metadata(),
+                "metadata": self.metadata_document(),
                 "runs": self.runs,
                 "run_summary": self.run_summary(shape),
                 "notes": self.all_notes(),
@@ -234,15 +291,12 @@ impl Benchmark {
     fn all_notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some((name, before, after)) = self.comparable_measures() {
-            let change = delta_document(&before, &after, BenchmarkLayout::SkillCreator);
+            let MeasureDelta { time_seconds, tokens, .. } = MeasureDelta::between(&before, &after);
             let (rate, old_rate) = (mean(&after.pass_rate), mean(&before.pass_rate));
-            let (seconds, tokens) = (&change["time_seconds"], &change["tokens"]);
             notes.push(format!(
-                "{TESTED_CONFIGURATION} meets {:.0} % of the expectations that both have, {name} {:.0} %; the difference for a run is {} s and {} tokens",
+                "{TESTED_CONFIGURATION} meets {:.0} % of the expectations that both have, {name} {:.0} %; the difference for a run is {time_seconds:+.1} s and {tokens:+.0} tokens",
                 rate * 100.0,
                 old_rate * 100.0,
-                seconds.as_str().unwrap_or_default(),
-                tokens.as_str().unwrap_or_default(),
             ));
         }
         notes.extend(self.answers.describe_observations());
@@ -250,11 +304,11 @@ impl Benchmark {
         notes
     }
 
-    fn metadata(&self) -> Value {
-        let mut metadata = self.metadata.clone();
-        metadata.insert("executor_model".to_owned(), json!(self.executor.describe()));
-        metadata.insert("analyzer_model".to_owned(), json!(self.analyzer.describe()));
-        Value::Object(metadata)
+    fn metadata_document(&self) -> Value {
+        let mut document = json!(self.metadata);
+        document["executor_model"] = json!(self.executor.describe());
+        document["analyzer_model"] = json!(self.analyzer.describe());
+        document
     }
 
     fn run_summary(&self, shape: BenchmarkLayout) -> Value {
@@ -263,13 +317,10 @@ impl Benchmark {
         let after = self.measures.get_key_value(TESTED_CONFIGURATION);
         let others = self.measures.iter().filter(|(name, _)| *name != TESTED_CONFIGURATION);
         for (name, measures) in after.into_iter().chain(others) {
-            let figures = measures
-                .by_name()
-                .map(|(measure, values)| (measure.to_owned(), spread_document(values, shape)));
-            summary.insert(name.clone(), Value::Object(figures.into_iter().collect()));
+            summary.insert(name.clone(), measures.document(shape));
         }
         if let Some((_, before, after)) = self.comparable_measures() {
-            summary.insert("delta".to_owned(), delta_document(&before, &after, shape));
+            summary.insert("delta".to_owned(), MeasureDelta::between(&before, &after).document(shape));
         }
         Value::Object(summary)
     }
@@ -288,13 +339,11 @@ impl Benchmark {
             .map(|((id, _, text), _)| (*id, text.as_str()))
             .collect();
         let rates = |configuration: &str| {
-            let runs = self.runs.iter().filter(|run| run["configuration"] == *configuration);
-            let rate = |run: &Value| {
-                let id = run["eval_id"].as_u64().and_then(|id| u32::try_from(id).ok())?;
-                let of_run = run["expectations"].as_array()?.iter();
-                let of_run =
-                    of_run.filter(|of| shared.contains(&(id, of["text"].as_str().unwrap_or_default())));
-                let answers: Vec<bool> = of_run.map(|of| of["passed"] == true).collect();
+            let runs = self.runs.iter().filter(|run| run.configuration == configuration);
+            let rate = |run: &BenchmarkRun| {
+                let of_run = run.expectations.iter();
+                let of_run = of_run.filter(|of| shared.contains(&(run.eval_id, of.text.as_str())));
+                let answers: Vec<bool> = of_run.map(|of| of.passed).collect();
                 let passed = answers.iter().filter(|passed| **passed).count();
                 (!answers.is_empty()).then(|| passed as f64 / answers.len() as f64)
             };
@@ -332,25 +381,6 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-fn delta_document(
-    before: &ConfigurationMeasures,
-    after: &ConfigurationMeasures,
-    shape: BenchmarkLayout,
-) -> Value {
-    let mut delta = Map::new();
-    for ((name, before), (_, after)) in before.by_name().into_iter().zip(after.by_name()) {
-        let difference = mean(after) - mean(before);
-        let value = match (shape, name) {
-            (BenchmarkLayout::Agentskills, _) => json!(round_to(difference, 4)),
-            (BenchmarkLayout::SkillCreator, "pass_rate") => json!(format!("{difference:+.2}")),
-            (BenchmarkLayout::SkillCreator, "time_seconds") => json!(format!("{difference:+.1}")),
-            (BenchmarkLayout::SkillCreator, _) => json!(format!("{difference:+.0}")),
-        };
-        delta.insert(name.to_owned(), value);
-    }
-    Value::Object(delta)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -364,10 +394,12 @@ mod tests {
         };
         let (before, after) = (measures(0.35, 32.0, 2100.0), measures(0.85, 45.0, 3800.0));
         let expected = json!({"pass_rate": "+0.50", "time_seconds": "+13.0", "tokens": "+1700"});
-        assert_eq!(delta_document(&before, &after, BenchmarkLayout::SkillCreator), expected);
+        let delta = MeasureDelta::between(&before, &after);
+        assert_eq!(delta.document(BenchmarkLayout::SkillCreator), expected);
         let expected = json!({"pass_rate": 0.5, "time_seconds": 13.0, "tokens": 1700.0});
-        assert_eq!(delta_document(&before, &after, BenchmarkLayout::Agentskills), expected);
-        assert_eq!(delta_document(&after, &before, BenchmarkLayout::SkillCreator)["pass_rate"], "-0.50");
+        assert_eq!(delta.document(BenchmarkLayout::Agentskills), expected);
+        let delta = MeasureDelta::between(&after, &before);
+        assert_eq!(delta.document(BenchmarkLayout::SkillCreator)["pass_rate"], "-0.50");
     }
 
     #[test]

@@ -13,10 +13,8 @@ pub struct EvalNumbers {
 impl EvalNumbers {
     pub fn for_cases(results: &RunResults, cases: &[&CaseSummary]) -> Self {
         let suite = cases.first().map_or("", |case| case.suite.as_str());
-        let asked = results.info.suites.iter().filter(|of| of.suite["name"] == *suite);
-        let asked = asked.flat_map(|of| of.suite["cases"].as_array()).flatten();
-        let asked = asked.filter_map(|case| case["id"].as_str());
-        Self::from_ids(asked.chain(cases.iter().map(|case| case.id.as_str())))
+        let asked = results.info.suite(suite).into_iter().flat_map(|of| &of.suite.cases);
+        Self::from_ids(asked.map(|case| case.id.as_str()).chain(cases.iter().map(|case| case.id.as_str())))
     }
 
     /// Numbers the evals. An eval whose id is a number keeps it. The others get, in their order, the lowest number

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::BenchmarkLayout;
@@ -15,18 +16,25 @@ use crate::report::{printable_text, timestamps};
 use practicum_core::model::{AgentClaim, CheckResult, Step, TrialRecord, Verdict};
 use practicum_core::tree::read_bounded;
 use practicum_engine::store::TrialFacts;
-use practicum_engine::transcript::{TrialSteps, read_steps};
+use practicum_engine::store::transcript::{TrialSteps, read_steps};
 
 const MAX_TEXT_LENGTH: usize = 4000;
 
 /// The greatest number of bytes that are read of a transcript to count its steps.
 const MAX_TRANSCRIPT_BYTES: u64 = 64 * 1024 * 1024;
 
+/// An expectation with its answer, as both formats write it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GradedExpectation {
+    pub text: String,
+    pub passed: bool,
+    pub evidence: String,
+}
+
 /// The graded expectations of a trial.
 pub struct TrialExpectations {
-    /// The expectations as `{text, passed, evidence}`. Those without an answer are left out, but count as not
-    /// passed in a failed trial.
-    pub expectations: Vec<Value>,
+    /// The expectations. Those without an answer are left out, but count as not passed in a failed trial.
+    pub expectations: Vec<GradedExpectation>,
     pub passed: usize,
     /// The number of expectations without an answer.
     pub unanswered: usize,
@@ -106,7 +114,7 @@ pub fn read_expectations(record: &TrialRecord, questions: &CaseTexts<'_>) -> Tri
             }
         };
         graded.passed += usize::from(passed);
-        graded.expectations.push(json!({"text": text, "passed": passed, "evidence": evidence}));
+        graded.expectations.push(GradedExpectation { text, passed, evidence });
     }
     graded
 }
@@ -122,7 +130,7 @@ fn sanitise_text(text: &str) -> String {
 
 pub fn collect_metrics(results: &RunResults, record: &TrialRecord) -> TrialMetrics {
     let folder = results.trial_folder(record);
-    let TrialSteps { steps, .. } = read_steps(&folder, record, MAX_TRANSCRIPT_BYTES);
+    let TrialSteps { steps, .. } = read_steps(&folder, record, MAX_TRANSCRIPT_BYTES, &results.agents);
     let mut tools: BTreeMap<String, u64> = BTreeMap::new();
     let (mut count, mut errors, mut said) = (0, 0, 0);
     for step in &steps {

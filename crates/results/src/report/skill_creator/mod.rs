@@ -254,8 +254,7 @@ struct EvalLabel<'n> {
 /// Gives the name of the eval, if it has one beside its id. In other formats than skill-creator's, a note is not a
 /// name but a reason.
 fn eval_name<'r>(results: &RunResults, questions: &CaseTexts<'r>, case: &CaseSummary) -> Option<&'r str> {
-    let asked = results.info.suites.iter().find(|of| of.suite["name"] == *case.suite)?;
-    let names_in_notes = asked.origin.dialect == "skill-creator";
+    let names_in_notes = results.info.suite(&case.suite)?.suite.origin.dialect == "skill-creator";
     questions.note(&case.suite, &case.id).filter(|_| names_in_notes)
 }
 
@@ -287,7 +286,7 @@ fn unused_answer_name(files: &Path) -> String {
     names.into_iter().find(is_free).unwrap_or_default()
 }
 
-fn safe_file_name(name: &str) -> String {
+pub fn safe_file_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     name.chars().take(60).map(plain).collect()
 }

@@ -5,7 +5,7 @@ import { h, put } from "./dom.js";
 const KEYS = [
   ["j / k", "next and previous item"],
   ["Enter", "open it, or fold and unfold it"],
-  ["x", "mark a trial; two marked ones are compared"],
+  ["x", "select a trial; two selected ones are compared"],
   ["u", "up one page"],
   ["n", "next page of a list"],
   ["/", "search"],

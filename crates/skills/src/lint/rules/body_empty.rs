@@ -6,7 +6,7 @@ use practicum_core::model::Severity;
 pub static RULE: LintRule = LintRule {
     code: "body-empty",
     severity: Severity::Warning,
-    summary: "Below the frontmatter stand instructions.",
+    summary: "There are instructions below the frontmatter.",
     rationale: "What an agent gets when it takes the skill up is the body. Without one it has read the \
           description a second time.",
     bad_example: "---\nname: release-notes\ndescription: Writes release notes. Use when asked for a changelog.\n---",

@@ -12,7 +12,7 @@ pub static RULE: LintRule = LintRule {
     code: "body-tokens",
     severity: Severity::Warning,
     summary: "The body costs at most about 5000 tokens.",
-    rationale: "The whole body is loaded whenever the skill is taken up, and stays in the context. The \
+    rationale: "The whole body is loaded whenever the skill is activated, and stays in the context. The \
           specification recommends a budget of 5000 tokens; four characters are counted as one.",
     bad_example: "SKILL.md with 40,000 characters",
     good_example: "SKILL.md with 8,000 characters, and references/api.md with the rest",

@@ -9,7 +9,7 @@ pub static RULE: LintRule = LintRule {
     code: "body-too-long",
     severity: Severity::Warning,
     summary: "The body has at most 500 lines.",
-    rationale: "The whole body is loaded whenever the skill is taken up. The specification recommends to \
+    rationale: "The whole body is loaded whenever the skill is activated. The specification recommends to \
           stay below 500 lines and to move details into files that are read when they are needed.",
     bad_example: "SKILL.md with 900 lines",
     good_example: "SKILL.md with 120 lines, and references/api.md with the rest",

@@ -6,9 +6,9 @@ use practicum_core::model::Severity;
 pub static RULE: LintRule = LintRule {
     code: "command-empty",
     severity: Severity::Error,
-    summary: "A command file holds instructions.",
-    rationale: "The text of a command file is what an agent is told when the command is called. An empty file tells it \
-          nothing.",
+    summary: "A command file has instructions.",
+    rationale: "An agent gets the text of a command file when the command is called. An empty file gives it no \
+          instructions.",
     bad_example: ".claude/commands/release-notes.md         (an empty file)",
     good_example: "Read the commits since the last tag. Write NOTES.md: …",
     convention: None,

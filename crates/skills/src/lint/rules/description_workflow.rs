@@ -11,9 +11,9 @@ use practicum_core::model::Severity;
 pub static RULE: LintRule = LintRule {
     code: "description-workflow",
     severity: Severity::Warning,
-    summary: "A description tells the occasions, not the steps.",
+    summary: "A description says when to use the skill, not how it works.",
     rationale: "An agent that finds the steps in the description may follow them and never read the body, \
-          where the whole of them stands. Say what the skill does and when to use it; leave how to \
+          which has all of them. Say what the skill does and when to use it; leave how to \
           the body.",
     bad_example: "description: Use when executing plans. First dispatches a subagent per task, then reviews the code.",
     good_example: "description: Use when executing implementation plans with independent tasks.",
@@ -68,7 +68,7 @@ fn check(draft: &SkillFileDraft, findings: &mut LintFindings<'_>) {
         let phrase = description.get(found.range()).unwrap_or_default().trim();
         findings.add_with_help(
             draft.find_phrase(span, phrase),
-            format!("the description tells the steps: \"{}\"", super::shorten_quote(phrase)),
+            format!("the description lists steps: \"{}\"", super::shorten_quote(phrase)),
             "say when to use the skill; the steps belong into the body",
         );
     }

@@ -7,8 +7,8 @@ pub static RULE: LintRule = LintRule {
     code: "frontmatter-missing",
     severity: Severity::Error,
     summary: "SKILL.md begins with frontmatter: YAML between two lines of three hyphens.",
-    rationale: "Name and description stand in the frontmatter, and they are all that an agent sees until it \
-          takes the skill up. The first line of the file must be ---, with nothing before it and \
+    rationale: "Name and description are in the frontmatter, and they are all that an agent sees until it \
+          activates the skill. The first line of the file must be ---, with nothing before it and \
           nothing after it on that line.",
     bad_example: "# Release notes\n\nRead the commits you are given.",
     good_example: "---\nname: release-notes\ndescription: Writes release notes. Use when asked for a changelog.\n---\n\n# Release notes\n\nRead the commits you are given.",

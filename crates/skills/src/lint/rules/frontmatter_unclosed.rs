@@ -7,7 +7,7 @@ pub static RULE: LintRule = LintRule {
     code: "frontmatter-unclosed",
     severity: Severity::Error,
     summary: "The frontmatter ends with a line of three hyphens.",
-    rationale: "Without the second --- nobody can tell where the frontmatter ends and the body begins, so \
+    rationale: "Without the second --- no agent knows where the frontmatter ends and the body begins, so \
           neither is read.",
     bad_example: "---\nname: release-notes\ndescription: Writes release notes. Use when asked for a changelog.\n\n# Release notes",
     good_example: "---\nname: release-notes\ndescription: Writes release notes. Use when asked for a changelog.\n---\n\n# Release notes",

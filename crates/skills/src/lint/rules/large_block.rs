@@ -9,7 +9,7 @@ const MAX_TABLE_ROWS: usize = 30;
 pub static RULE: LintRule = LintRule {
     code: "large-block",
     severity: Severity::Notice,
-    summary: "Long code and large tables stand in files of their own.",
+    summary: "Long code and large tables are in separate files.",
     rationale: "A program belongs below scripts/, where it costs no context to run; a table to look things up \
           in belongs below references/. More than 50 lines of code or 30 rows in the body are loaded \
           each time, whether they are needed or not.",

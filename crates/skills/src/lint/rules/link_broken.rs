@@ -10,7 +10,7 @@ pub static RULE: LintRule = LintRule {
     code: "link-broken",
     severity: Severity::Error,
     summary: "Every relative link leads to a file that is there.",
-    rationale: "An agent that follows the link finds nothing, and goes on without what it was told to read. \
+    rationale: "An agent that follows the link finds nothing, and continues without the text that it should read. \
           Paths are relative to the folder of SKILL.md, with forward slashes.",
     bad_example: "See [the reference](references/comands.md).",
     good_example: "See [the reference](references/commands.md).",

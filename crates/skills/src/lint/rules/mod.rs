@@ -99,6 +99,7 @@ pub const COMMAND_FILE_RULES: &[&str] = &[
     "large-block",
 ];
 
+/// Gives the rule with this code.
 pub fn find_rule(code: &str) -> Option<&'static LintRule> {
     RULES.iter().copied().find(|rule| rule.code == code)
 }

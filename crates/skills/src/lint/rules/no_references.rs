@@ -10,7 +10,7 @@ pub static RULE: LintRule = LintRule {
     code: "no-references",
     severity: Severity::Notice,
     summary: "A long body moves details into files that are read when they are needed.",
-    rationale: "A skill is read in three steps: its description always, its body when it is taken up, its \
+    rationale: "A skill is read in three steps: its description always, its body when it is activated, its \
           other files when the body sends the agent there. A body of more than 300 lines that refers \
           to no other file uses only two of them.",
     bad_example: "SKILL.md with 400 lines, the whole API reference among them",

@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::lint::reference::{FileMention, ReferencedPath, leading_mention, resolve_reference};
 use crate::lint::{LintFindings, LintRule, SkillFileDraft};
 use practicum_core::model::{Severity, Span};
+use practicum_core::tree::open_regular;
 
 pub static RULE: LintRule = LintRule {
     code: "script-not-runnable",
@@ -106,6 +107,6 @@ fn has_shebang_or_is_binary(file: &Path) -> bool {
         return true;
     }
     let mut head = Vec::new();
-    let read = std::fs::File::open(file).and_then(|file| file.take(256).read_to_end(&mut head));
+    let read = open_regular(file).and_then(|file| file.take(256).read_to_end(&mut head));
     read.is_err() || head.starts_with(b"#!") || head.contains(&0)
 }

@@ -242,7 +242,10 @@ fn thresholds_of_case(
             }
             ClauditorThresholds { pass_rate, mean_score }
         }
-        PassRule::EveryRequiredCheck | PassRule::ActivationRate(_) | PassRule::CountOnly => {
+        PassRule::EveryRequiredCheck
+        | PassRule::ActivationRate(_)
+        | PassRule::Score(_)
+        | PassRule::CountOnly => {
             match (required, advisory, others_required) {
                 (true, advice, _) => {
                     only_advice |= advice;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::super::testing::{location_in, lower_source, parse_source};
 use super::export_suite;
 use crate::checks::rule_kind;
-use crate::dialects::{ExportedSuite, find_dialect};
+use crate::dialects::{EvalFileLocation, ExportedSuite, find_dialect};
 use practicum_core::model::{
     CheckEvidence, CheckKind, CheckTarget, CheckedText, Observation, RelPath, Suite, WorkspaceView,
 };
@@ -15,8 +15,13 @@ use practicum_core::tree::TreeNode;
 
 fn native(document: &Value, folder: &Path) -> Suite {
     let source = parse_source(folder.join("a.practicum.json"), &document.to_string());
-    let (suite, diagnostics) =
-        lower_source(find_dialect("native").expect("known"), &source, &location_in(folder));
+    // The project also holds files beside the folder of the evals.
+    let project = folder.parent().unwrap_or(folder).to_owned();
+    let (suite, diagnostics) = lower_source(
+        find_dialect("native").expect("known"),
+        &source,
+        &EvalFileLocation { project, ..location_in(folder) },
+    );
     assert!(!diagnostics.has_errors(), "{document}\n{diagnostics:?}");
     suite.expect("a suite")
 }

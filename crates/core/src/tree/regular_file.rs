@@ -1,0 +1,101 @@
+//! Reading and writing of regular files, whatever lies at their path.
+//!
+//! A named pipe, a device or a link to one in place of a file would make the program wait for ever or fill the
+//! memory. Files of a project, of a workspace and of records are therefore opened here and nowhere else.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+/// The largest file that is read into memory where no smaller limit is given.
+const MAX_REGULAR_SIZE: u64 = 1024 * 1024 * 1024;
+
+/// Opens a regular file for reading. A link counts as the file that it leads to. Anything else is refused without
+/// waiting for it.
+pub fn open_regular(path: impl AsRef<Path>) -> io::Result<File> {
+    let path = path.as_ref();
+    // Opening alone has an effect on some devices, so the kind is also looked at before.
+    refuse_other_kinds(&std::fs::metadata(path)?)?;
+    let file =
+        OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    refuse_other_kinds(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Opens a file for appending, and creates it if it is missing. A link is refused, because it may lead to a file that
+/// this program did not make.
+pub fn append_unlinked(path: impl AsRef<Path>) -> io::Result<File> {
+    let file = options_without_links().append(true).create(true).open(path)?;
+    refuse_other_kinds(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Writes a file, and replaces its content if it exists. A link is refused, because it may lead to a file that this
+/// program did not make.
+pub fn write_unlinked(path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut file = options_without_links().write(true).create(true).truncate(false).open(path)?;
+    refuse_other_kinds(&file.metadata()?)?;
+    file.set_len(0)?;
+    file.write_all(content.as_ref())
+}
+
+fn options_without_links() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    options
+}
+
+/// Reads a regular file that fits into memory.
+pub fn read_regular(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let file = open_regular(path)?;
+    let size = file.metadata()?.len();
+    let mut bytes = Vec::with_capacity(usize::try_from(size.min(MAX_REGULAR_SIZE)).unwrap_or(0));
+    if size <= MAX_REGULAR_SIZE {
+        file.take(MAX_REGULAR_SIZE + 1).read_to_end(&mut bytes)?;
+    }
+    match size.max(bytes.len() as u64) <= MAX_REGULAR_SIZE {
+        true => Ok(bytes),
+        false => Err(io::Error::new(io::ErrorKind::FileTooLarge, too_large(MAX_REGULAR_SIZE))),
+    }
+}
+
+/// Reads a regular file of UTF-8 text that fits into memory.
+pub fn read_regular_text(path: impl AsRef<Path>) -> io::Result<String> {
+    let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8");
+    String::from_utf8(read_regular(path)?).map_err(not_text)
+}
+
+/// Reads a regular file of at most `largest` bytes. The error says in words why the file cannot be read.
+pub fn read_bounded(path: &Path, largest: u64) -> Result<Vec<u8>, String> {
+    let in_words = |error: io::Error| match error.kind() {
+        io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        _ => error.to_string(),
+    };
+    let file = open_regular(path).map_err(in_words)?;
+    let size = file.metadata().map_err(in_words)?.len();
+    if size > largest {
+        return Err(too_large(largest));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+    file.take(largest + 1).read_to_end(&mut bytes).map_err(in_words)?;
+    if bytes.len() as u64 > largest {
+        return Err(too_large(largest));
+    }
+    Ok(bytes)
+}
+
+fn refuse_other_kinds(metadata: &Metadata) -> io::Result<()> {
+    match (metadata.is_file(), metadata.is_dir()) {
+        (true, _) => Ok(()),
+        (false, true) => Err(Errno::ISDIR.into()),
+        (false, false) => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
+fn too_large(largest: u64) -> String {
+    format!("it is larger than {} MB", largest / 1024 / 1024)
+}

@@ -1,0 +1,63 @@
+//! The events and figures of a run, and its end in the record.
+
+use std::time::Instant;
+
+use super::{new_tally, send_event, suite_gates};
+use crate::plan::Plan;
+use crate::store::{RunDir, StoreError};
+use practicum_core::aggregate::{RunCompletion, RunTally};
+use practicum_core::event::{EventSinks, RunEvent};
+use practicum_core::model::{Noise, Ratio, Summary};
+
+/// The recorder of a run or of a regrading: who is told of its events, and what they add up to.
+pub struct RunRecorder {
+    pub sinks: EventSinks,
+    pub tally: RunTally,
+    started: Instant,
+}
+
+impl RunRecorder {
+    /// Reports the start of a run.
+    pub fn start(plan: &Plan, run_dir: &RunDir, sinks: EventSinks) -> Self {
+        let mut recorder = Self { sinks, tally: new_tally(plan), started: Instant::now() };
+        recorder.send_event(&RunEvent::RunStarted {
+            schema_version: 1,
+            run: run_dir.id().to_owned(),
+            at: jiff::Timestamp::now().to_string(),
+            trials: plan.trials.len(),
+        });
+        recorder
+    }
+
+    pub fn send_event(&mut self, event: &RunEvent) {
+        send_event(&mut self.sinks, event);
+    }
+
+    /// Writes the summary of the run, and reports its end.
+    pub fn finish(
+        self,
+        plan: &Plan,
+        run_dir: &RunDir,
+        rules: CompletionRules<'_>,
+        completion: RunCompletion,
+    ) -> Result<Summary, StoreError> {
+        let Self { mut sinks, mut tally, started } = self;
+        tally.allow_unscored(rules.allow_unscored);
+        if let Some(noise) = rules.noise {
+            tally.set_known_noise(noise);
+        }
+        let seconds = started.elapsed().as_secs_f64();
+        let summary = tally.summary(run_dir.id(), &suite_gates(plan), seconds, completion);
+        run_dir.write_summary(&summary)?;
+        send_event(&mut sinks, &RunEvent::RunFinished { summary: Box::new(summary.clone()) });
+        Ok(summary)
+    }
+}
+
+/// What a run may lack and still pass.
+pub struct CompletionRules<'r> {
+    /// The share of trials that may stay unscored.
+    pub allow_unscored: Ratio,
+    /// The known variation of the cases between equal runs.
+    pub noise: Option<&'r Noise>,
+}

@@ -1,0 +1,156 @@
+//! Runs an agent through all turns of a trial.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::decode::decode;
+use super::launch_files::write_launch_files;
+use super::memory::{MemoryPermit, TranscriptMemory};
+use super::process::{CancelToken, OutputFiles, supervise};
+use super::process_tree::wait_for_init_exit;
+use crate::workspace::observe::{ProcessEnd, RawRun, RawTurn};
+use crate::workspace::sandbox::TrialSandbox;
+use crate::workspace::stage::Workspace;
+use practicum_agents::agents::{AgentCli, AgentTurn, Launch, StreamEnd, StreamTranscript};
+
+/// The size below which a transcript is decoded on the current thread: moving it would take longer.
+const DECODE_INLINE_BYTES: u64 = 256 * 1024;
+
+/// The inputs of one trial's conversation with an agent: all user messages, in one session, under one time limit.
+pub struct Conversation<'c> {
+    pub agent: &'c AgentCli,
+    pub turns: &'c [String],
+    pub model: Option<&'c str>,
+    pub append_system: Option<&'c str>,
+    /// The only tools that the agent may use, separated by commas.
+    pub tools: Option<&'c str>,
+    pub gateway: Option<&'c str>,
+    pub user_env: &'c BTreeMap<String, String>,
+    /// Variables in addition to those that the agent's descriptor sets.
+    pub extra_env: &'c [(String, String)],
+    pub time_limit: Duration,
+    pub sandbox: &'c TrialSandbox,
+    /// A marker on the trial's processes, so that they can be found.
+    pub marker: &'c str,
+    /// The folder for transcript and standard error.
+    pub record_folder: &'c Path,
+    pub memory: &'c TranscriptMemory,
+}
+
+/// The output of a conversation.
+pub struct ConversationResult {
+    pub raw: RawRun,
+    pub notes: Vec<String>,
+    /// The memory share of `raw`. Drop it together with everything that was made of `raw`.
+    pub memory_permit: MemoryPermit,
+}
+
+impl ConversationResult {
+    /// Makes the result of a conversation that is not needed: the user's prompts and a normal end.
+    pub fn not_needed(turns: &[String]) -> Self {
+        let turn = |prompt: &String| RawTurn {
+            prompt: prompt.clone(),
+            transcript: StreamTranscript {
+                end: StreamEnd::Done,
+                cost_usd: Some(0.0),
+                ..StreamTranscript::default()
+            },
+            bytes: 0,
+            process: ProcessEnd::Exited(0),
+        };
+        let raw = RawRun { turns: turns.iter().map(turn).collect(), ..RawRun::default() };
+        Self { raw, notes: Vec::new(), memory_permit: MemoryPermit::empty() }
+    }
+}
+
+/// Runs the conversation. It ends early if a turn does not end properly.
+pub async fn run_conversation(
+    talk: &Conversation<'_>,
+    workspace: &Workspace,
+    cancel: &CancelToken,
+) -> ConversationResult {
+    // This counts only the time of the agents, without the time for reading their output.
+    let mut spent = Duration::ZERO;
+    let mut raw = RawRun::default();
+    let mut notes = Vec::new();
+    let mut held = MemoryPermit::empty();
+    let mut session = uuid::Uuid::new_v4().to_string();
+    let output = OutputFiles {
+        stdout: talk.record_folder.join("transcript.jsonl"),
+        stderr: talk.record_folder.join("stderr.txt"),
+    };
+    for (index, prompt) in talk.turns.iter().enumerate() {
+        let started = Instant::now();
+        let turn = AgentTurn {
+            prompt,
+            workspace: &workspace.folder,
+            home: &workspace.home,
+            tmp: &workspace.tmp,
+            model: talk.model,
+            session: Some(&session),
+            is_later: index > 0,
+            append_system_prompt: talk.append_system,
+            tools: talk.tools,
+            gateway: talk.gateway,
+            sandboxed: talk.sandbox.is_active(),
+            plugins: &workspace.plugins,
+            plugin_servers: workspace.plugin_servers.as_deref(),
+        };
+        let mut launch = match prepare_launch(talk, &turn) {
+            Ok(launch) => launch,
+            Err(why) => {
+                let process = ProcessEnd::NotLaunched(why);
+                raw.turns.push(RawTurn {
+                    prompt: prompt.clone(),
+                    transcript: StreamTranscript::default(),
+                    bytes: 0,
+                    process,
+                });
+                break;
+            }
+        };
+        launch.env.extend(talk.extra_env.iter().cloned());
+        let said_before = length(&output.stdout);
+        let limit = talk.time_limit.saturating_sub(spent);
+        let folder = &workspace.folder;
+        let launch = talk.sandbox.wrap(launch, folder);
+        let supervised = supervise(&launch, folder, talk.marker, limit, &output, cancel).await;
+        if talk.sandbox.has_init_process() {
+            wait_for_init_exit(talk.marker).await;
+        }
+        spent += started.elapsed();
+        notes.extend(supervised.notes);
+        // The new share includes that of the earlier turns. It is freed first, because nobody may wait for memory
+        // while holding some.
+        drop(std::mem::replace(&mut held, MemoryPermit::empty()));
+        let said = length(&output.stdout);
+        held = talk.memory.reserve(said).await;
+        let read = || decode(&output.stdout, said_before..said, talk.agent.decoder);
+        let mut transcript = if said < DECODE_INLINE_BYTES { read() } else { super::run_blocking(read) };
+        transcript.unread_reason = supervised.cut_reason.or(transcript.unread_reason);
+        if let Some(named) = &transcript.session {
+            session.clone_from(named);
+        }
+        let goes_on = supervised.end == ProcessEnd::Exited(0)
+            && matches!(transcript.end, StreamEnd::Done | StreamEnd::AskedUser);
+        let (prompt, bytes) = (prompt.clone(), said.saturating_sub(said_before));
+        raw.turns.push(RawTurn { prompt, transcript, bytes, process: supervised.end });
+        if !goes_on {
+            break;
+        }
+    }
+    raw.seconds = spent.as_secs_f64();
+    ConversationResult { raw, notes, memory_permit: held }
+}
+
+fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+/// Decides what to start, and writes the files that the process needs.
+fn prepare_launch(talk: &Conversation<'_>, turn: &AgentTurn<'_>) -> Result<Launch, String> {
+    let launch = talk.agent.launch(turn, talk.user_env).map_err(|error| error.to_string())?;
+    write_launch_files(&launch)?;
+    Ok(launch)
+}

@@ -1,0 +1,26 @@
+//! Supervises a process: starts it, reads its output, and ends it together with everything it started.
+//!
+//! In: a `Launch` and limits. Out: how the process ended, and its stream, decoded. Never: decides pass or fail.
+
+mod blocking;
+mod conversation;
+mod decode;
+mod launch_files;
+mod memory;
+mod process;
+#[cfg_attr(target_os = "linux", path = "proc_fs.rs")]
+#[cfg_attr(target_os = "macos", path = "process_table_macos.rs")]
+mod process_table;
+mod process_tree;
+mod script;
+mod stream_capture;
+
+pub use blocking::run_blocking;
+pub use conversation::{Conversation, ConversationResult, run_conversation};
+pub use decode::decode;
+pub use launch_files::write_launch_files;
+pub use memory::{MemoryPermit, TranscriptMemory};
+pub use process::{CancelToken, OutputFiles, ProcessResult, supervise};
+pub use process_table::{adopt_orphans, start_time};
+pub use process_tree::{MARKER_VARIABLE, kill_orphans, kill_run_processes};
+pub use script::{ScriptContext, ScriptEnd, run_script};

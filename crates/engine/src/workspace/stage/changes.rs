@@ -1,0 +1,139 @@
+//! Finds the files that an agent changed, and copies them into the record.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use practicum_core::model::{Digest, FileChange, FileChangeKind, Fixture, FixtureAccess, RelPath};
+use practicum_core::tree::read_regular;
+
+/// The regular files of a folder with their size, inode and times. This is cheaper than comparing contents: a
+/// write changes the time that the kernel keeps, which the agent cannot set back.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    files: BTreeMap<RelPath, FileStamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileStamp {
+    bytes: u64,
+    inode: u64,
+    changed: (i64, i64),
+}
+
+/// The most files of one workspace that are listed.
+const MOST_FILES: usize = 100_000;
+
+impl Snapshot {
+    pub fn of_folder(folder: &Path) -> Self {
+        let mut files = BTreeMap::new();
+        let mut open = vec![folder.to_owned()];
+        while let Some(next) = open.pop() {
+            for entry in std::fs::read_dir(&next).into_iter().flatten().flatten() {
+                let Ok(kind) = entry.file_type() else { continue };
+                if kind.is_dir() {
+                    open.push(entry.path());
+                    continue;
+                }
+                let path = entry.path();
+                let relative =
+                    path.strip_prefix(folder).ok().and_then(|path| path.to_str()).and_then(RelPath::new);
+                let (Some(relative), Ok(metadata)) = (relative, entry.metadata()) else { continue };
+                if kind.is_file() && files.len() < MOST_FILES {
+                    let mark = FileStamp {
+                        bytes: metadata.len(),
+                        inode: metadata.ino(),
+                        changed: (metadata.ctime(), metadata.ctime_nsec()),
+                    };
+                    files.insert(relative, mark);
+                }
+            }
+        }
+        Self { files }
+    }
+
+    pub fn changes(&self, after: &Snapshot) -> Vec<FileChange> {
+        let mut changes = Vec::new();
+        for (path, mark) in &after.files {
+            let change = match self.files.get(path) {
+                None => FileChangeKind::Created,
+                Some(before) if before != mark => FileChangeKind::Changed,
+                Some(_) => continue,
+            };
+            changes.push(FileChange { path: path.clone(), change, bytes: mark.bytes });
+        }
+        for path in self.files.keys().filter(|path| !after.files.contains_key(*path)) {
+            changes.push(FileChange { path: path.clone(), change: FileChangeKind::Deleted, bytes: 0 });
+        }
+        changes.sort_by(|a, b| a.path.cmp(&b.path));
+        changes
+    }
+}
+
+/// Computes the digests of a fixture: of the file, or of every file below the folder.
+pub fn fixture_digests(path: &Path, relative: &RelPath) -> Vec<(RelPath, Digest)> {
+    if path.is_dir() {
+        let below = Snapshot::of_folder(path);
+        let named = below.files.keys().filter_map(|file| {
+            let bytes = read_regular(file.join_to(path)).ok()?;
+            Some((RelPath::new(&format!("{relative}/{file}"))?, Digest::of_bytes(&bytes)))
+        });
+        return named.collect();
+    }
+    read_regular(path).map(|bytes| (relative.clone(), Digest::of_bytes(&bytes))).into_iter().collect()
+}
+
+/// Lists the files that the agent was given to work on, as they are now.
+pub fn editable_file_changes(fixtures: &[Fixture], workspace: &Path) -> Vec<FileChange> {
+    let mut files = Vec::new();
+    for fixture in fixtures.iter().filter(|fixture| fixture.access == FixtureAccess::Mutable) {
+        let path = fixture.destination.join_to(workspace);
+        let Ok(metadata) = path.symlink_metadata() else { continue };
+        let mut add = |path: Option<RelPath>, bytes| {
+            files.extend(path.map(|path| FileChange { path, change: FileChangeKind::Changed, bytes }));
+        };
+        if metadata.is_file() {
+            add(Some(fixture.destination.clone()), metadata.len());
+        } else if metadata.is_dir() {
+            for (below, mark) in Snapshot::of_folder(&path).files {
+                add(RelPath::new(&format!("{}/{below}", fixture.destination)), mark.bytes);
+            }
+        }
+    }
+    files
+}
+
+const LARGEST_CAPTURED_FILE: u64 = 10 * 1024 * 1024;
+const MOST_CAPTURED_BYTES: u64 = 100 * 1024 * 1024;
+
+/// Copies files of the workspace into the record, up to a limit. Gives a note for each file that was left out.
+pub fn capture_changed_files(changes: &[FileChange], workspace: &Path, record: &Path) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut total = 0;
+    for file in changes.iter().filter(|file| file.change != FileChangeKind::Deleted) {
+        if file.bytes > LARGEST_CAPTURED_FILE || total + file.bytes > MOST_CAPTURED_BYTES {
+            notes.push(format!("{} ({} bytes) is too large to keep", file.path, file.bytes));
+            continue;
+        }
+        let to = file.path.join_to(record);
+        let copied = to
+            .parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| copy_regular(&file.path.join_to(workspace), &to));
+        match copied {
+            Ok(bytes) => total += bytes,
+            Err(error) => notes.push(format!("{} could not be kept: {error}", file.path)),
+        }
+    }
+    notes
+}
+
+/// Copies a file without following a link that the agent may have put there meanwhile.
+fn copy_regular(from: &Path, to: &Path) -> std::io::Result<u64> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let mut source = std::fs::OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(from)?;
+    let mut limited = std::io::Read::take(&mut source, LARGEST_CAPTURED_FILE);
+    let mut target = std::fs::File::create(to)?;
+    std::io::copy(&mut limited, &mut target)
+}
