@@ -78,7 +78,7 @@ fn a_proposer_that_learns_by_heart_is_rejected() {
     assert_eq!(improved["split"], split);
     assert_eq!((&improved["best"], &improved["stopped"]), (&json!(0), &json!("flat")), "{improved:#}");
     assert!(
-        improved["rounds"][0]["why"].as_str().is_some_and(|why| why.contains("do not confirm")),
+        improved["rounds"][0]["why"].as_str().is_some_and(|why| why.contains("held-out")),
         "{improved:#}"
     );
     assert!(improved["rounds"][0]["tuning"]["value"].as_f64().is_some_and(|gain| gain > 0.0));

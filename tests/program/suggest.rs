@@ -94,8 +94,8 @@ fn a_malicious_proposer_changes_nothing_and_is_reported() {
         .collect();
     let expected = [
         "not a file of the skill",
-        "no file of",
-        "no file of",
+        "not a file of the skill",
+        "not a file of the skill",
         "not in the skill",
         "frontmatter",
         "no check that failed",
