@@ -18,7 +18,9 @@ use crate::stats::{
 /// The rule of a case that passes by how often the skill is activated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ActivationRateRule {
+    /// Whether the skill must be activated, must not be, or both are accepted.
     pub expect: ActivationExpectation,
+    /// The activation rate that decides the case.
     pub threshold: Ratio,
 }
 

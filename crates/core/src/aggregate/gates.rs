@@ -13,7 +13,9 @@ use crate::stats::{
 /// A gate and the suite whose cases it is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SuiteGate {
+    /// The name of the suite.
     pub suite: String,
+    /// The condition that the cases of the suite have to reach.
     pub gate: Gate,
 }
 

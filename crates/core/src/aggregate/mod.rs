@@ -130,6 +130,7 @@ impl RunTally {
             case.checks.iter().filter(about_activation).map(|check| check.id.clone()).collect();
     }
 
+    /// Adds the record of a finished trial.
     pub fn add(&mut self, record: &TrialRecord) {
         self.expect_case(&record.suite, &record.case, &record.condition, None);
         let key = CaseKey::new(&record.suite, &record.case, &record.condition);
@@ -193,6 +194,7 @@ impl RunTally {
         };
     }
 
+    /// Sets the share of trials that may be without a score before the run counts as incomplete.
     pub fn allow_unscored(&mut self, share: Ratio) {
         self.allowed_unscored = share.get();
     }
@@ -223,6 +225,7 @@ impl RunTally {
         true
     }
 
+    /// Gives the numbers of trials so far, by verdict.
     pub fn totals(&self) -> TrialTotals {
         TrialTotals { not_run: self.cases.values().map(CaseTally::not_run).sum(), ..self.totals }
     }
@@ -372,8 +375,11 @@ fn rate_over_cases(cases: &[&CaseTally], alpha: f64) -> Option<(f64, Interval)> 
 /// The way in which a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunCompletion {
+    /// All planned trials ended.
     Completed,
+    /// The user or a signal stopped the run.
     Interrupted,
+    /// The limit of money or tokens was reached before all trials had ended.
     OverBudget,
     /// A probe showed that the measurement is impossible, so no trial was started.
     NotReady,

@@ -29,7 +29,9 @@ use crate::stats::{self, ALPHA, CasePair, mean_difference, tarone};
 /// One side of a comparison.
 #[derive(Debug, Clone)]
 pub struct SideRecords<'r> {
+    /// The name of the side in reports: a run, an arm, an agent, a model or a mode.
     pub name: String,
+    /// The trials of the side.
     pub records: Vec<&'r TrialRecord>,
 }
 

@@ -8,13 +8,18 @@ use super::{
 /// The status of a run. It says more than the exit code, which is 0 also if no gate could fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunStatus {
+    /// Every gate holds.
     Passed,
     /// Trials failed and no gate covers them; or nothing ran with the skill and there is no gate; or no case could
     /// fail.
     Ungated,
+    /// A gate failed.
     Failed,
+    /// The run could not be completed, or something has no answer.
     Incomplete,
+    /// The limit of money or tokens was reached.
     OverBudget,
+    /// The user or a signal stopped the run.
     Interrupted,
 }
 
@@ -31,6 +36,7 @@ impl RunStatus {
         }
     }
 
+    /// Gives the word for the status in reports.
     pub fn name(self) -> &'static str {
         match self {
             RunStatus::Passed => "passed",
@@ -44,6 +50,7 @@ impl RunStatus {
 }
 
 impl Summary {
+    /// Gives the status of the run.
     pub fn status(&self) -> RunStatus {
         RunStatus::from_outcome(self.exit, self.lacks_gate())
     }
@@ -122,8 +129,11 @@ pub struct DecidingRate {
 /// The result of a case under one condition, ordered from the worst to the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaseStatus {
+    /// The case failed.
     Failed,
+    /// The case has no answer.
     Unscored,
+    /// The case passed.
     Passed,
 }
 
