@@ -100,12 +100,12 @@ impl Spec {
             allow_unscored: Ratio::ZERO,
         };
         // Only a judge would have to wait, and there is none. So a test needs no runtime, but may have one.
-        let Poll::Ready(marked) = pin!(captured.grade()).poll(&mut Context::from_waker(Waker::noop())) else {
+        let Poll::Ready(graded) = pin!(captured.grade()).poll(&mut Context::from_waker(Waker::noop())) else {
             unreachable!("without a judge nothing waits")
         };
-        let marked = marked.ok_or_else(|| SpecError::NothingToGrade(self.path.clone()))?;
-        let (outcome, gates) = (marked.exit, marked.gates.clone());
-        Ok(GradedText { outcome, gates, checks: marked.into_results() })
+        let graded = graded.ok_or_else(|| SpecError::NothingToGrade(self.path.clone()))?;
+        let (outcome, gates) = (graded.exit, graded.gates.clone());
+        Ok(GradedText { outcome, gates, checks: graded.into_results() })
     }
 }
 
@@ -205,7 +205,7 @@ cases:
     }
 
     #[test]
-    fn a_text_is_marked_by_the_cases_that_are_meant() {
+    fn a_text_is_graded_by_the_selected_cases() {
         for (glob, text, failed) in [
             ("hello", "Hello Alice", &[][..]),
             ("hello", "Hello Bob", &["named"]),
@@ -256,7 +256,7 @@ cases:
     }
 
     #[tokio::test]
-    async fn a_test_that_has_a_runtime_may_mark_too() {
+    async fn a_test_that_has_a_runtime_may_grade_too() {
         let (_folder, spec) = spec(TWO_CASES);
         let spec = spec.and_then(|spec| spec.case("hello")).expect("read");
         spec.grade("Hello Alice").expect("marked").assert_passes();

@@ -64,7 +64,7 @@ fn what_an_agent_leaves_running_is_ended_and_told() {
 
 #[test]
 fn also_what_left_the_group_or_shed_its_environment() {
-    for (script, told) in [
+    for (script, message) in [
         ("(setsid sleep 311 >/dev/null 2>&1 &)\necho done\n", true),
         ("(env -i setsid sleep 312 >/dev/null 2>&1 &)\necho done\n", true),
         // Nothing says whose it was, but with the run it ends.
@@ -75,7 +75,7 @@ fn also_what_left_the_group_or_shed_its_environment() {
         let left = std::process::Command::new("pgrep").args(["-f", "sleep 31[1-3]"]).output().expect("pgrep");
         assert_eq!(String::from_utf8_lossy(&left.stdout), "", "{script}");
         let events = std::fs::read_to_string(project.only_run().join("events.jsonl")).expect("events");
-        assert!(!told || events.contains("left processes running"), "{script}");
+        assert!(!message || events.contains("left processes running"), "{script}");
     }
 }
 
@@ -186,8 +186,8 @@ fn setup_runs_only_with_trust_and_a_failed_one_skips_the_case() {
     let summary = project.run(&["run", "evals", "--trust", "--json"]).exits(3).json();
     assert_eq!(case(&summary)["endings"]["setup_failed"], 1, "skipped, and nothing else was measured");
     assert_eq!(summary["totals"]["failed"], 0);
-    let told = project.run(&["run", "evals", "--trust"]).exits(3).stdout;
-    assert!(told.contains("the setup script failed"), "{told}");
+    let message = project.run(&["run", "evals", "--trust"]).exits(3).stdout;
+    assert!(message.contains("the setup script failed"), "{message}");
 }
 
 #[test]

@@ -266,7 +266,7 @@ cases:
   - { id: sums, prompt: What is one and one?, overlays: [../overlay], activation: must_not }
 ";
     // A bracket keeps the command from finding itself in what Codex wrote down.
-    let told = r#"grep -ohr 'harbour:[g]reeter' \"$CODEX_HOME/sessions\" | head -1 > told.txt"#;
+    let message = r#"grep -ohr 'harbour:[g]reeter' \"$CODEX_HOME/sessions\" | head -1 > told.txt"#;
     let read = "cat .agents/skills/greeter/SKILL.md";
     let script = format!(
         r#"practicum_script: 1
@@ -274,7 +274,7 @@ scenarios:
   - {{ to: probe, steps: [{{ tools: [{{ name: exec_command, input: {{ cmd: "{read}" }} }}] }}, ready] }}
   - when: Greet Alice
     steps:
-      - {{ tools: [{{ name: exec_command, input: {{ cmd: "{told}" }} }}] }}
+      - {{ tools: [{{ name: exec_command, input: {{ cmd: "{message}" }} }}] }}
       - {{ tools: [{{ name: exec_command, input: {{ cmd: "{read}" }} }}] }}
       - Ahoy.
   - when: Wave at

@@ -114,19 +114,19 @@ fn every_run_of_every_version_is_graded_as_documented() {
     let evals = json!({"version": "1.0", "skill": "ferry", "cases": cases});
     let marking = |when: &str, score: u8| {
         let quotes = if score > 2 { vec!["Greeting: ahoy"] } else { Vec::new() };
-        let mark =
+        let judge_verdict =
             json!({"id": "greets", "score": score, "evidence": quotes, "reasoning": "Seen.", "weak": null});
         json!({"name": format!("marks {score}"), "to": "judge", "when": {"regex": when}, "steps": [
-            {"tools": [{"name": "report_marks", "input": {"results": [mark]}}]}
+            {"tools": [{"name": "report_marks", "input": {"results": [judge_verdict]}}]}
         ]})
     };
     let mut greet = edit("Greeting: none.", "Greeting: ahoy.");
     greet["checks"] = json!(ids.map(|id| format!("{id}/greets")));
     let aligned = |when: &str, verdict: &str| {
-        let mark = json!({"id": "type_alignment", "verdict": verdict, "evidence": ["Greeting"],
+        let judge_verdict = json!({"id": "type_alignment", "verdict": verdict, "evidence": ["Greeting"],
             "reasoning": format!("A technique, {verdict}."), "weak": null});
         json!({"name": verdict, "to": "judge", "when": {"regex": when}, "steps": [
-            {"tools": [{"name": "report_marks", "input": {"results": [mark]}}]}
+            {"tools": [{"name": "report_marks", "input": {"results": [judge_verdict]}}]}
         ]})
     };
     let advisers = [

@@ -234,9 +234,9 @@ fn doctor_waits_for_no_agent_and_leaves_none_running() {
             .output()
             .expect("starts"),
     );
-    let told = ran.exits(0).stdout;
-    assert!(told.contains("✓ agent claude: version unknown, at "), "{told}");
-    assert!(told.contains(&format!("✓ agent own: {agent}\n")), "{told}");
+    let message = ran.exits(0).stdout;
+    assert!(message.contains("✓ agent claude: version unknown, at "), "{message}");
+    assert!(message.contains(&format!("✓ agent own: {agent}\n")), "{message}");
     let started = std::fs::read_to_string(&log).expect("one was");
     assert_eq!(started.lines().count(), 1, "{started}");
     for process in started.split_whitespace() {

@@ -210,11 +210,13 @@ fn a_catastrophic_pattern_ends_with_a_clear_result() {
         let project = Project::new(&[("x.eval.json", &spec), ("out.txt", &text)]);
         let ran = project.run(&["grade", "--output", "out.txt", "--spec", "x.eval.json", "--json"]);
         let result = &ran.json()["results"][0];
-        let told = result["why"].as_str().expect("a reason");
+        let message = result["why"].as_str().expect("a reason");
         match result["verdict"].as_str() {
-            Some("fail") => assert!(ran.code == 1 && told.contains("matches nowhere"), "{pattern}: {told}"),
-            Some("not_scored") => assert_eq!(ran.code, 3, "{pattern}: {told}"),
-            other => panic!("{pattern}: {other:?}: {told}"),
+            Some("fail") => {
+                assert!(ran.code == 1 && message.contains("matches nowhere"), "{pattern}: {message}")
+            }
+            Some("not_scored") => assert_eq!(ran.code, 3, "{pattern}: {message}"),
+            other => panic!("{pattern}: {other:?}: {message}"),
         }
     }
 }

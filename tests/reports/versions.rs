@@ -133,8 +133,8 @@ fn a_history_that_cannot_be_read_is_not_written_over() {
     let project = alt_text();
     project.write("out/history.json", "{\"versions\": \"many\"}");
     project.run(&["run", ".", "-q", "--agent", "builtin", "--script", "script.yaml"]).exits(0);
-    let told = project.run(&["report", "latest", "--format", "writing-skills", "-o", "out"]);
-    assert!(told.stderr.contains("is not a history of versions"), "{}", told.stderr);
+    let message = project.run(&["report", "latest", "--format", "writing-skills", "-o", "out"]);
+    assert!(message.stderr.contains("is not a history of versions"), "{}", message.stderr);
     assert_eq!(read(&project, "out/history.json"), "{\"versions\": \"many\"}");
 }
 

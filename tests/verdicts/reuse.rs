@@ -403,12 +403,12 @@ fn an_agent_is_not_run_again_for_words_that_decide_nothing() {
         run();
         for (from, to) in same {
             project.write(file, &text.replace(from, to));
-            let told = run();
-            assert!(told.contains("1 reuse, 0 run"), "{file} {to}: {told}");
+            let message = run();
+            assert!(message.contains("1 reuse, 0 run"), "{file} {to}: {message}");
         }
         // What is asked and what is checked decides.
         project.write(file, &text.replace(other.0, other.1));
-        let told = run();
-        assert!(!told.contains("reuse"), "{file}: {told}");
+        let message = run();
+        assert!(!message.contains("reuse"), "{file}: {message}");
     }
 }

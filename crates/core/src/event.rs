@@ -154,16 +154,16 @@ mod tests {
     #[test]
     fn a_broken_sink_fails_alone_and_once() {
         for keeps_record in [false, true] {
-            let heard = Arc::new(Mutex::new(0));
+            let received = Arc::new(Mutex::new(0));
             let mut sinks = EventSinks::new(vec![
                 Box::new(Broken { keeps_record }),
-                Box::new(Counting(Arc::clone(&heard))),
+                Box::new(Counting(Arc::clone(&received))),
             ]);
             let event = RunEvent::Notice { text: "x".to_owned() };
             assert_eq!(sinks.lost_record(), None);
             assert_eq!(sinks.send(&event).len(), 1);
             assert_eq!(sinks.send(&event).len(), 0);
-            assert_eq!(*heard.lock().expect("unpoisoned"), 2);
+            assert_eq!(*received.lock().expect("unpoisoned"), 2);
             assert_eq!(sinks.lost_record().is_some(), keeps_record);
         }
     }

@@ -82,11 +82,11 @@ impl Skill {
                 let until = end_of_opening_fence(text).unwrap_or_default() + front_text.len();
                 let mut diagnostics = Diagnostics::default();
                 let front = read_frontmatter(&file, &text[..until], &mut diagnostics);
-                let told = describe_problems(&diagnostics, text);
+                let problems = describe_problems(&diagnostics, text);
                 if front.is_none() {
-                    return Err(SkillError::Frontmatter(file, told.join("; ")));
+                    return Err(SkillError::Frontmatter(file, problems.join("; ")));
                 }
-                warnings.extend(told.into_iter().map(|problem| format!("{}, {problem}", file.display())));
+                warnings.extend(problems.into_iter().map(|problem| format!("{}, {problem}", file.display())));
                 front
             }
             None if end_of_opening_fence(text).is_some() => {

@@ -31,8 +31,8 @@ fn allowed_share(name: &str) -> Option<f64> {
 const FEWEST_DEFINED: usize = 100;
 
 fn lowest<'r>(cells: &[(&'r Cell, &'r IntervalResult)]) -> Option<(&'r Cell, &'r IntervalResult)> {
-    let told = cells.iter().filter(|(_, of)| of.defined() >= FEWEST_DEFINED);
-    told.min_by(|a, b| a.1.coverage().total_cmp(&b.1.coverage())).copied()
+    let defined = cells.iter().filter(|(_, of)| of.defined() >= FEWEST_DEFINED);
+    defined.min_by(|a, b| a.1.coverage().total_cmp(&b.1.coverage())).copied()
 }
 
 fn shares_of<'r>(results: &'r [CellResult], name: &str) -> Vec<(&'r Cell, f64)> {

@@ -363,11 +363,11 @@ fn pass_rate_of_cases(cases: &[&CaseTally]) -> PassRate {
 /// Gives the pass rate, a mean over cases, with its interval. Cases that stopped early count with an estimate that
 /// allows for that.
 fn rate_over_cases(cases: &[&CaseTally], alpha: f64) -> Option<(f64, Interval)> {
-    let told: Vec<&&CaseTally> = cases.iter().filter(|case| case.cluster().runs > 0).collect();
-    if let [one] = told.as_slice() {
+    let scored: Vec<&&CaseTally> = cases.iter().filter(|case| case.cluster().runs > 0).collect();
+    if let [one] = scored.as_slice() {
         return one.own_rate(alpha);
     }
-    let values: Vec<(f64, u64)> = told.iter().filter_map(|case| case.unbiased_rate()).collect();
+    let values: Vec<(f64, u64)> = scored.iter().filter_map(|case| case.unbiased_rate()).collect();
     let rates: Vec<f64> = values.iter().map(|(rate, _)| *rate).collect();
     mean_of_cases(&rates, values.iter().map(|(_, runs)| runs).sum(), alpha)
 }

@@ -52,9 +52,9 @@ impl JudgeVote {
         let (passed, failed, all) = (of(&Verdict::Pass), of(&Verdict::Fail), votes.len());
         let most = passed.max(failed).max(all - passed - failed);
         let none = all - passed - failed;
-        let told =
+        let describe =
             || format!("{most} of {all} votes agree: {passed} pass, {failed} fail, {none} without an answer");
-        (all > 0).then(told)
+        (all > 0).then(describe)
     }
 }
 
@@ -111,13 +111,13 @@ impl GradingDoubts {
     /// Gives one phrase for each kind of doubt that occurs.
     pub fn describe(&self) -> Vec<String> {
         let Self { weak_checks, unsupported_marks, uncovered, unverified_claims, shortened_evidence } = *self;
-        let told = [
+        let counts = [
             (weak_checks, "weak check", "weak checks"),
             (unsupported_marks, "verdict without a quote", "verdicts without a quote"),
             (uncovered, "uncovered behaviour", "uncovered behaviours"),
             (unverified_claims, "unconfirmed claim", "unconfirmed claims"),
         ];
-        let some = told.into_iter().filter(|(count, ..)| *count > 0);
+        let some = counts.into_iter().filter(|(count, ..)| *count > 0);
         let counts =
             some.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
         let judged = |count| format!("evidence was shortened for {}", count_with_noun(count, "judged trial"));

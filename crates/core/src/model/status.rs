@@ -159,11 +159,11 @@ impl CaseSummary {
     fn missing_runs_can_fail_rate(&self) -> bool {
         if let Some(of) = self.deciding_activation_rate() {
             let (Some(threshold), Some(rate)) = (of.threshold, of.rate.value) else { return true };
-            let (told, unknown) = (of.rate.n as f64, self.fired.unknown as f64);
-            let fired = (rate * told).round();
+            let (conclusive, unknown) = (of.rate.n as f64, self.fired.unknown as f64);
+            let fired = (rate * conclusive).round();
             return match of.expect {
-                ActivationExpectation::Must => fired / (told + unknown) < threshold,
-                ActivationExpectation::MustNot => (fired + unknown) / (told + unknown) >= threshold,
+                ActivationExpectation::Must => fired / (conclusive + unknown) < threshold,
+                ActivationExpectation::MustNot => (fired + unknown) / (conclusive + unknown) >= threshold,
                 ActivationExpectation::Either => false,
             };
         }

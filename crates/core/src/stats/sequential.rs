@@ -194,8 +194,8 @@ mod tests {
     fn estimates_of_stopped_cases_have_no_bias() {
         for rate in [0.1, 0.5, 0.65, 0.95f64] {
             let (mut mean, mut both, mut any) = (0.0, 0.0, 0.0);
-            for course in 0u32..1 << 9 {
-                let outcomes: Vec<bool> = (0..9).map(|at| course >> at & 1 == 1).collect();
+            for outcome_bits in 0u32..1 << 9 {
+                let outcomes: Vec<bool> = (0..9).map(|at| outcome_bits >> at & 1 == 1).collect();
                 let passes = outcomes.iter().filter(|passed| **passed).count() as i32;
                 let chance = rate.powi(passes) * (1.0 - rate).powi(9 - passes);
                 let found = evaluate_stopped_case(&golden(), outcomes).expect("runs");

@@ -184,7 +184,7 @@ impl PreparedRun {
         observer.on_start(&stop);
         stop_at(&stop, self.limits.deadline);
         let options = self.options;
-        let exam = RunContext {
+        let context = RunContext {
             suites,
             plan: self.plan,
             probes: self.probes,
@@ -214,7 +214,7 @@ impl PreparedRun {
             noise,
             stop_early: options.stop_early,
         };
-        let summary = execute_run(exam, EventSinks::new(sinks)).await?;
+        let summary = execute_run(context, EventSinks::new(sinks)).await?;
         RunLock::remove(run_dir.path());
         let workspaces = options.keep_workspaces.then(|| rooms.keep_workspaces());
         Ok(FinishedRun { summary, run_dir, workspaces })

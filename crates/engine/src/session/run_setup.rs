@@ -182,7 +182,7 @@ pub fn resolve_suites(
                 let (skill, suite) = (rival.name.clone(), suite.name.clone());
                 match tested.and_then(|tested| same_name_notice(&read_skill(tested)?, &read_skill(rival)?)) {
                     // The skill under test is clear, so another skill of the same name is only left out.
-                    Some(told) => left_out.push(told),
+                    Some(notice) => left_out.push(notice),
                     None => return Err(RunSetupError::SkillIsOwnRival { skill, suite }),
                 }
             }
@@ -210,7 +210,7 @@ pub fn resolve_suites(
         missing.for_agents = commands_not_offered(&suite, &chosen);
         if let Some(tools) = &settings.tools.value {
             let unknown = tools.iter().filter(|tool| !is_tool_name(tool));
-            let told = unknown.map(|tool| {
+            let notices = unknown.map(|tool| {
                 let meant =
                     closest_word(tool, tool_names()).map(|meant| format!("; did you mean \"{meant}\"?"));
                 format!(
@@ -218,7 +218,7 @@ pub fn resolve_suites(
                     meant.unwrap_or_default()
                 )
             });
-            told.for_each(|notice| left_out.push(notice));
+            notices.for_each(|notice| left_out.push(notice));
             let cannot =
                 names.iter().filter(|name| agents.get(*name).is_some_and(|agent| !agent.can_limit_tools()));
             problems.extend(cannot.map(|name| {
@@ -289,8 +289,8 @@ pub fn resolve_suites(
         }
     }
     // Several suites may name the same broken skill. It is reported once.
-    let mut told = HashSet::new();
-    problems.retain(|problem: &String| told.insert(problem.clone()));
+    let mut seen = HashSet::new();
+    problems.retain(|problem: &String| seen.insert(problem.clone()));
     if problems.is_empty() { Ok((planned, notices)) } else { Err(RunSetupError::CannotRun(problems)) }
 }
 
@@ -478,13 +478,13 @@ fn agents_without_gateway(
         (None, None, None) => return Vec::new(),
     };
     let cannot = |name: &&String| agents.get(*name).is_some_and(|agent| agent.route.is_none());
-    let told = |name: &String| {
+    let describe = |name: &String| {
         format!(
             "agent {name} cannot be pointed at a gateway, which {given} needs; leave it off, choose another agent, \
              or say in practicum.toml how the agent is pointed at one"
         )
     };
-    names.iter().filter(cannot).map(told).collect()
+    names.iter().filter(cannot).map(describe).collect()
 }
 
 /// Gives the script that answers for the model, if any. A suite's script works only for the suite's own agents: a

@@ -110,15 +110,15 @@ impl EvalTexts {
     fn are_told_in(&self, file: &Unpacked<'_>, found: &BTreeSet<usize>) -> bool {
         let keys = eval_document::named_case_keys(file);
         let is_found = |text: &&SearchedText| found.contains(&text.number);
-        let is_told = |case: &&CaseTexts, is_enough: &dyn Fn(&SearchedText) -> bool| {
+        let is_contained = |case: &&CaseTexts, is_enough: &dyn Fn(&SearchedText) -> bool| {
             case.prompts.iter().filter(is_found).any(is_enough)
                 && case.expectations.iter().filter(is_found).any(is_enough)
         };
         let asks = |case: &&CaseTexts| case.prompts.iter().any(|text| found.contains(&text.number));
-        let told = self.cases.iter().filter(|case| is_told(case, &|_| true)).count();
-        told > 1
-            || told == 1 && (keys.make_case || file.is_binary())
-            || self.cases.iter().any(|case| is_told(&case, &|text| text.is_long))
+        let contained = self.cases.iter().filter(|case| is_contained(case, &|_| true)).count();
+        contained > 1
+            || contained == 1 && (keys.make_case || file.is_binary())
+            || self.cases.iter().any(|case| is_contained(&case, &|text| text.is_long))
             || keys.expect_activation && self.cases.iter().any(|case| case.expects_activation && asks(&case))
     }
 

@@ -261,9 +261,13 @@ mod tests {
         let lay_out = |seen: &Observation| {
             TrialEvidence { observation: seen, context: None, workspace: &Flood, given_files: &[] }.to_text()
         };
-        let quiet = lay_out(&seen);
+        let without_tool_output = lay_out(&seen);
         let in_files = |text: &str| text.len() - text.find("## Files").expect("files");
-        assert!((90_000..110_000).contains(&in_files(&quiet.evidence)), "{}", in_files(&quiet.evidence));
+        assert!(
+            (90_000..110_000).contains(&in_files(&without_tool_output.evidence)),
+            "{}",
+            in_files(&without_tool_output.evidence)
+        );
         seen.steps = (0..1000).map(|n| Step::Text(format!("{n} {}", "step ".repeat(1000)))).collect();
         seen.output = "out ".repeat(100_000);
         let loud = lay_out(&seen);
@@ -276,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_of_each_given_file_is_told() {
+    fn the_evidence_says_what_became_of_each_given_file() {
         let given = |path: &str, fate| GivenFile { path: RelPath::new(path).expect("a path"), fate };
         let given = [
             given("in/a", GivenFileFate::Unchanged),

@@ -103,7 +103,7 @@ impl EvalFiles {
         // If an id without wildcards was found, other files need not be searched for it.
         let is_found = |glob: &CaseGlob| glob.is_literal && ids.iter().any(|id| glob.matches(id));
         let all_found = !filter.cases.is_empty() && filter.cases.iter().all(is_found);
-        let mut told = Vec::new();
+        let mut notices = Vec::new();
         let mut any = false;
         for file in self.files.iter().filter(|file| file.lowered.diagnostics.has_errors()) {
             let may_be_wanted = match self.case_id_of_file(file) {
@@ -115,12 +115,12 @@ impl EvalFiles {
             any |= may_be_wanted && !is_other_kind;
             let path = file.path.display();
             if is_other_kind {
-                told.push(format!("{path} cannot be understood; trigger queries are not asked for"));
+                notices.push(format!("{path} cannot be understood; trigger queries are not asked for"));
             } else if !may_be_wanted {
-                told.push(format!("{path} cannot be understood, and does not name a case that is wanted"));
+                notices.push(format!("{path} cannot be understood, and does not name a case that is wanted"));
             }
         }
-        (any, told)
+        (any, notices)
     }
 
     /// Gives the id of the only case of a file, if the format makes it from the file's path.

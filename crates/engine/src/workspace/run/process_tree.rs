@@ -131,8 +131,8 @@ fn add_related_processes(
     marker: Option<&str>,
 ) {
     if let Some(marker) = marker {
-        let marked = processes.iter().filter(|(_, process)| process.marker.as_deref() == Some(marker));
-        known.extend(marked.map(|(pid, _)| *pid));
+        let with_marker = processes.iter().filter(|(_, process)| process.marker.as_deref() == Some(marker));
+        known.extend(with_marker.map(|(pid, _)| *pid));
     }
     loop {
         let more: Vec<i32> = processes

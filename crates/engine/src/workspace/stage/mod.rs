@@ -119,8 +119,8 @@ pub fn stage_workspace(order: &StagingRequest<'_>) -> Result<Workspace, StageErr
         read_only: Vec::new(),
         keep_on_drop: false,
     };
-    if let Some(corridor) = workspace.root.parent() {
-        std::fs::create_dir_all(corridor).map_err(StageError::io("creating", corridor))?;
+    if let Some(parent) = workspace.root.parent() {
+        std::fs::create_dir_all(parent).map_err(StageError::io("creating", parent))?;
     }
     for folder in [&workspace.root, &workspace.folder, &workspace.home, &workspace.tmp] {
         std::fs::create_dir(folder).map_err(StageError::io("creating", folder))?;
