@@ -44,7 +44,7 @@ use practicum_core::model::{
 };
 
 /// Executes a plan: every trial goes through every stage, with as many agents at once as there are jobs.
-pub async fn execute_run(context: RunContext, sinks: EventSinks) -> Result<Summary, StoreError> {
+pub(crate) async fn execute_run(context: RunContext, sinks: EventSinks) -> Result<Summary, StoreError> {
     adopt_orphans();
     let mut run = RunExecution::start(context, sinks);
     run.run_probes().await;

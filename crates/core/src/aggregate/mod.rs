@@ -309,7 +309,7 @@ impl RunTally {
     }
 
     /// Gives the pass rate over all cases, including those without the skill, for comparisons with that arm.
-    pub fn pass_rate_of_every_arm(&self) -> PassRate {
+    pub(crate) fn pass_rate_of_every_arm(&self) -> PassRate {
         pass_rate_of_cases(&self.cases.values().collect::<Vec<_>>())
     }
 

@@ -38,7 +38,7 @@ impl Dimension {
     }
 
     /// Gives the value that a trial has in this dimension.
-    pub fn value_in(self, record: &TrialRecord) -> String {
+    pub(crate) fn value_in(self, record: &TrialRecord) -> String {
         let condition = &record.condition;
         match self {
             Dimension::Arm => condition.arm.name(),

@@ -70,7 +70,7 @@ pub enum GateName {
 
 impl GateName {
     /// Says whether these cases have checks that such a gate measures.
-    pub fn applies_to<'c>(self, cases: impl IntoIterator<Item = &'c Case>) -> bool {
+    pub(crate) fn applies_to<'c>(self, cases: impl IntoIterator<Item = &'c Case>) -> bool {
         let mut cases = cases.into_iter();
         let mut any_check = |is_it: fn(&CheckKind) -> bool| {
             cases.by_ref().flat_map(|case| &case.checks).any(|check| is_it(&check.kind))

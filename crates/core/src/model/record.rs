@@ -333,7 +333,7 @@ pub enum FailureKind {
 impl TrialRecord {
     /// Gives the kinds of failures of the trial; empty if it did not fail. `activation_checks` are the ids of the checks that ask
     /// whether a skill was activated.
-    pub fn failure_kinds(&self, activation_checks: &[String]) -> BTreeSet<FailureKind> {
+    pub(crate) fn failure_kinds(&self, activation_checks: &[String]) -> BTreeSet<FailureKind> {
         if self.verdict != Verdict::Fail {
             return BTreeSet::new();
         }
@@ -360,7 +360,7 @@ impl TrialRecord {
 impl TrialRecord {
     /// Combines the results of checks of a finished trial into a verdict: by the required checks, and by the
     /// thresholds of the judged checks if there are any. `None` if none of these checks can fail.
-    pub fn verdict_of_checks(checks: &[CheckResult]) -> Option<Verdict> {
+    pub(crate) fn verdict_of_checks(checks: &[CheckResult]) -> Option<Verdict> {
         let required =
             Verdict::combine(checks.iter().filter(|check| check.required).map(|check| &check.verdict));
         let thresholds = checks.iter().find_map(|check| check.criteria);

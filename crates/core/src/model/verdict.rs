@@ -301,7 +301,7 @@ impl CheckResult {
 
     /// Gives the share of the check's weight that the trial earned, between 0 and 1. A check that only passes or
     /// fails earns all or nothing. `None` if the check has no answer.
-    pub fn earned_share(&self) -> Option<f64> {
+    pub(crate) fn earned_share(&self) -> Option<f64> {
         match (&self.verdict, self.scale, self.score) {
             (Verdict::NotScored(_), _, _) => None,
             (_, Some(_), _) => self.normalised_score(),

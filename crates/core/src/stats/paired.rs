@@ -30,7 +30,7 @@ impl CasePair {
     }
 
     /// Gives the smallest p-value that the case could have given with as many passes and runs.
-    pub fn least_chance(self) -> f64 {
+    pub(crate) fn least_chance(self) -> f64 {
         let passed = self.before.passed + self.after.passed;
         let most = |side: Cluster, other: Cluster| {
             let own = passed.min(side.runs);
@@ -40,7 +40,7 @@ impl CasePair {
     }
 
     /// Gives the chance that two sides which both pass at this rate differ this much.
-    pub fn chance_at_rate(self, rate: f64) -> f64 {
+    pub(crate) fn chance_at_rate(self, rate: f64) -> f64 {
         let Some(seen) = self.difference() else { return 1.0 };
         let (before, after) = (binomial(self.before.runs, rate), binomial(self.after.runs, rate));
         let share = |count: usize, of: u64| count as f64 / of as f64;

@@ -72,7 +72,7 @@ impl TextGrades {
 }
 
 /// Says whether a text alone can answer at least one check of the case.
-pub fn can_grade_text(case: &Case) -> bool {
+pub(crate) fn can_grade_text(case: &Case) -> bool {
     case.checks.iter().any(needs_only_text)
 }
 
@@ -97,7 +97,7 @@ pub fn keep_answerable_gates(suites: &mut [PlannedSuite], judged: bool) {
 
 /// Gives the checks of a case that a text can answer. They read the given text, whatever file they would read in a
 /// run.
-pub fn text_checks(case: &Case) -> Vec<Check> {
+pub(crate) fn text_checks(case: &Case) -> Vec<Check> {
     let asked = case.checks.iter().filter(|check| needs_only_text(check));
     asked.map(|check| Check { target: CheckTarget::Output, ..check.clone() }).collect()
 }

@@ -6,7 +6,8 @@
 
 mod skill_text;
 
-pub use skill_text::{SkillText, judge_skill};
+pub use skill_text::SkillText;
+pub(crate) use skill_text::judge_skill;
 
 use std::collections::HashSet;
 
@@ -41,7 +42,7 @@ pub struct TrialGrader<'s> {
 }
 
 /// Gives the skills of a suite and their rivals as agents are offered them; none if no check predicts.
-pub fn offered_skills(suite: &Suite, checks: &[&Check]) -> Vec<OfferedSkill> {
+pub(crate) fn offered_skills(suite: &Suite, checks: &[&Check]) -> Vec<OfferedSkill> {
     if !checks.iter().any(|check| predicted_activation(check).is_some()) {
         return Vec::new();
     }
@@ -124,7 +125,7 @@ impl TrialGrader<'_> {
     }
 
     /// Asks the judge the questions that the checks left open.
-    pub async fn grade_with_findings(
+    pub(crate) async fn grade_with_findings(
         &self,
         seen: &Observation,
         workspace: &dyn WorkspaceView,
@@ -145,7 +146,7 @@ impl TrialGrader<'_> {
 
     /// Runs all deterministic checks without holding up other tasks: checks may run programs and read large files.
     /// Short work stays on the current thread, because moving it would take longer.
-    pub fn run_checks_in_background(
+    pub(crate) fn run_checks_in_background(
         &self,
         seen: &Observation,
         workspace: &dyn WorkspaceView,
@@ -164,12 +165,12 @@ impl TrialGrader<'_> {
     }
 
     /// Says whether a judge must be asked about this observation.
-    pub fn needs_judge(&self, seen: &Observation) -> bool {
+    pub(crate) fn needs_judge(&self, seen: &Observation) -> bool {
         seen.ended.can_be_graded() && !CaseQuestions::from_checks(self.checks.iter().copied()).is_empty()
     }
 
     /// Runs only the checks. Questions for a judge stay unscored, with `why` as the reason.
-    pub fn grade_without_judge(
+    pub(crate) fn grade_without_judge(
         &self,
         seen: &Observation,
         workspace: &dyn WorkspaceView,
@@ -445,7 +446,7 @@ fn skills_named_in_prompt(prompt: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Says whether any check needs a run of an agent. A prediction needs none.
-pub fn needs_agent(checks: &[&Check]) -> bool {
+pub(crate) fn needs_agent(checks: &[&Check]) -> bool {
     checks.is_empty() || checks.iter().any(|check| predicted_activation(check).is_none())
 }
 
@@ -510,7 +511,7 @@ pub fn expected_activation(case: &Case) -> Option<ActivationExpectation> {
 }
 
 /// Gives the prediction that a case asks for, if any, still without the answer.
-pub fn requested_prediction(case: &Case) -> Option<ActivationPrediction> {
+pub(crate) fn requested_prediction(case: &Case) -> Option<ActivationPrediction> {
     let ActivationCheck { skills, expect, .. } = case.checks.iter().find_map(predicted_activation)?;
     Some(ActivationPrediction { expect: *expect, about: skills.clone(), chosen: None })
 }

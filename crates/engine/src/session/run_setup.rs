@@ -26,11 +26,12 @@ pub use eval_files::{EvalFiles, read_eval_files, single_command_evals, single_pr
 pub use judges::{JudgePool, require_judges};
 pub use services::{SharedServices, connect_adviser, connect_services, read_script};
 pub use skill_problems::{
-    leave_out_unfit_rivals, meaningless_negative_cases, mismatched_name_notices, missing_description_notices,
-    skill_warnings, uncallable_skill_notices, unread_command_notices, unreadable_skills,
+    leave_out_unfit_rivals, mismatched_name_notices, missing_description_notices, skill_warnings,
+    uncallable_skill_notices, unreadable_skills,
 };
+pub(crate) use skill_problems::{meaningless_negative_cases, unread_command_notices};
 pub use stored_suites::{StoredSuite, stored_suites};
-pub use unfit_fixtures::unfit_fixtures;
+pub(crate) use unfit_fixtures::unfit_fixtures;
 pub use unstaged_files::{overlay_link_notices, skill_link_notices};
 
 use self::eval_files::skill_ref_at;
@@ -114,7 +115,7 @@ impl From<LaunchError> for RunSetupError {
 }
 
 /// Finds what a suite names and this machine does not have. The cases that need it are not run and stay unscored.
-pub fn find_missing_requirements(suite: &Suite) -> MissingRequirements {
+pub(crate) fn find_missing_requirements(suite: &Suite) -> MissingRequirements {
     let mut missing = MissingRequirements::default();
     for skill in &suite.skills {
         match &skill.path {
@@ -156,7 +157,7 @@ pub fn all_agents(
 }
 
 /// Decides how each suite with a selected case is run. Gives also notices about what was chosen for the user.
-pub fn resolve_suites(
+pub(crate) fn resolve_suites(
     reading: EvalFiles,
     ask: &RunInputs,
     layers: &SettingLayers,
@@ -502,7 +503,7 @@ pub fn choose_script(ask: &RunInputs, suite: &Suite, agents: &[String]) -> Optio
 
 /// Says whether a probe of a suite can be answered. A script or a cassette tests the evals and not an agent, and one
 /// that was made without probes must still work.
-pub fn can_answer_probes(planned: &PlannedSuite, ask: &RunInputs) -> Result<bool, RunSetupError> {
+pub(crate) fn can_answer_probes(planned: &PlannedSuite, ask: &RunInputs) -> Result<bool, RunSetupError> {
     Ok(match (&planned.script, &ask.replay) {
         (Some(script), _) => read_script(script)?.has_scenario_for(ScopeKind::Probe),
         (None, Some(tape)) => {
@@ -513,7 +514,7 @@ pub fn can_answer_probes(planned: &PlannedSuite, ask: &RunInputs) -> Result<bool
 }
 
 /// Builds the sandbox of a run. It hides all files that could tell an agent what it is tested for.
-pub fn build_sandbox(
+pub(crate) fn build_sandbox(
     wanted: SandboxMode,
     env: &BTreeMap<String, String>,
     plan: &Plan,

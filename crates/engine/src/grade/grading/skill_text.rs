@@ -28,7 +28,7 @@ impl SkillText {
 }
 
 /// Has one skill judged. The result has a verdict for every statement, scored or not.
-pub async fn judge_skill(
+pub(crate) async fn judge_skill(
     suite: &Suite,
     skill: &SkillRef,
     text: &SkillText,

@@ -68,7 +68,7 @@ impl EvidenceText {
 }
 
 impl TrialEvidence<'_> {
-    pub fn to_text(&self) -> EvidenceText {
+    pub(crate) fn to_text(&self) -> EvidenceText {
         let mut scissors = TextShortener::default();
         let StepsText { shown: steps, shown_of_agent: by_agent, calls_by_name } =
             steps::render_steps(&self.observation.steps, MAX_STEPS_TOTAL, &mut scissors);
@@ -110,7 +110,7 @@ impl TrialEvidence<'_> {
 
     /// Presents texts that the agent was asked to write as the text to grade, with the run as background. `shown`
     /// may label the texts; `evidence` is the texts without labels.
-    pub fn to_graded_text(&self, shown: &str, evidence: &str) -> EvidenceText {
+    pub(crate) fn to_graded_text(&self, shown: &str, evidence: &str) -> EvidenceText {
         let run = self.to_text();
         let mut scissors = TextShortener::default();
         let shown = make_visible(&scissors.shorten(shown, MAX_GRADED_TEXT));

@@ -143,7 +143,7 @@ impl JudgeVerdict {
 
 impl JudgeResult {
     /// Removes and returns the verdicts of one check.
-    pub fn take_verdicts_of(&mut self, check: &str) -> Vec<JudgeVerdict> {
+    pub(crate) fn take_verdicts_of(&mut self, check: &str) -> Vec<JudgeVerdict> {
         let (own, others) =
             std::mem::take(&mut self.verdicts).into_iter().partition(|verdict| verdict.check == check);
         self.verdicts = others;
@@ -214,7 +214,7 @@ impl<'q> CaseQuestions<'q> {
 
     /// Sets the input for predictions of activation.
     #[must_use]
-    pub fn with_prediction_input(self, situation: PredictionInput) -> Self {
+    pub(crate) fn with_prediction_input(self, situation: PredictionInput) -> Self {
         Self { prediction_input: situation, ..self }
     }
 
@@ -245,27 +245,27 @@ impl Judge {
 
     /// Sets how often the judge is asked about the same statements. The majority decides.
     #[must_use]
-    pub fn with_votes(mut self, votes: u32) -> Self {
+    pub(crate) fn with_votes(mut self, votes: u32) -> Self {
         self.votes = votes.max(1);
         self
     }
 
     /// Sets how to treat a pass whose quotes do not support it, even after the judge was asked once more.
     #[must_use]
-    pub fn with_unsupported(self, unsupported: UnsupportedPassPolicy) -> Self {
+    pub(crate) fn with_unsupported(self, unsupported: UnsupportedPassPolicy) -> Self {
         Self { unsupported, ..self }
     }
 
     /// Sets a cache, so that a question with a stored answer is not asked again.
     #[must_use]
-    pub fn with_cache(mut self, cache: AnswerCache) -> Self {
+    pub(crate) fn with_cache(mut self, cache: AnswerCache) -> Self {
         self.cache = Some(cache);
         self
     }
 
     /// Sets a function that removes secrets from everything that the judge is shown.
     #[must_use]
-    pub fn with_scrub(mut self, scrub: ScrubFn) -> Self {
+    pub(crate) fn with_scrub(mut self, scrub: ScrubFn) -> Self {
         self.scrub = Some(scrub);
         self
     }
@@ -338,7 +338,7 @@ impl Judge {
     }
 
     /// Judges statements about the text of a skill.
-    pub async fn judge_skill_text(
+    pub(crate) async fn judge_skill_text(
         &self,
         statements: &[StatementQuestion<'_>],
         text: &str,

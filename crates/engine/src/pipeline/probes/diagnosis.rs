@@ -9,7 +9,7 @@ use practicum_core::model::{
 };
 
 /// Gives the prompt of a probe. It asks only for activation of the skill, so that a probe costs little.
-pub fn probe_prompt(skill: &str) -> String {
+pub(crate) fn probe_prompt(skill: &str) -> String {
     format!(
         "Use the skill {skill}. This only tests whether it can be activated: activate it, do none of its \
          work, and answer \"ready\"."

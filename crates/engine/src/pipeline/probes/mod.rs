@@ -6,8 +6,8 @@ mod planning;
 
 use std::sync::Arc;
 
-pub use self::diagnosis::probe_prompt;
-pub use self::planning::{choose_probes, probed_skill};
+pub(crate) use self::diagnosis::probe_prompt;
+pub(crate) use self::planning::{choose_probes, probed_skill};
 
 use self::diagnosis::{ProbedSkill, diagnose_activation};
 use super::execution::RunExecution;

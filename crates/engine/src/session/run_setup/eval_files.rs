@@ -35,7 +35,7 @@ const MISSING_SKILL_CODES: [&str; 3] = ["skill-not-found", "several-skills", "un
 impl EvalFiles {
     /// Turns the warnings about missing skills into errors, for a run. Someone who only checks a file may not have
     /// its skill.
-    pub fn refuse_missing_skills(&mut self) {
+    pub(crate) fn refuse_missing_skills(&mut self) {
         for LoadedFile { lowered, .. } in &mut self.files {
             let Some(mut suite) = lowered.suite.clone() else { continue };
             if let Some(skill) = &self.skill {
@@ -75,7 +75,7 @@ impl EvalFiles {
 
     /// Leaves out what would keep the selected cases from running: broken cases of the same file, and missing
     /// skills that no selected case is about. What is left out stays a warning.
-    pub fn leave_out_unselected(&mut self, filter: &CaseFilter) {
+    pub(crate) fn leave_out_unselected(&mut self, filter: &CaseFilter) {
         if !filter.is_selective() {
             return;
         }
@@ -97,7 +97,7 @@ impl EvalFiles {
     }
 
     /// Says whether an invalid file may contain a selected case, and describes the other invalid files.
-    pub fn invalid_files(&self, filter: &CaseFilter) -> (bool, Vec<String>) {
+    pub(crate) fn invalid_files(&self, filter: &CaseFilter) -> (bool, Vec<String>) {
         let cases = self.files.iter().filter_map(|file| file.lowered.suite.as_ref()).flat_map(|of| &of.cases);
         let ids: HashSet<&str> = cases.map(|case| case.id.as_str()).collect();
         // If an id without wildcards was found, other files need not be searched for it.

@@ -35,7 +35,7 @@ pub fn mismatched_name_notices(suite: &Suite) -> Vec<String> {
 
 /// Describes the command files under test that an agent does not get, because it looks for no commands where they
 /// are staged. A case of a format that calls the command itself gives such an agent the text in its place.
-pub fn unread_command_notices<'a>(
+pub(crate) fn unread_command_notices<'a>(
     suite: &Suite,
     agents: impl IntoIterator<Item = &'a AgentCli>,
 ) -> Vec<String> {
@@ -108,7 +108,7 @@ pub fn missing_description_notices(suite: &Suite) -> Vec<String> {
 
 /// Gives the cases that only check that a skill is not activated although no model could activate it, with the
 /// reason.
-pub fn meaningless_negative_cases(suite: &Suite) -> Vec<(String, String)> {
+pub(crate) fn meaningless_negative_cases(suite: &Suite) -> Vec<(String, String)> {
     let unlisted: Vec<(&str, String)> =
         skills_without_description(suite).chain(skills_disabled_for_models(suite)).collect();
     let proves_nothing = |check: &Check| match &check.kind {

@@ -11,7 +11,7 @@ use practicum_skills::own_files::{EvalTexts, Unpacked};
 use practicum_skills::skill::{SKILL_FILE, Skill, SkillForm, command_path, is_eval_file};
 
 /// Explains why fixtures of a suite cannot be staged, by case id.
-pub fn unfit_fixtures(suite: &Suite) -> BTreeMap<String, Vec<String>> {
+pub(crate) fn unfit_fixtures(suite: &Suite) -> BTreeMap<String, Vec<String>> {
     let mut problems: BTreeMap<String, Vec<String>> = BTreeMap::new();
     if suite.cases.iter().all(|case| case.workspace.files.is_empty() && case.workspace.overlays.is_empty()) {
         return problems;

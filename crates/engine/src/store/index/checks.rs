@@ -54,7 +54,11 @@ impl Index {
     }
 
     /// Counts the results of every check in the newest runs, at most `runs` of them.
-    pub fn check_counts(&self, suite: Option<&str>, runs: usize) -> Result<Vec<CheckCounts>, IndexError> {
+    pub(crate) fn check_counts(
+        &self,
+        suite: Option<&str>,
+        runs: usize,
+    ) -> Result<Vec<CheckCounts>, IndexError> {
         // The query first groups equal trials of one run, then all results of a check. Reused trials are left out,
         // because they would count again for every run that reused them.
         let sql = "

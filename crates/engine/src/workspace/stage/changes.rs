@@ -84,7 +84,7 @@ pub fn fixture_digests(path: &Path, relative: &RelPath) -> Vec<(RelPath, Digest)
 }
 
 /// Lists the files that the agent was given to work on, as they are now.
-pub fn editable_file_changes(fixtures: &[Fixture], workspace: &Path) -> Vec<FileChange> {
+pub(crate) fn editable_file_changes(fixtures: &[Fixture], workspace: &Path) -> Vec<FileChange> {
     let mut files = Vec::new();
     for fixture in fixtures.iter().filter(|fixture| fixture.access == FixtureAccess::Mutable) {
         let path = fixture.destination.join_to(workspace);
@@ -107,7 +107,7 @@ const LARGEST_CAPTURED_FILE: u64 = 10 * 1024 * 1024;
 const MOST_CAPTURED_BYTES: u64 = 100 * 1024 * 1024;
 
 /// Copies files of the workspace into the record, up to a limit. Gives a note for each file that was left out.
-pub fn capture_changed_files(changes: &[FileChange], workspace: &Path, record: &Path) -> Vec<String> {
+pub(crate) fn capture_changed_files(changes: &[FileChange], workspace: &Path, record: &Path) -> Vec<String> {
     let mut notes = Vec::new();
     let mut total = 0;
     for file in changes.iter().filter(|file| file.change != FileChangeKind::Deleted) {
