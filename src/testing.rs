@@ -215,7 +215,7 @@ cases:
         ] {
             let (_folder, spec) = spec(TWO_CASES);
             let graded = spec.and_then(|spec| spec.case(glob)).and_then(|spec| spec.grade(text));
-            let graded = graded.expect("marked");
+            let graded = graded.expect("graded");
             assert_eq!((graded.failed().as_slice(), graded.passes()), (failed, failed.is_empty()), "{glob}");
         }
     }
@@ -225,7 +225,7 @@ cases:
     fn a_failed_assertion_says_which_check_failed_and_why() {
         let (_folder, spec) = spec(TWO_CASES);
         let spec = spec.and_then(|spec| spec.case("goodbye")).expect("read");
-        spec.grade("See you").expect("marked").assert_passes();
+        spec.grade("See you").expect("graded").assert_passes();
     }
 
     #[test]
@@ -233,7 +233,7 @@ cases:
         let judged =
             "practicum: 1\nname: j\ncases:\n  - { id: a, prompt: Hi., checks: [{ judge: It is kind. }] }\n";
         let (_folder, spec) = spec(judged);
-        let graded = spec.expect("read").grade("Hello").expect("marked");
+        let graded = spec.expect("read").grade("Hello").expect("graded");
         assert!(!graded.passes());
         assert!(graded.to_string().starts_with("INCOMPLETE"), "{graded}");
     }
@@ -259,6 +259,6 @@ cases:
     async fn a_test_that_has_a_runtime_may_grade_too() {
         let (_folder, spec) = spec(TWO_CASES);
         let spec = spec.and_then(|spec| spec.case("hello")).expect("read");
-        spec.grade("Hello Alice").expect("marked").assert_passes();
+        spec.grade("Hello Alice").expect("graded").assert_passes();
     }
 }

@@ -150,7 +150,7 @@ fn json_on_stdout_is_not_mixed_with_chatter() {
     assert_eq!(ran.json()["totals"]["passed"], 1);
     assert!(
         ran.stderr.contains("plan: 1 trial of 1 case in 1 suite"),
-        "progress is told on standard error: {}",
+        "progress is shown on standard error: {}",
         ran.stderr
     );
 }
@@ -162,7 +162,7 @@ fn a_flood_of_output_is_bounded() {
     assert_eq!(case(&summary)["endings"]["finished"], 1);
     assert_eq!(case(&summary)["not_scored"], 1, "what was not kept may have decided: {summary}");
     let again = project.run(&["grade", "latest", "--json"]).exits(3).json();
-    assert_eq!(again["summary"]["totals"]["not_scored"], 1, "nor when it is marked again");
+    assert_eq!(again["summary"]["totals"]["not_scored"], 1, "nor when it is graded again");
     let runs = std::fs::read_dir(project.path().join(".practicum/runs")).expect("runs").flatten();
     let trials = runs.flat_map(|run| std::fs::read_dir(run.path().join("trials")).expect("trials")).flatten();
     let trial = trials.map(|trial| trial.path()).next().expect("one");

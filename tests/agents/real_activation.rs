@@ -1,4 +1,4 @@
-//! Whether a skill fired, as it is told of the real Claude Code, Codex and opencode, move by move.
+//! Whether a skill was activated, in scripted runs of the real Claude Code, Codex and opencode.
 //!
 //! What else the model and its API do to them stands in `real_claude.rs`, `real_codex.rs` and
 //! `real_opencode.rs`.
@@ -297,7 +297,7 @@ scenarios:
     assert_eq!(summary["activation"]["skills"][0]["name"], "greeter");
 }
 
-/// More than an agent has room for is not told to the model, and then it cannot know.
+/// Descriptions beyond the limit of an agent do not reach the model, so the model cannot know these skills.
 #[test]
 fn a_description_that_an_agent_cuts_is_found_before_anything_is_measured() {
     let long = "It greets people in the harbour, on the pier and on every ferry that there is. ".repeat(60);

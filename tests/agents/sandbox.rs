@@ -74,7 +74,7 @@ impl Scene {
     }
 }
 
-/// Tries a command and tells if it works.
+/// Says whether a command works.
 const TRY: &str = "try() { if bash -c \"$1\" >/dev/null 2>&1; then echo \"ESCAPED: $1\"; fi; }\n";
 
 const ESCAPES: &str = r#"

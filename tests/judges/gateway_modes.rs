@@ -26,7 +26,7 @@ cases:
         judge: The greeting is friendly.
 ";
 
-/// There is no `{{workspace}}` at the model: it only knows what it is told.
+/// There is no `{{workspace}}` at the model: it knows only what its requests contain.
 const MODEL: &str = "\
 practicum_script: 1
 scenarios:
@@ -102,7 +102,7 @@ fn run(project: &Project, model: Option<&Served>, args: &[&str]) -> Ran {
     message(project, model, &[&["run", "evals", "--json"], args].concat())
 }
 
-/// A command that is told where the model is, and has a key for it.
+/// A command that gets the model's address and a key for it.
 fn message(project: &Project, model: Option<&Served>, args: &[&str]) -> Ran {
     let mut command = project.practicum(args);
     if args.contains(&"claude") {
@@ -244,7 +244,7 @@ fn a_budget_ends_a_run_in_its_middle() {
         assert!(began.elapsed() < Duration::from_secs(30), "{agent} took {:?}", began.elapsed());
         let summary = ran.json();
         assert_eq!(summary["cases"][0]["endings"]["over_budget"], 1, "{agent}: {summary}");
-        assert_eq!(summary["totals"]["trials"], 1, "no trial begins on an empty purse: {summary}");
+        assert_eq!(summary["totals"]["trials"], 1, "no trial starts when the budget is used up: {summary}");
         assert_eq!(summary["totals"]["failed"], 0, "over budget is not failed");
         assert!(ran.stderr.contains("the budget is used up"), "{}", ran.stderr);
     }

@@ -1,4 +1,4 @@
-//! Whether skills fire where they should: from scripted runs to the rates of the summary.
+//! Whether skills are activated where they should be: from scripted runs to the rates of the summary.
 
 use crate::common::{Project, Ran};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn suite(skills: &Value, negative: &Value) -> Project {
     ])
 }
 
-/// A prompt says itself what will be taken up.
+/// The prompt names the skills that the agent will activate.
 const SCRIPT: &str = r#"
 practicum_script: 1
 scenarios:
@@ -260,7 +260,7 @@ fn the_without_skill_arm_that_had_the_skill_or_the_with_skill_arm_that_did_not_c
     }
 }
 
-/// Which of several skills is taken up can only be seen where the others are there.
+/// Which of several skills is activated can be seen only if the others are staged too.
 #[test]
 fn a_rival_is_staged_beside_the_skill_and_told_of() {
     let eval = "\
@@ -311,7 +311,7 @@ cases:
     assert_eq!(tried["activation"]["routing"][0]["fired"], "pike");
 }
 
-const TOLD: &str = "\
+const NAMED_SKILL: &str = "\
 practicum: 1
 skill: ../gull
 workspace: empty
@@ -327,7 +327,7 @@ fn own_agent(script: &str, decoder: &str) -> Project {
     let project = Project::new(&[
         ("gull/SKILL.md", &skill("gull")),
         ("pike/SKILL.md", &skill("pike")),
-        ("evals/a.practicum.yaml", TOLD),
+        ("evals/a.practicum.yaml", NAMED_SKILL),
         ("agent.sh", script),
     ]);
     let path = project.path().join("agent.sh");
@@ -372,7 +372,7 @@ fn a_canary_shows_what_a_plain_stream_does_not_and_its_silence_is_no_did_not_fir
     assert_eq!(without_marker.join("\n"), skill("gull").trim_end(), "one line, and nothing else");
 
     let again = project.run(&["grade", "latest", "--json", "--allow-unscored", "1"]);
-    assert_eq!(fired(&again.exits(0).json()["summary"]), [[1, 0, 0], [0, 0, 1]], "also when marked again");
+    assert_eq!(fired(&again.exits(0).json()["summary"]), [[1, 0, 0], [0, 0, 1]], "also when graded again");
 
     // Another skill's canary is not this one's.
     let project = own_agent("cat .agents/skills/pike/SKILL.md", "text");
@@ -403,7 +403,7 @@ echo '{\"type\":\"end\",\"ending\":\"finished\"}'";
 fn what_leaked_from_the_users_own_configuration_voids_a_trial() {
     for (listed, why) in [
         (r#"${seen:+$seen,}\"diary\""#, Some("the agent could see diary, a skill of the user's own")),
-        // Nobody knows whose it is: that is told and no more.
+        // A skill of unknown origin is only reported.
         (r#"${seen:+$seen,}\"brand-new\""#, None),
     ] {
         let project = arms("own", listed);
@@ -425,6 +425,6 @@ fn what_leaked_from_the_users_own_configuration_voids_a_trial() {
             );
         }
         let again = run(&["grade", "latest", "--json", "--allow-unscored", "1"]).exits(code).json();
-        assert_eq!(again["summary"]["arms"]["void_pairs"], void, "as much when it is marked again");
+        assert_eq!(again["summary"]["arms"]["void_pairs"], void, "the same when it is graded again");
     }
 }

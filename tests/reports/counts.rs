@@ -148,7 +148,7 @@ fn all_reports_of_a_run_agree_on_every_count() {
     }
     assert_eq!(["pass", "fail", "not_scored"].map(|word| verdicts[word].len() as u64), all[1..]);
 
-    // What others read: every scored run is graded, every other is told of.
+    // What others read: every scored run is graded, every other is listed.
     let benchmark = json(&project, "out/skill-creator/benchmark.json");
     let (runs, notes) = (benchmark["runs"].as_array().expect("runs"), benchmark["notes"].as_array());
     let unscored = |note: &&Value| note.as_str().is_some_and(|note| note.contains(" is not scored: "));
@@ -199,7 +199,7 @@ fn activation_is_reported_in_the_sections_of_skill_test() {
     assert_eq!(row(&page, "Accuracy").len(), 5);
 }
 
-/// Takes the skill up in as many of its first runs as the prompt says: `fire 2`.
+/// Activates the skill in as many of its first runs as the prompt says: `fire 2`.
 const FICKLE: &str = r#"
 skill=$(ls .agents/skills | head -1)
 echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[\"$skill\"]}"

@@ -80,7 +80,7 @@ fn a_grading_is_of_the_version_that_ran_and_the_history_loses_nothing() {
     project.run(&["grade", "latest", "--script", "script.yaml"]).exits(0);
     reported_into(&project, "again");
     let scored: Vec<u64> = versions(&project, "again").iter().filter(|of| of.3).map(|of| of.0).collect();
-    assert_eq!(scored, [1], "marked again");
+    assert_eq!(scored, [1], "graded again");
 }
 
 #[test]

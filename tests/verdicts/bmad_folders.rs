@@ -414,7 +414,7 @@ fn reports_that_are_packed_or_pasted_do_not_show_an_agent_the_answers() {
     let shown = project.run(&["show", "latest", "A1"]).exits(0).stdout;
     let summary = project.run(&["report", "--format", "md"]).exits(0).stdout;
     let junit = project.run(&["report", "--format", "junit"]).exits(0).stdout;
-    // A clone has no records, so that only the content tells.
+    // A clone has no records, so only the content shows it.
     std::fs::remove_dir_all(project.path().join(".practicum")).expect("removed");
     for (path, text) in [
         ("docs/a.md", &format!("# Results\n\n```\n$ practicum show latest A1\n{shown}```\n\nThat is all.\n")),

@@ -31,7 +31,7 @@ fn run(project: &Project, more: &[&str]) -> Ran {
 /// Each gate of a run by its name: its value and whether it holds.
 fn gates(ran: &Ran) -> Vec<(String, Option<f64>, bool)> {
     let summary: Value = serde_json::from_str(&ran.stdout).expect("JSON");
-    // A run that is graded again tells its summary beside what changed.
+    // A run that is graded again shows its summary beside what changed.
     let summary = summary.get("summary").unwrap_or(&summary);
     let gates = summary["gates"].as_array().expect("gates").iter();
     let text = |gate: &Value| gate["name"].as_str().unwrap_or_default().to_owned();

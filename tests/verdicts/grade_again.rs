@@ -290,7 +290,7 @@ fn results_of_an_old_skill_or_setup_do_not_pass_for_those_of_the_new() {
         let same = project.run(&["grade", "latest"]);
         assert!(!same.stderr.contains("changed since"), "{evals}: {}", same.stderr);
         change(&project, path, from, to);
-        // What is graded from a new marking is still of the old skill or setup.
+        // What is graded from a regraded run is still of the old skill or setup.
         for _ in 0..2 {
             let again = project.run(&["grade", "latest"]);
             assert!(again.stderr.contains(message), "{evals} {path}: {}", again.stderr);

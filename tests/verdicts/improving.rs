@@ -170,7 +170,7 @@ fn a_project_that_was_copied_is_not_resumed_with_the_files_of_the_original() {
     assert!(ran.stdout.contains("PASS"), "{}", ran.stdout);
 }
 
-/// A project with one case of one required and one optional criterion, of which the judge marks only the first.
+/// A project with one case of one required and one optional criterion, of which the judge answers only the first.
 fn with_an_optional_criterion(id: &str) -> Project {
     let evals = json!({"version": "1.0", "skill": "s", "cases": [{"id": id, "prompt": "Make one", "expectations": [
         {"criterion": "x", "description": "Says done", "required": true},

@@ -41,7 +41,7 @@ fn score(id: &str, score: f64, quotes: &[&str]) -> Value {
     json!({"id": id, "verdict": null, "score": score, "evidence": quotes, "reasoning": "So it is.", "weak": null})
 }
 
-/// Makes a mark with these quotes.
+/// Makes a verdict with these quotes.
 type GiveMark = fn(&[&str]) -> Value;
 
 fn run(project: &Project, more: &[&str]) -> Ran {
@@ -126,7 +126,7 @@ fn only_the_statements_without_support_are_asked_about_again() {
     let first = json!([pass("near", &["1. Park"]), pass("cheap", &[])]);
     answer(&project, &[first.clone(), json!([pass("cheap", &["2. Zoo"])])]);
     run(&project, &[]).exits(0);
-    // The second answer is about the other statement only, so the first keeps its mark.
+    // The second answer is about the other statement only, so the first keeps its verdict.
     answer(&project, &[first, json!([pass("near", &[])])]);
     run(&project, &[]).exits(3);
     let found = latest(&project);

@@ -163,7 +163,7 @@ fn check_does_not_say_ok_of_a_file_with_an_error() {
     assert!(ran.stdout.contains("evals.json (skill-creator, 1 case): "), "{}", ran.stdout);
 }
 
-/// A run that cannot come to its end was told to be resumed.
+/// A run that cannot come to its end had the advice to resume it.
 #[test]
 fn resuming_is_not_advised_where_it_cannot_help() {
     let project = project(
@@ -174,7 +174,7 @@ fn resuming_is_not_advised_where_it_cannot_help() {
     assert!(!ran.stdout.contains("--resume"), "{}", ran.stdout);
 }
 
-/// The summary told a failed check, and not that the agent never saw the skill.
+/// The summary showed a failed check, and not that the agent never saw the skill.
 #[test]
 fn a_failed_check_does_not_hide_that_the_arm_is_not_valid() {
     let project = project(
@@ -326,7 +326,7 @@ fn one_slip_in_a_frontmatter_is_not_many_warnings() {
     assert_eq!(ran.stdout.matches("warning[skill-frontmatter]").count(), 1, "{}", ran.stdout);
 }
 
-/// A file that was given as read-only and changed was told only by `show` where the case passed.
+/// A file that was given as read-only and changed was reported only by `show` if the case passed.
 #[test]
 fn a_changed_fixture_is_not_kept_quiet_where_the_case_passes() {
     let project = project(

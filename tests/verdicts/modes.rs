@@ -259,7 +259,7 @@ fn a_comparison_that_was_paid_for_is_not_lost_with_its_file() {
     assert!(ran.stdout.contains("no mode is clearly better"), "{}", ran.stdout);
 }
 
-/// Activates the skill only where it is told to evaluate each skill, and leaves it alone for a stranger's words.
+/// Activates the skill only if the system prompt says to evaluate each skill, and not for any other system prompt.
 const OBEDIENT: &str = r#"
 echo '{"type":"start","schema_version":1,"skills":["gull"]}'
 case "$1" in

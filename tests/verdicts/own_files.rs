@@ -6,7 +6,7 @@ use practicum::report::{REPORTS, ReportOutput};
 
 use crate::common::{Project, Ran};
 
-/// Lists what is in its room, and says aloud whatever tells it the word that the check waits for.
+/// Lists the files of its workspace, and names the file that contains the word that the check looks for.
 const AGENT: &str = r#"
 skill=$(ls .agents/skills 2>/dev/null | head -1)
 echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[\"$skill\"]}"
@@ -329,7 +329,7 @@ fn a_skill_that_is_called_secrets_is_staged() {
     assert!(said(&project).contains("./skills/secrets/SKILL.md"), "{}", said(&project));
 }
 
-/// What the program wrote into a fresh clone, where no list tells of it, and under names that say nothing.
+/// What the program wrote into a fresh clone, where no list names it, and under names that say nothing.
 #[test]
 fn copies_of_records_and_saved_output_are_not_staged_in_a_fresh_clone() {
     let project = project();

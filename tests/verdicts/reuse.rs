@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::common::Project;
 
-/// Lists the skills that it finds, takes the first up if the prompt says fire, and says the prompt back.
+/// Lists the skills that it finds, activates the first if the prompt says fire, and says the prompt back.
 const AGENT: &str = r#"
 skill=$(ls .agents/skills 2>/dev/null | head -1)
 if [ -n "$skill" ]; then seen="\"$skill\""; fi

@@ -150,7 +150,7 @@ fn a_prompt_that_names_the_skill_does_not_hide_what_went_wrong() {
         let rows = rows["results"].as_array().expect("rows");
         let outcomes = |outcome: &str| rows.iter().filter(|row| row["outcome"] == outcome).count();
         assert_eq!((outcomes("fp"), outcomes("error")), (2, 2), "{rows:#?}");
-        // That it was taken up when told to says nothing, nor that nothing of it was seen.
+        // If the prompt names the skill, neither an activation nor a missing one counts.
         let message =
             [(activating.as_str(), "must_activate"), (not_activating.as_str(), "should_not_activate")];
         project.write("suites/birds.json", &suite(&message).to_string());

@@ -13,7 +13,7 @@ fn project(files: &[(&str, &str)]) -> Project {
     project
 }
 
-/// A setup that never ran, a time limit that never held: nobody was told.
+/// A setup that never ran, a time limit that never held: no message said so.
 #[test]
 fn a_misspelt_key_is_not_passed_over_in_a_run() {
     let bmad = r#"{"skill_name": "gull", "evals": [{"id": "A", "prompt": "p", "expectations": ["e"],
@@ -146,7 +146,7 @@ fn an_ignored_folder_that_is_named_is_searched() {
     }
     let nothing = project.run(&["run", "."]).exits(2).stderr;
     assert!(nothing.contains("ignored") && nothing.contains("local/c.yaml"), "{nothing}");
-    // A folder of which git ignores every file and that is none itself: what was skipped is told.
+    // A folder of which git ignores every file and that is none itself: what was skipped is listed.
     project.write(".gitignore", "/target/evals/*.yaml\n");
     let nothing = project.run(&["run", "target/evals"]).exits(2).stderr;
     assert!(nothing.contains("ignored") && nothing.contains("target/evals/a.yaml"), "{nothing}");
@@ -306,7 +306,7 @@ fn a_skill_that_no_folder_can_be_called_after_is_not_tested() {
         assert!(ran.stderr.contains("cannot be the name of a folder"), "{}", ran.stderr);
         let checked = project.run(&["check", "evals"]).exits(2);
         assert!(checked.stdout.contains("cannot be the name of a folder"), "{}", checked.stdout);
-        // Beside another skill it is left out, and told.
+        // Beside another skill it is left out, with a warning.
         project.write("rival/SKILL.md", &named(name, ""));
         project.write("gull/SKILL.md", SKILL);
         project.write("evals/e.practicum.yaml", &NATIVE.replace("skill:", "rivals: [../rival]\nskill:"));

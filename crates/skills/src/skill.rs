@@ -64,6 +64,13 @@ pub enum SkillError {
 
 impl Skill {
     /// Reads the skill at a folder, its SKILL.md, or a command file.
+    ///
+    /// ```
+    /// use practicum_skills::skill::{Skill, SkillError};
+    ///
+    /// let missing = Skill::read(std::path::Path::new("no/such/skill"));
+    /// assert!(matches!(missing, Err(SkillError::Missing(_))));
+    /// ```
     pub fn read(path: &Path) -> Result<Self, SkillError> {
         let (file, form) = locate_skill_file(path).ok_or_else(|| SkillError::Missing(path.to_owned()))?;
         let unreadable = |why: String| SkillError::Unreadable(file.clone(), why);

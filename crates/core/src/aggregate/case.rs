@@ -467,7 +467,7 @@ impl CaseTally {
     }
 }
 
-/// The pass rates that the sequential test tells apart, and how often it may call a good case bad.
+/// The pass rates that the sequential test distinguishes, and how often it may call a good case bad.
 const LOW_PASS_RATE: f64 = 0.6;
 const HIGH_PASS_RATE: f64 = 0.9;
 const ERROR_CHANCE: f64 = 0.2;

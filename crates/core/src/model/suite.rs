@@ -222,7 +222,7 @@ pub struct RunPolicy {
     pub timeout: Option<Duration>,
     /// The arms to run.
     pub arms: Vec<Arm>,
-    /// How the agent is told to use skills.
+    /// How strongly the system prompt urges the agent to use skills.
     pub mode: Option<SkillUseMode>,
     /// A script that answers in place of the model.
     pub script: Option<PathBuf>,

@@ -140,7 +140,7 @@ impl SkillUseMode {
 #[serde(transparent)]
 pub struct TrialId(#[serde(deserialize_with = "read_trial_id")] String);
 
-/// Reads an id from a record, which may come from a stranger. An id that is not the name of a folder is refused.
+/// Reads an id from a record, which may come from an untrusted source. An id that is not the name of a folder is refused.
 fn read_trial_id<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let id = String::deserialize(deserializer)?;
     match id.is_empty() || id.starts_with('.') || id.contains(['/', '\\', '\0']) {

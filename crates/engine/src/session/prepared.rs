@@ -314,7 +314,7 @@ fn lock_record(run: &RunDir) -> Result<Option<std::fs::File>, SessionError> {
 
 /// Ends the processes that a killed run left, and removes its workspaces. Says whether there was anything.
 ///
-/// The record may come from a stranger. What is removed follows from the run's id and not from the path in the
+/// The record may come from an untrusted source. What is removed follows from the run's id and not from the path in the
 /// record.
 pub fn remove_leftovers(run: &RunDir) -> bool {
     if RunLock::read(run.path()).is_none() || !RunDir::is_id(run.id()) {

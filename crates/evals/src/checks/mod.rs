@@ -114,6 +114,38 @@ pub fn reads_only_text(rule: &dyn Rule) -> bool {
 
 /// Runs the deterministic checks among `checks`, with the given permissions. The result has the same order; it is
 /// `None` for every other check.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use practicum_core::model::{
+///     AgentEnding, Check, CheckPermissions, Observation, RelPath, Verdict, WorkspaceView,
+/// };
+/// use practicum_evals::checks::{ContainsRule, Needle, run_checks};
+///
+/// /// A workspace without files: the check reads only the text.
+/// struct NoFiles;
+///
+/// impl WorkspaceView for NoFiles {
+///     fn read(&self, _: &RelPath) -> std::io::Result<Option<Vec<u8>>> {
+///         Ok(None)
+///     }
+///
+///     fn exists(&self, _: &RelPath) -> std::io::Result<bool> {
+///         Ok(false)
+///     }
+///
+///     fn folder(&self) -> Option<&std::path::Path> {
+///         None
+///     }
+/// }
+///
+/// let check = Check::by_rule("names-the-file", Arc::new(ContainsRule(Needle::exact("config.toml"))));
+/// let mut observation = Observation::with_ending(AgentEnding::Finished);
+/// observation.output = "Rename config.ini to config.toml.".to_owned();
+/// let found = run_checks(&[&check], &observation, &NoFiles, CheckPermissions::default());
+/// assert_eq!(found[0].as_ref().expect("a deterministic check").verdict, Verdict::Pass);
+/// ```
 pub fn run_checks(
     checks: &[&Check],
     observation: &Observation,

@@ -143,7 +143,7 @@ fn recognise_evals(evals: &[TreeNode], source: &SourceFile) -> RecognisedFormat 
         return certain(ForeignFormat::WritingSkills, "its expectations are mappings");
     }
     let texts = expectations_of(evals).any(|item| item.as_text().is_some());
-    // If nothing is graded, only the folder tells the format. A BMad folder has overlays, or it is evals/<skill>
+    // If nothing is graded, only the folder shows the format. A BMad folder has overlays, or it is evals/<skill>
     // and has triggers.
     let is_in_folder_of_bmad =
         || has_overlays(evals, source) || any("expected_output") && is_below_evals(source);

@@ -247,7 +247,7 @@ mod tests {
         journal.begin_run("run-1").expect("kept");
         drop(journal);
         let mut journal = open(1, false);
-        assert_eq!(journal.unaccounted_run(), Some("run-1"), "nobody told what it took");
+        assert_eq!(journal.unaccounted_run(), Some("run-1"), "nobody recorded its cost");
         journal.record_lost_cost(Some(0.1), 4.0).expect("kept");
         assert_eq!(journal.unaccounted_run(), None);
         let twice = LoopJournal::open(room.path(), &begun(1), false).map(|_| ());

@@ -88,7 +88,7 @@ impl EvalTexts {
         }
         eval_document::classify_eval_document(file) != ContentKind::Other
             || self.are_in_code_block(file)
-            || self.are_told_in(file, &found)
+            || self.are_contained_in(file, &found)
     }
 
     /// Whether a file has one of the texts.
@@ -107,7 +107,7 @@ impl EvalTexts {
     /// Whether a file, in which these texts were found, says of cases what they ask and what they expect. Two short
     /// texts of one case may stand in any document by chance, so there must be two such cases, or long texts, or
     /// the keys of a case, or an archive around them.
-    fn are_told_in(&self, file: &Unpacked<'_>, found: &BTreeSet<usize>) -> bool {
+    fn are_contained_in(&self, file: &Unpacked<'_>, found: &BTreeSet<usize>) -> bool {
         let keys = eval_document::named_case_keys(file);
         let is_found = |text: &&SearchedText| found.contains(&text.number);
         let is_contained = |case: &&CaseTexts, is_enough: &dyn Fn(&SearchedText) -> bool| {

@@ -62,7 +62,7 @@ mod tests {
         assert!(started.elapsed() < 10 * MAX_TIME);
     }
 
-    /// Gives the lines of the diff with one of the marks, as the text that they stand for.
+    /// Gives the lines of the diff with one of the prefixes, without the prefix.
     fn one_side(diff: &str, prefixes: [char; 2]) -> String {
         let whole = diff.replace("\n\\ No newline at end of file\n", "\u{0}");
         let lines = whole.split_inclusive(['\n', '\u{0}']).filter(|line| line.starts_with(prefixes));

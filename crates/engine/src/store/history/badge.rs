@@ -156,7 +156,7 @@ mod tests {
             (Some(run(None, 2, 0)), "2 of 2 passed, incomplete", BadgeTone::Unsure),
             (Some(run(Some(3), 0, 0)), "nothing scored", BadgeTone::Unsure),
         ] {
-            let badge = Badge::from_run("exam", run.as_ref());
+            let badge = Badge::from_run("notes", run.as_ref());
             assert_eq!((badge.message.as_str(), badge.tone), (message, tone));
         }
     }
