@@ -1,3 +1,5 @@
+//! The counts of trials in every report agree with the summary.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};

@@ -1,3 +1,5 @@
+//! Reports in the formats of other tools.
+
 use std::process::Command;
 
 use serde_json::{Value, json};

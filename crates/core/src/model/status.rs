@@ -1,3 +1,5 @@
+//! The status of a run and of its cases, derived from a summary.
+
 use std::collections::BTreeSet;
 
 use super::{
