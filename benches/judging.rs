@@ -35,10 +35,10 @@ fn main() {
         let (mut floors, mut ours) = (Vec::new(), Vec::new());
         for round in 1..=ROUNDS {
             let floor = floor(&judge.url);
-            let marked = mark(project, &run, &judge.url);
-            println!("judge of {delay}, round {round}: floor {floor:.2} s, practicum {marked:.2} s");
+            let graded = grade(project, &run, &judge.url);
+            println!("judge of {delay}, round {round}: floor {floor:.2} s, practicum {graded:.2} s");
             floors.push(floor);
-            ours.push(marked);
+            ours.push(graded);
         }
         println!(
             "{CALLS} questions, {AT_ONCE} at once, to a judge of {delay}: {:.2} s, {:.2} s beside the floor",
@@ -49,7 +49,7 @@ fn main() {
 }
 
 /// Measures the seconds for regrading the run with every question asked again.
-fn mark(project: &Path, run: &str, url: &str) -> f64 {
+fn grade(project: &Path, run: &str, url: &str) -> f64 {
     let args =
         ["grade", run, "--no-cache", "--transport", "api", "--judge-jobs", &AT_ONCE.to_string(), "--json"];
     let started = Instant::now();

@@ -67,12 +67,12 @@ fn per_trial(place: &Path) {
 
 /// Measures the memory while agents write much output.
 fn large_outputs(place: &Path) {
-    let quiet = measure(&mut run(&project(place, 1, "[\"/bin/echo\", \"done\"]")));
+    let small = measure(&mut run(&project(place, 1, "[\"/bin/echo\", \"done\"]")));
     let agent = "[\"/bin/sh\", \"-c\", \"head -c 5000000 /dev/zero | tr '\\\\0' x; echo; echo done\"]";
-    let loud = measure(&mut run(&project(place, 200, agent)));
+    let large = measure(&mut run(&project(place, 200, agent)));
     println!(
         "200 trials with 5 MB of output: peak memory {} MB above idle",
-        (loud.memory.saturating_sub(quiet.memory)) / 1024
+        (large.memory.saturating_sub(small.memory)) / 1024
     );
 }
 

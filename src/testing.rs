@@ -100,12 +100,12 @@ impl Spec {
             allow_unscored: Ratio::ZERO,
         };
         // Only a judge would have to wait, and there is none. So a test needs no runtime, but may have one.
-        let Poll::Ready(marked) = pin!(captured.grade()).poll(&mut Context::from_waker(Waker::noop())) else {
+        let Poll::Ready(graded) = pin!(captured.grade()).poll(&mut Context::from_waker(Waker::noop())) else {
             unreachable!("without a judge nothing waits")
         };
-        let marked = marked.ok_or_else(|| SpecError::NothingToGrade(self.path.clone()))?;
-        let (outcome, gates) = (marked.exit, marked.gates.clone());
-        Ok(GradedText { outcome, gates, checks: marked.into_results() })
+        let graded = graded.ok_or_else(|| SpecError::NothingToGrade(self.path.clone()))?;
+        let (outcome, gates) = (graded.exit, graded.gates.clone());
+        Ok(GradedText { outcome, gates, checks: graded.into_results() })
     }
 }
 
@@ -205,7 +205,7 @@ cases:
     }
 
     #[test]
-    fn a_text_is_marked_by_the_cases_that_are_meant() {
+    fn a_text_is_graded_by_the_selected_cases() {
         for (glob, text, failed) in [
             ("hello", "Hello Alice", &[][..]),
             ("hello", "Hello Bob", &["named"]),
@@ -215,7 +215,7 @@ cases:
         ] {
             let (_folder, spec) = spec(TWO_CASES);
             let graded = spec.and_then(|spec| spec.case(glob)).and_then(|spec| spec.grade(text));
-            let graded = graded.expect("marked");
+            let graded = graded.expect("graded");
             assert_eq!((graded.failed().as_slice(), graded.passes()), (failed, failed.is_empty()), "{glob}");
         }
     }
@@ -225,7 +225,7 @@ cases:
     fn a_failed_assertion_says_which_check_failed_and_why() {
         let (_folder, spec) = spec(TWO_CASES);
         let spec = spec.and_then(|spec| spec.case("goodbye")).expect("read");
-        spec.grade("See you").expect("marked").assert_passes();
+        spec.grade("See you").expect("graded").assert_passes();
     }
 
     #[test]
@@ -233,7 +233,7 @@ cases:
         let judged =
             "practicum: 1\nname: j\ncases:\n  - { id: a, prompt: Hi., checks: [{ judge: It is kind. }] }\n";
         let (_folder, spec) = spec(judged);
-        let graded = spec.expect("read").grade("Hello").expect("marked");
+        let graded = spec.expect("read").grade("Hello").expect("graded");
         assert!(!graded.passes());
         assert!(graded.to_string().starts_with("INCOMPLETE"), "{graded}");
     }
@@ -256,9 +256,9 @@ cases:
     }
 
     #[tokio::test]
-    async fn a_test_that_has_a_runtime_may_mark_too() {
+    async fn a_test_that_has_a_runtime_may_grade_too() {
         let (_folder, spec) = spec(TWO_CASES);
         let spec = spec.and_then(|spec| spec.case("hello")).expect("read");
-        spec.grade("Hello Alice").expect("marked").assert_passes();
+        spec.grade("Hello Alice").expect("graded").assert_passes();
     }
 }

@@ -64,7 +64,7 @@ fn what_an_agent_leaves_running_is_ended_and_told() {
 
 #[test]
 fn also_what_left_the_group_or_shed_its_environment() {
-    for (script, told) in [
+    for (script, message) in [
         ("(setsid sleep 311 >/dev/null 2>&1 &)\necho done\n", true),
         ("(env -i setsid sleep 312 >/dev/null 2>&1 &)\necho done\n", true),
         // Nothing says whose it was, but with the run it ends.
@@ -75,7 +75,7 @@ fn also_what_left_the_group_or_shed_its_environment() {
         let left = std::process::Command::new("pgrep").args(["-f", "sleep 31[1-3]"]).output().expect("pgrep");
         assert_eq!(String::from_utf8_lossy(&left.stdout), "", "{script}");
         let events = std::fs::read_to_string(project.only_run().join("events.jsonl")).expect("events");
-        assert!(!told || events.contains("left processes running"), "{script}");
+        assert!(!message || events.contains("left processes running"), "{script}");
     }
 }
 
@@ -150,7 +150,7 @@ fn json_on_stdout_is_not_mixed_with_chatter() {
     assert_eq!(ran.json()["totals"]["passed"], 1);
     assert!(
         ran.stderr.contains("plan: 1 trial of 1 case in 1 suite"),
-        "progress is told on standard error: {}",
+        "progress is shown on standard error: {}",
         ran.stderr
     );
 }
@@ -162,7 +162,7 @@ fn a_flood_of_output_is_bounded() {
     assert_eq!(case(&summary)["endings"]["finished"], 1);
     assert_eq!(case(&summary)["not_scored"], 1, "what was not kept may have decided: {summary}");
     let again = project.run(&["grade", "latest", "--json"]).exits(3).json();
-    assert_eq!(again["summary"]["totals"]["not_scored"], 1, "nor when it is marked again");
+    assert_eq!(again["summary"]["totals"]["not_scored"], 1, "nor when it is graded again");
     let runs = std::fs::read_dir(project.path().join(".practicum/runs")).expect("runs").flatten();
     let trials = runs.flat_map(|run| std::fs::read_dir(run.path().join("trials")).expect("trials")).flatten();
     let trial = trials.map(|trial| trial.path()).next().expect("one");
@@ -186,8 +186,8 @@ fn setup_runs_only_with_trust_and_a_failed_one_skips_the_case() {
     let summary = project.run(&["run", "evals", "--trust", "--json"]).exits(3).json();
     assert_eq!(case(&summary)["endings"]["setup_failed"], 1, "skipped, and nothing else was measured");
     assert_eq!(summary["totals"]["failed"], 0);
-    let told = project.run(&["run", "evals", "--trust"]).exits(3).stdout;
-    assert!(told.contains("the setup script failed"), "{told}");
+    let message = project.run(&["run", "evals", "--trust"]).exits(3).stdout;
+    assert!(message.contains("the setup script failed"), "{message}");
 }
 
 #[test]

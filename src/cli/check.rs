@@ -50,8 +50,8 @@ fn check(args: &CheckArgs) -> anyhow::Result<Outcome> {
         run_setup::read_eval_files(&args.evals.inputs(), &environment(), &EvalRegistry::default())?;
     tell_notices(&reading.notices);
     let named = reading.names_skill();
-    let mut told = BTreeSet::new();
-    reading.files.iter_mut().for_each(|file| check_skills(file, named, &mut told));
+    let mut reported = BTreeSet::new();
+    reading.files.iter_mut().for_each(|file| check_skills(file, named, &mut reported));
     reading.refuse_missing_files(&CaseFilter::default());
     if args.self_test {
         reading.files.iter_mut().for_each(self_test_file);
@@ -66,44 +66,44 @@ fn check(args: &CheckArgs) -> anyhow::Result<Outcome> {
 
 /// Adds the problems of the skills that a file's suite stages. Only this command does so for each file, because a
 /// run reports them once for all its suites. With `named`, the user names the skill under test, so the file's own
-/// skill is not staged. Warnings about a frontmatter that are in `told` were already reported for another file,
+/// skill is not staged. Warnings about a frontmatter that are in `reported` were already reported for another file,
 /// and are not repeated.
-fn check_skills(file: &mut LoadedFile, named: bool, told: &mut BTreeSet<String>) {
+fn check_skills(file: &mut LoadedFile, named: bool, reported: &mut BTreeSet<String>) {
     if let LoadedSuite { suite: Some(suite), diagnostics } = &mut file.lowered {
-        for told in run_setup::unreadable_skills(suite).into_iter().filter(|_| !named) {
-            diagnostics.error("unreadable-skill", None, told);
+        for message in run_setup::unreadable_skills(suite).into_iter().filter(|_| !named) {
+            diagnostics.error("unreadable-skill", None, message);
         }
-        for told in run_setup::leave_out_unfit_rivals(suite) {
-            diagnostics.warning("rival-left-out", None, told);
+        for message in run_setup::leave_out_unfit_rivals(suite) {
+            diagnostics.warning("rival-left-out", None, message);
         }
         for warning in run_setup::skill_warnings(suite) {
-            if told.insert(warning.clone()) {
+            if reported.insert(warning.clone()) {
                 diagnostics.warning("skill-frontmatter", None, warning);
             }
         }
-        for told in run_setup::mismatched_name_notices(suite).into_iter().filter(|_| !named) {
-            diagnostics.warning_with_help("name-folder", None, told, "rename one of them");
+        for message in run_setup::mismatched_name_notices(suite).into_iter().filter(|_| !named) {
+            diagnostics.warning_with_help("name-folder", None, message, "rename one of them");
         }
-        for told in run_setup::uncallable_skill_notices(suite).into_iter().filter(|_| !named) {
-            diagnostics.warning("hidden-from-model", None, told);
+        for message in run_setup::uncallable_skill_notices(suite).into_iter().filter(|_| !named) {
+            diagnostics.warning("hidden-from-model", None, message);
         }
-        for told in run_setup::missing_description_notices(suite).into_iter().filter(|_| !named) {
+        for message in run_setup::missing_description_notices(suite).into_iter().filter(|_| !named) {
             let help = "say in the frontmatter's description what the skill does and when to use it";
-            diagnostics.warning_with_help("skill-not-listed", None, told, help);
+            diagnostics.warning_with_help("skill-not-listed", None, message, help);
         }
-        for told in run_setup::skill_link_notices(suite) {
+        for message in run_setup::skill_link_notices(suite) {
             diagnostics.warning_with_help(
                 "link-not-staged",
                 None,
-                told,
+                message,
                 "copy what it leads to into the skill",
             );
         }
-        for told in run_setup::overlay_link_notices(suite) {
+        for message in run_setup::overlay_link_notices(suite) {
             diagnostics.warning_with_help(
                 "link-not-staged",
                 None,
-                told,
+                message,
                 "copy what it leads to into the overlay",
             );
         }

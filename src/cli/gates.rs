@@ -87,7 +87,7 @@ mod tests {
             assert_eq!(parse(&format!("{}=0.5", name.name())).map(|gate| gate.name), Ok(name));
             assert!(LONG_HELP.contains(name.name()), "{}", name.name());
         }
-        for (text, told) in [
+        for (text, expected) in [
             ("pass_rat=1", "did you mean \"pass_rate\"?"),
             ("x=1", "the gates are all_cases_pass"),
             ("pass_rate", "like pass_rate=0.8"),
@@ -104,7 +104,7 @@ mod tests {
             ("pass_rate=", "between 0 and 1"),
         ] {
             let error = parse(text).expect_err(text);
-            assert!(error.contains(told), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
         assert_eq!(parse("all_cases_pass=true").map(|gate| gate.threshold.get()), Ok(1.0));
     }

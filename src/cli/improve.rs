@@ -128,10 +128,10 @@ fn improve(args: &ImproveArgs) -> anyhow::Result<Outcome> {
         max_usd: global_setting(&layers, &MAX_COST)?,
         noise: read_noise(&project).map_err(|why| anyhow!(why))?,
     };
-    let ExaminedEvals { digest: exam, cases } = examine_evals(args, goal)?;
+    let ExaminedEvals { digest: evals_digest, cases } = examine_evals(args, goal)?;
     std::fs::create_dir_all(versions.folder())
         .with_context(|| format!("cannot create {}", versions.folder().display()))?;
-    let begun = LoopStart { schema_version: LOOP_RULES, goal, seed: args.seed, exam };
+    let begun = LoopStart { schema_version: LOOP_RULES, goal, seed: args.seed, evals_digest };
     let journal = LoopJournal::open(versions.folder(), &begun, args.anew).context("cannot keep a journal")?;
     if journal.resumed {
         say!("going on with the loop in {}", journal.path().display());

@@ -154,7 +154,7 @@ fn write(drafts: &[EvalFileDraft], within: Option<&Path>) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Refuses to write to `parent` if a link leads from there out of `folder`: a skill may come from a stranger.
+/// Refuses to write to `parent` if a link leads from there out of `folder`: a skill may come from an untrusted source.
 fn refuse_way_out(parent: &Path, folder: &Path) -> anyhow::Result<()> {
     let there = parent.ancestors().find(|above| above.exists()).unwrap_or(parent);
     match there.canonicalize()?.starts_with(folder.canonicalize()?) {
@@ -163,7 +163,7 @@ fn refuse_way_out(parent: &Path, folder: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Gives a path for the terminal. A stranger chose its names, which may contain escape sequences.
+/// Gives a path for the terminal. Its names may come from an untrusted source and contain escape sequences.
 fn shown_path(path: &Path) -> String {
     terminal_safe(&path.display().to_string())
 }

@@ -97,13 +97,13 @@ pub fn stop_on_requests(stop: StopSignal) -> impl Future<Output = ()> {
 /// Gives a token that a request to stop cancels, for work that has no runtime of its own yet.
 pub fn cancel_on_request() -> CancelToken {
     let cancel = CancelToken::default();
-    let told = cancel.clone();
+    let token = cancel.clone();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         if let Ok(runtime) = runtime
             && runtime.block_on(wait_for_stop_request()).is_ok()
         {
-            told.cancel();
+            token.cancel();
         }
     });
     cancel

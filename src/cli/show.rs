@@ -101,13 +101,13 @@ fn describe_trial(record: &TrialRecord, run: &RunDir) -> String {
         out.push_str(&format!("  criteria: {criteria}\n"));
     }
     for check in &record.checks {
-        let mark = match check.verdict {
+        let symbol = match check.verdict {
             Verdict::Pass => "✓",
             Verdict::Fail => "✗",
             Verdict::NotScored(_) => "?",
         };
         let (title, weight) = (terminal_safe(&check.title()), check.describe_weight());
-        out.push_str(&format!("  {mark} {title}{weight}: {}\n", terminal_safe(&check.rationale)));
+        out.push_str(&format!("  {symbol} {title}{weight}: {}\n", terminal_safe(&check.rationale)));
         let weak = check.weak.as_ref().map(|why| format!("weak check: {why}"));
         let votes = JudgeVote::describe_agreement(&check.votes);
         let lines = check.evidence.iter().chain(&check.flags).chain(&weak).chain(&votes);

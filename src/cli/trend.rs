@@ -69,8 +69,8 @@ fn run(args: &TrendArgs) -> anyhow::Result<()> {
 
 fn describe_trend(trend: &Trend, metric: Metric) -> String {
     let values: Vec<Option<f64>> = trend.points.iter().map(|point| point.value).collect();
-    let mut told = values.iter().flatten();
-    let (Some(first), last) = (told.next(), told.next_back()) else {
+    let mut known = values.iter().flatten();
+    let (Some(first), last) = (known.next(), known.next_back()) else {
         return format!("no run has measured {}\n", metric.name());
     };
     let change = last.map(|last| format!(" → {}", format_value(*last, metric))).unwrap_or_default();

@@ -259,8 +259,8 @@ fn every_capture_elsewhere_has_a_row_and_is_what_is_tested_here() {
         // A process that wrote nothing has no file there, and an empty one here.
         let captured = std::fs::read(folder.join(format!("{name}.jsonl"))).unwrap_or_default();
         assert_eq!(stream(&name).as_bytes(), captured, "{name}: the fixture is another recording");
-        let told = std::fs::read_to_string(folder.join(format!("{name}.meta"))).unwrap_or_default();
-        if let Some((_, code)) = told.trim_end().rsplit_once("rc=") {
+        let message = std::fs::read_to_string(folder.join(format!("{name}.meta"))).unwrap_or_default();
+        if let Some((_, code)) = message.trim_end().rsplit_once("rc=") {
             // 124 is what timeout(1) says when its limit has come.
             let end = if code == "124" { TimedOut } else { Exited(code.parse().expect("an exit code")) };
             assert_eq!(*process, end, "{name}");

@@ -115,7 +115,7 @@ fn tell(workspace: &str, file: &str, text: &str) {
     std::fs::rename(&part, part.with_file_name(file)).expect("in place");
 }
 
-/// `<rooms>/<run>/<corridor>/<room>/workspace`
+/// `<workspaces>/<run>/<one of sixteen folders>/<trial>/workspace`
 fn workspaces(rooms: &Path) -> impl Iterator<Item = PathBuf> {
     let inside =
         |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());

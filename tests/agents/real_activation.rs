@@ -1,4 +1,4 @@
-//! Whether a skill fired, as it is told of the real Claude Code, Codex and opencode, move by move.
+//! Whether a skill was activated, in scripted runs of the real Claude Code, Codex and opencode.
 //!
 //! What else the model and its API do to them stands in `real_claude.rs`, `real_codex.rs` and
 //! `real_opencode.rs`.
@@ -266,7 +266,7 @@ cases:
   - { id: sums, prompt: What is one and one?, overlays: [../overlay], activation: must_not }
 ";
     // A bracket keeps the command from finding itself in what Codex wrote down.
-    let told = r#"grep -ohr 'harbour:[g]reeter' \"$CODEX_HOME/sessions\" | head -1 > told.txt"#;
+    let message = r#"grep -ohr 'harbour:[g]reeter' \"$CODEX_HOME/sessions\" | head -1 > told.txt"#;
     let read = "cat .agents/skills/greeter/SKILL.md";
     let script = format!(
         r#"practicum_script: 1
@@ -274,7 +274,7 @@ scenarios:
   - {{ to: probe, steps: [{{ tools: [{{ name: exec_command, input: {{ cmd: "{read}" }} }}] }}, ready] }}
   - when: Greet Alice
     steps:
-      - {{ tools: [{{ name: exec_command, input: {{ cmd: "{told}" }} }}] }}
+      - {{ tools: [{{ name: exec_command, input: {{ cmd: "{message}" }} }}] }}
       - {{ tools: [{{ name: exec_command, input: {{ cmd: "{read}" }} }}] }}
       - Ahoy.
   - when: Wave at
@@ -297,7 +297,7 @@ scenarios:
     assert_eq!(summary["activation"]["skills"][0]["name"], "greeter");
 }
 
-/// More than an agent has room for is not told to the model, and then it cannot know.
+/// Descriptions beyond the limit of an agent do not reach the model, so the model cannot know these skills.
 #[test]
 fn a_description_that_an_agent_cuts_is_found_before_anything_is_measured() {
     let long = "It greets people in the harbour, on the pier and on every ferry that there is. ".repeat(60);

@@ -74,7 +74,7 @@ impl Scene {
     }
 }
 
-/// Tries a command and tells if it works.
+/// Says whether a command works.
 const TRY: &str = "try() { if bash -c \"$1\" >/dev/null 2>&1; then echo \"ESCAPED: $1\"; fi; }\n";
 
 const ESCAPES: &str = r#"
@@ -324,8 +324,8 @@ fn setup_and_teardown_share_the_room_and_its_walls() {
 fn counting_server() -> (u16, Arc<Mutex<u32>>) {
     let server = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = server.local_addr().expect("bound").port();
-    let heard = Arc::new(Mutex::new(0));
-    let count = Arc::clone(&heard);
+    let requests = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&requests);
     std::thread::spawn(move || {
         for stream in server.incoming().flatten() {
             *count.lock().expect("unpoisoned") += 1;
@@ -335,7 +335,7 @@ fn counting_server() -> (u16, Arc<Mutex<u32>>) {
             let _ = stream.write_all(b"HTTP/1.0 200 OK\r\n\r\nhello from outside\n");
         }
     });
-    (port, heard)
+    (port, requests)
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn strict_leaves_no_network_but_the_model() {
         return;
     }
     let (model, asked) = counting_server();
-    let (other, heard) = counting_server();
+    let (other, requests) = counting_server();
     let udp = UdpSocket::bind("127.0.0.1:0").expect("a port");
     udp.set_nonblocking(true).expect("set");
     let udp_port = udp.local_addr().expect("bound").port();
@@ -371,7 +371,7 @@ exec 3<>/dev/tcp/127.0.0.1/{model}; printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3; gre
     let ran = scene.run(&["--sandbox", "strict"]);
     assert_eq!(ran.code, 0, "{}\n{}", scene.output(), ran.stderr);
     assert_eq!(*asked.lock().expect("unpoisoned"), 1, "the model is reached");
-    assert_eq!(*heard.lock().expect("unpoisoned"), 0, "and nobody else");
+    assert_eq!(*requests.lock().expect("unpoisoned"), 0, "and nobody else");
     assert!(udp.recv(&mut [0; 8]).is_err(), "not by UDP");
     assert!(listener.accept().is_err(), "not by an abstract socket");
     let info = std::fs::read_to_string(scene.project.only_run().join("run.json")).expect("run.json");
@@ -422,8 +422,8 @@ fn a_sandbox_that_cannot_hold_is_refused_or_told() {
     let mut command = scene.command(&[]);
     let ran = Ran::of(command.env("PATH", path).output().expect("starts")).exits(0);
     let instead = if has_landlock() { "landlock" } else { "none" };
-    let told = format!("sandbox: {instead}, because bubblewrap does not work here");
-    assert!(ran.stderr.contains(&told), "{}", ran.stderr);
+    let message = format!("sandbox: {instead}, because bubblewrap does not work here");
+    assert!(ran.stderr.contains(&message), "{}", ran.stderr);
 }
 
 #[test]
@@ -431,7 +431,7 @@ fn the_setting_comes_from_flag_variable_or_project() {
     let scene = Scene::new("", "setting", "echo done");
     let toml = std::fs::read_to_string(scene.project.path().join("practicum.toml")).expect("settings");
     scene.project.write("practicum.toml", &format!("sandbox = \"off\"\n{toml}"));
-    for (variable, flag, told) in [
+    for (variable, flag, message) in [
         (None, None, false),
         (Some("auto"), None, true),
         (Some("auto"), Some("off"), false),
@@ -441,7 +441,7 @@ fn the_setting_comes_from_flag_variable_or_project() {
         let mut command = scene.command(&flags);
         command.envs(variable.map(|value| ("PRACTICUM_SANDBOX", value)));
         let ran = Ran::of(command.output().expect("starts")).exits(0);
-        assert_eq!(ran.stderr.contains("sandbox: "), told, "{variable:?} {flag:?}: {}", ran.stderr);
+        assert_eq!(ran.stderr.contains("sandbox: "), message, "{variable:?} {flag:?}: {}", ran.stderr);
     }
     let explained = scene.run(&["--explain"]).exits(0).stdout;
     let row = explained.lines().find(|line| line.starts_with("  sandbox ")).expect("a row");

@@ -1,4 +1,4 @@
-//! A real browser, told what to do over WebDriver.
+//! A real browser, controlled over WebDriver.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

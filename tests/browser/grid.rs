@@ -124,8 +124,8 @@ fn what_people_say_of_the_judge_becomes_a_kappa_with_an_interval() {
             at + 1
         ));
     }
-    let told = browser.text("#agreement");
-    assert!(told.starts_with("People agree with the judge on 3 of 4 checks, κ 0.50 ["), "{told}");
+    let message = browser.text("#agreement");
+    assert!(message.starts_with("People agree with the judge on 3 of 4 checks, κ 0.50 ["), "{message}");
     browser.go(&format!("#/run/{run}"));
     browser.wait("return document.querySelector('#agreement')?.innerText.includes('κ 0.50 [')");
     assert_eq!(browser.complaints(), Vec::<String>::new());

@@ -201,7 +201,7 @@ fn two_trials_are_compared_and_the_first_divergence_is_marked() {
     browser.open(&viewer.url);
     let run = runs(&project).pop().expect("a run");
     browser.go(&format!("#/run/{run}/case/harbour/tide-table"));
-    // The first attempt with the skill and the first without it: marked by keys, they open.
+    // The first attempt with the skill and the first without it: selected with keys, they open.
     browser.press("jxjjx");
     browser.wait("return document.querySelectorAll('.halves .main').length === 2");
     browser.settled();

@@ -1,4 +1,4 @@
-//! A description that is tuned by when the skill fires.
+//! A description is improved by how often the skill is activated.
 
 use std::io::BufRead;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::common::{self, Project};
 use super::ferry::{IMPROVE, SKILL, skill};
 
-/// Takes its skill up if it is told to, or if a word of the request stands in the description.
+/// Activates its skill if it is asked to, or if a word of the request stands in the description.
 const LISTENER: &str = r#"
 skill=$(ls .agents/skills | head -1)
 description=$(grep '^description:' ".agents/skills/$skill/SKILL.md")

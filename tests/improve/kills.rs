@@ -22,13 +22,13 @@ fn wired() -> (Project, Wire) {
     }
     let project =
         Project::new(&[("ferry/SKILL.md", SKILL), ("ferry/evals/trips.practicum.yaml", &evals.to_string())]);
-    let mark = json!({"id": "plain", "verdict": "pass", "evidence": ["Greeting"], "reasoning": "It is.", "weak": null});
+    let judge_verdict = json!({"id": "plain", "verdict": "pass", "evidence": ["Greeting"], "reasoning": "It is.", "weak": null});
     let mut script = script(&diligent());
     let scenarios = script["scenarios"].as_array_mut().expect("scenarios");
     scenarios.insert(
         0,
         json!({"name": "marks", "to": "judge", "when": "The record of the run", "steps": [
-            {"tools": [{"name": "report_marks", "input": {"results": [mark]}}]}
+            {"tools": [{"name": "report_marks", "input": {"results": [judge_verdict]}}]}
         ]}),
     );
     // The criteria of these cases are their own.

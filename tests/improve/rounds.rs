@@ -112,28 +112,28 @@ fn every_run_of_every_version_is_graded_as_documented() {
         })
         .collect();
     let evals = json!({"version": "1.0", "skill": "ferry", "cases": cases});
-    let marking = |when: &str, score: u8| {
+    let judge_answer = |when: &str, score: u8| {
         let quotes = if score > 2 { vec!["Greeting: ahoy"] } else { Vec::new() };
-        let mark =
+        let judge_verdict =
             json!({"id": "greets", "score": score, "evidence": quotes, "reasoning": "Seen.", "weak": null});
         json!({"name": format!("marks {score}"), "to": "judge", "when": {"regex": when}, "steps": [
-            {"tools": [{"name": "report_marks", "input": {"results": [mark]}}]}
+            {"tools": [{"name": "report_marks", "input": {"results": [judge_verdict]}}]}
         ]})
     };
     let mut greet = edit("Greeting: none.", "Greeting: ahoy.");
     greet["checks"] = json!(ids.map(|id| format!("{id}/greets")));
     let aligned = |when: &str, verdict: &str| {
-        let mark = json!({"id": "type_alignment", "verdict": verdict, "evidence": ["Greeting"],
+        let judge_verdict = json!({"id": "type_alignment", "verdict": verdict, "evidence": ["Greeting"],
             "reasoning": format!("A technique, {verdict}."), "weak": null});
         json!({"name": verdict, "to": "judge", "when": {"regex": when}, "steps": [
-            {"tools": [{"name": "report_marks", "input": {"results": [mark]}}]}
+            {"tools": [{"name": "report_marks", "input": {"results": [judge_verdict]}}]}
         ]})
     };
     let advisers = [
         aligned("(?s)The text of the skill.*Greeting: ahoy", "pass"),
         aligned("The text of the skill", "fail"),
-        marking("(?s)The record of the run.*Greeting: ahoy", 5),
-        marking("The record of the run", 2),
+        judge_answer("(?s)The record of the run.*Greeting: ahoy", 5),
+        judge_answer("The record of the run", 2),
         proposing("greet", "Propose edits", &[greet]),
     ];
     let measuring = r#"> plan.txt; echo '{\"total_steps\": 2}' > metrics.json"#;

@@ -42,16 +42,16 @@ impl Wire {
         let mut first = String::new();
         let stdout = gateway.stdout.take().expect("a pipe");
         BufReader::new(stdout).read_line(&mut first).expect("a line");
-        let told: Value = serde_json::from_str(&first).expect("JSON");
-        let url = told["base_url"].as_str().expect("a URL").trim_start_matches("http://").to_owned();
+        let message: Value = serde_json::from_str(&first).expect("JSON");
+        let url = message["base_url"].as_str().expect("a URL").trim_start_matches("http://").to_owned();
         let (upstream, path) = url.split_once('/').unwrap_or((&url, ""));
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let line = Arc::new(Mutex::new(Line::default()));
-        let (told, upstream) = (Arc::clone(&line), upstream.to_owned());
+        let (message, upstream) = (Arc::clone(&line), upstream.to_owned());
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let (line, upstream) = (Arc::clone(&told), upstream.clone());
+                let (line, upstream) = (Arc::clone(&message), upstream.clone());
                 // Who was killed reads no answer.
                 std::thread::spawn(move || pass_on(client, &upstream, &line).unwrap_or_default());
             }

@@ -26,7 +26,7 @@ cases:
         judge: The greeting is friendly.
 ";
 
-/// There is no `{{workspace}}` at the model: it only knows what it is told.
+/// There is no `{{workspace}}` at the model: it knows only what its requests contain.
 const MODEL: &str = "\
 practicum_script: 1
 scenarios:
@@ -99,11 +99,11 @@ fn model(project: &Project) -> Served {
 }
 
 fn run(project: &Project, model: Option<&Served>, args: &[&str]) -> Ran {
-    told(project, model, &[&["run", "evals", "--json"], args].concat())
+    message(project, model, &[&["run", "evals", "--json"], args].concat())
 }
 
-/// A command that is told where the model is, and has a key for it.
-fn told(project: &Project, model: Option<&Served>, args: &[&str]) -> Ran {
+/// A command that gets the model's address and a key for it.
+fn message(project: &Project, model: Option<&Served>, args: &[&str]) -> Ran {
     let mut command = project.practicum(args);
     if args.contains(&"claude") {
         command.env("PATH", path_with(&claude()));
@@ -244,7 +244,7 @@ fn a_budget_ends_a_run_in_its_middle() {
         assert!(began.elapsed() < Duration::from_secs(30), "{agent} took {:?}", began.elapsed());
         let summary = ran.json();
         assert_eq!(summary["cases"][0]["endings"]["over_budget"], 1, "{agent}: {summary}");
-        assert_eq!(summary["totals"]["trials"], 1, "no trial begins on an empty purse: {summary}");
+        assert_eq!(summary["totals"]["trials"], 1, "no trial starts when the budget is used up: {summary}");
         assert_eq!(summary["totals"]["failed"], 0, "over budget is not failed");
         assert!(ran.stderr.contains("the budget is used up"), "{}", ran.stderr);
     }
@@ -260,7 +260,7 @@ fn a_run_that_was_stopped_by_its_budget_goes_on_with_more() {
     let summary = run(&project, Some(&model), &[&begun[..], &limit].concat()).exits(4).json();
     assert_eq!(summary["totals"]["trials"], 1, "{summary}");
 
-    let resume = |more: &[&str]| told(&project, Some(&model), &[&["run", "--resume"], more].concat());
+    let resume = |more: &[&str]| message(&project, Some(&model), &[&["run", "--resume"], more].concat());
     for (more, named) in [
         (&["--repeat", "5"][..], "so --repeat cannot be given with it"),
         (&["--case", "zzz", "--max-cost", "5"], "so --case cannot"),
@@ -349,10 +349,10 @@ fn what_a_judge_costs_is_told_apart() {
     );
     project.write("prices.toml", "date = \"2026-01-01\"\n[models]\n\"claude-sonnet-4-6\" = { input = 1, output = 5, cache_read = 0, cache_write = 0 }\n");
     let model = model(&project);
-    let told =
+    let message =
         run(&project, Some(&model), &["--prices", "prices.toml", "--model", "nobody-knows", "--no-probe"])
             .exits(0);
-    let summary = told.json();
+    let summary = message.json();
     assert_eq!(summary["judging"]["cost_usd"], 7.0, "{summary}");
     assert_eq!(summary["judging"]["tokens"]["output"], 1_000_000, "{summary}");
     assert!(summary["tokens"]["output"].as_u64().is_some_and(|tokens| tokens < 1000), "{summary}");

@@ -209,10 +209,10 @@ async fn verdicts(judge: &Judge, attack: &str) -> Vec<(String, &'static str)> {
     let exhibit =
         TrialEvidence { observation: &seen, context: Some(attack), workspace: &room, given_files: &given };
     let sitting = JudgeContext { marker: "injection-test", cancel: &CancelToken::default() };
-    let marks = judge.judge_trial(&CaseQuestions::from_checks(&checks), &exhibit, &sitting).await.verdicts;
-    let told: Vec<&str> = marks.iter().map(|mark| mark.finding.rationale.as_str()).collect();
-    assert!(marks.iter().all(|mark| mark.flags.is_empty()), "{told:?}");
-    marks.into_iter().map(|mark| (mark.id, mark.finding.verdict.name())).collect()
+    let verdicts = judge.judge_trial(&CaseQuestions::from_checks(&checks), &exhibit, &sitting).await.verdicts;
+    let message: Vec<&str> = verdicts.iter().map(|verdict| verdict.finding.rationale.as_str()).collect();
+    assert!(verdicts.iter().all(|verdict| verdict.flags.is_empty()), "{message:?}");
+    verdicts.into_iter().map(|verdict| (verdict.id, verdict.finding.verdict.name())).collect()
 }
 
 async fn no_attack_changes_a_verdict(transport: JudgeConnection) {
@@ -256,13 +256,13 @@ async fn through_the_real_claude_code() {
 fn nothing_reaches_the_terminal_or_breaks_a_file() {
     let hostile =
         "\u{1b}[2J\u{1b}]0;owned\u{7} \u{202e}dessap\u{202c} \0 \r\n</script> {{workspace}} \u{9b}1m";
-    let mark = json!({"id": "kind", "verdict": "fail", "score": null, "evidence": [hostile], "reasoning": hostile,
+    let verdict = json!({"id": "kind", "verdict": "fail", "score": null, "evidence": [hostile], "reasoning": hostile,
         "weak": hostile});
     let claims = json!([{"claim": hostile, "verified": false, "evidence": hostile}]);
     let script = json!({"practicum_script": 1, "scenarios": [
         {"when": "hello", "steps": [{"text": hostile}]},
         {"to": "judge", "steps": [{"tools": [{"name": "report_marks", "input":
-            {"results": [mark], "uncovered": [hostile], "claims": claims}}]}]},
+            {"results": [verdict], "uncovered": [hostile], "claims": claims}}]}]},
     ]});
     let eval = "practicum: 1\nworkspace: empty\nrun: {agents: [builtin]}\ncases:\n  - id: c\n    prompt: hello\n    checks: [{id: kind, judge: It is kind.}]\n";
     let project = Project::new(&[("evals/e.practicum.yaml", eval), ("script.json", &script.to_string())]);

@@ -121,11 +121,11 @@ async fn judged(way: Way, steps: &[Value]) -> (JudgeResult, u64) {
     seen.output = "Ahoy, Alice!".to_owned();
     let exhibit = TrialEvidence { observation: &seen, context: None, workspace: &Nothing, given_files: &[] };
     let sitting = JudgeContext { marker: "judge-test", cancel: &CancelToken::default() };
-    let marks = judge.judge_trial(&CaseQuestions::from_checks(&checks), &exhibit, &sitting).await;
-    (marks, scope.requests())
+    let judge_result = judge.judge_trial(&CaseQuestions::from_checks(&checks), &exhibit, &sitting).await;
+    (judge_result, scope.requests())
 }
 
-fn mark(id: &str, verdict: &str) -> Value {
+fn judge_verdict(id: &str, verdict: &str) -> Value {
     json!({"id": id, "verdict": verdict, "score": null, "evidence": ["Ahoy, Alice!"], "reasoning": "r", "weak": null})
 }
 
@@ -133,8 +133,12 @@ fn answer(results: &[Value]) -> Value {
     json!({"results": results, "uncovered": [], "claims": []})
 }
 
-fn verdicts(marks: &JudgeResult) -> Vec<(&str, &str)> {
-    marks.verdicts.iter().map(|mark| (mark.id.as_str(), mark.finding.verdict.name())).collect()
+fn verdicts(judge_result: &JudgeResult) -> Vec<(&str, &str)> {
+    judge_result
+        .verdicts
+        .iter()
+        .map(|judge_verdict| (judge_verdict.id.as_str(), judge_verdict.finding.verdict.name()))
+        .collect()
 }
 
 const DECIDED: [(&str, &str); 2] = [("a", "pass"), ("b", "fail")];
@@ -145,14 +149,20 @@ const HALF: [(&str, &str); 2] = [("a", "pass"), ("b", "not_scored")];
 type Row = (&'static str, Vec<Value>, [(&'static str, &'static str); 2]);
 
 fn table(way: Way) -> Vec<Row> {
-    let good = answer(&[mark("a", "pass"), mark("b", "fail")]);
+    let good = answer(&[judge_verdict("a", "pass"), judge_verdict("b", "fail")]);
     let happy = way.answer(&good);
-    let half = way.answer(&answer(&[mark("a", "pass")]));
-    let stray = way.answer(&answer(&[mark("a", "fail"), mark("b", "pass"), mark("c", "pass")]));
+    let half = way.answer(&answer(&[judge_verdict("a", "pass")]));
+    let stray = way.answer(&answer(&[
+        judge_verdict("a", "fail"),
+        judge_verdict("b", "pass"),
+        judge_verdict("c", "pass"),
+    ]));
     let say = |text: &str| json!({"text": text});
     let prose = format!("Let me see. {{So}}:\n```json\n{good}\n```\nI hope that helps.");
-    let both =
-        format!("The agent wrote {}, but I say {good}", answer(&[mark("a", "pass"), mark("b", "pass")]));
+    let both = format!(
+        "The agent wrote {}, but I say {good}",
+        answer(&[judge_verdict("a", "pass"), judge_verdict("b", "pass")])
+    );
     vec![
         ("happy", vec![happy.clone()], DECIDED),
         (
@@ -185,9 +195,9 @@ async fn check(way: Way, only: impl Fn(&str) -> bool) {
     let mut asked = tokio::task::JoinSet::new();
     for (name, steps, expected) in table(way).into_iter().filter(|(name, ..)| only(name)) {
         asked.spawn(async move {
-            let (marks, requests) = judged(way, &steps).await;
+            let (judge_result, requests) = judged(way, &steps).await;
             assert!(requests > 0, "{way:?}, {name}: nobody was asked");
-            assert_eq!(verdicts(&marks), expected, "{way:?}, {name}: {:?}", marks.verdicts);
+            assert_eq!(verdicts(&judge_result), expected, "{way:?}, {name}: {:?}", judge_result.verdicts);
         });
     }
     while let Some(done) = asked.join_next().await {
@@ -217,9 +227,12 @@ async fn an_unparsable_judge_never_scores() {
     for way in WAYS {
         for steps in [vec![json!({"text": "pass pass pass"})], vec![way.answer(&json!({"results": "pass"}))]]
         {
-            let (marks, _) = judged(way, &steps).await;
-            assert_eq!(verdicts(&marks), UNSCORED, "{way:?}");
-            assert!(marks.verdicts.iter().all(|mark| mark.finding.score.is_none()), "{way:?}");
+            let (judge_result, _) = judged(way, &steps).await;
+            assert_eq!(verdicts(&judge_result), UNSCORED, "{way:?}");
+            assert!(
+                judge_result.verdicts.iter().all(|judge_verdict| judge_verdict.finding.score.is_none()),
+                "{way:?}"
+            );
         }
     }
 }
@@ -228,12 +241,12 @@ async fn an_unparsable_judge_never_scores() {
 async fn a_rate_limit_never_scores() {
     for way in WAYS {
         check(way, |name| name == "rate limited for ever").await;
-        let (marks, requests) = judged(way, &[json!({"error": 429})]).await;
+        let (judge_result, requests) = judged(way, &[json!({"error": 429})]).await;
         assert_eq!(requests, u64::from(RETRY.max_attempts), "{way:?}");
         assert!(
-            marks.verdicts[0].finding.rationale.contains("rate limited"),
+            judge_result.verdicts[0].finding.rationale.contains("rate limited"),
             "{way:?}: {:?}",
-            marks.verdicts[0]
+            judge_result.verdicts[0]
         );
     }
 }
@@ -244,19 +257,24 @@ async fn lazy_and_contrary_judges_are_seen_through() {
     let way = Way::Api(ModelApi::AnthropicMessages);
     let lazy = |id: &str| json!({"id": id, "verdict": "pass", "evidence": [], "reasoning": ""});
     let lazily = way.answer(&answer(&[lazy("a"), lazy("b")]));
-    let (marks, requests) = judged(way, &[lazily.clone(), lazily]).await;
-    assert_eq!((verdicts(&marks), requests), (UNSCORED.to_vec(), 2));
+    let (judge_result, requests) = judged(way, &[lazily.clone(), lazily]).await;
+    assert_eq!((verdicts(&judge_result), requests), (UNSCORED.to_vec(), 2));
     assert!(
-        marks.verdicts.iter().all(|mark| mark.flags == ["passed without a quote"]),
+        judge_result.verdicts.iter().all(|judge_verdict| judge_verdict.flags == ["passed without a quote"]),
         "{:?}",
-        marks.verdicts
+        judge_result.verdicts
     );
-    let mut contrary = mark("a", "fail");
+    let mut contrary = judge_verdict("a", "fail");
     contrary["score"] = json!(5);
     contrary["evidence"] = json!(["what nobody said"]);
-    let (marks, _) = judged(way, &[way.answer(&answer(&[contrary, mark("b", "pass")]))]).await;
-    assert_eq!(verdicts(&marks), [("a", "fail"), ("b", "pass")]);
-    assert!(marks.verdicts[0].flags[0].contains("not in the record"), "{:?}", marks.verdicts[0]);
+    let (judge_result, _) =
+        judged(way, &[way.answer(&answer(&[contrary, judge_verdict("b", "pass")]))]).await;
+    assert_eq!(verdicts(&judge_result), [("a", "fail"), ("b", "pass")]);
+    assert!(
+        judge_result.verdicts[0].flags[0].contains("not in the record"),
+        "{:?}",
+        judge_result.verdicts[0]
+    );
 }
 
 /// A CLI that stands in for Claude Code where that would get in the way.
@@ -289,17 +307,21 @@ fn user_env(folder: &Path, more: &[(&str, &str)]) -> BTreeMap<String, String> {
 async fn a_cli_that_hangs_is_ended_with_all_it_started() {
     let folder = fake_claude("sleep 600 & setsid sleep 600 & sleep 600\n");
     let cli = || CliJudge::new(claude_model_cli(), user_env(folder.path(), &[]));
-    let marks =
+    let judge_result =
         asked_alone(cli().with_time_limit(Duration::from_secs(1)), "hangs-1", &CancelToken::default()).await;
-    assert_eq!(verdicts(&marks), [("a", "not_scored")]);
-    assert!(marks.verdicts[0].finding.rationale.contains("no answer within 1 s"), "{:?}", marks.verdicts);
+    assert_eq!(verdicts(&judge_result), [("a", "not_scored")]);
+    assert!(
+        judge_result.verdicts[0].finding.rationale.contains("no answer within 1 s"),
+        "{:?}",
+        judge_result.verdicts
+    );
     let cancel = CancelToken::default();
     let stop = async {
         tokio::time::sleep(Duration::from_millis(500)).await;
         cancel.cancel();
     };
-    let (marks, ()) = tokio::join!(asked_alone(cli(), "hangs-2", &cancel), stop);
-    assert!(marks.verdicts[0].finding.rationale.contains("cancelled"), "{:?}", marks.verdicts);
+    let (judge_result, ()) = tokio::join!(asked_alone(cli(), "hangs-2", &cancel), stop);
+    assert!(judge_result.verdicts[0].finding.rationale.contains("cancelled"), "{:?}", judge_result.verdicts);
     for marker in ["hangs-1", "hangs-2"] {
         assert_eq!(crate::common::processes_with(marker), [""; 0]);
     }
@@ -307,7 +329,7 @@ async fn a_cli_that_hangs_is_ended_with_all_it_started() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cli_gets_a_prompt_a_login_and_nothing_else() {
-    let answer = answer(&[mark("a", "pass")]).to_string();
+    let answer = answer(&[judge_verdict("a", "pass")]).to_string();
     let lines = [
         json!({"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": answer}]}}),
         json!({"type": "result", "subtype": "success", "is_error": false, "result": answer}),
@@ -335,14 +357,14 @@ async fn a_cli_gets_a_prompt_a_login_and_nothing_else() {
     ] {
         let _ = std::fs::remove_file(&seen);
         let cli = CliJudge::new(claude_model_cli(), user_env(folder.path(), more));
-        let marks = asked_alone(cli, "clean", &CancelToken::default()).await;
-        assert_eq!(verdicts(&marks), [("a", "pass")], "{:?}", marks.verdicts);
-        let told = std::fs::read_to_string(&seen).expect("it was asked");
-        assert!(told.contains(has) && !told.contains(has_not), "{told}");
-        assert!(!told.contains("AWS_SECRET") && !told.contains("CLAUDECODE"), "{told}");
-        assert!(told.contains("files: \n"), "{told}");
-        assert!(told.contains("prompt: The fence line is"), "{told}");
-        let args = told.lines().find(|line| line.starts_with("args: ")).expect("arguments");
+        let judge_result = asked_alone(cli, "clean", &CancelToken::default()).await;
+        assert_eq!(verdicts(&judge_result), [("a", "pass")], "{:?}", judge_result.verdicts);
+        let message = std::fs::read_to_string(&seen).expect("it was asked");
+        assert!(message.contains(has) && !message.contains(has_not), "{message}");
+        assert!(!message.contains("AWS_SECRET") && !message.contains("CLAUDECODE"), "{message}");
+        assert!(message.contains("files: \n"), "{message}");
+        assert!(message.contains("prompt: The fence line is"), "{message}");
+        let args = message.lines().find(|line| line.starts_with("args: ")).expect("arguments");
         assert!(!args.contains("Ahoy") && args.contains("--tools"), "{args}");
     }
 }

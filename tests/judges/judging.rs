@@ -103,11 +103,11 @@ fn a_list_that_nobody_could_read_is_unscored_and_the_rest_is_not() {
         let project = project(&format!("{EVAL}{SECTIONS}      - contains: Park\n"), &[reader, JUDGE]);
         run(&project, more).exits(3);
         let record = record(&project);
-        let marks = verdicts(&record);
+        let found = verdicts(&record);
         let judged = if more.is_empty() { "pass" } else { "not_scored" };
-        assert_eq!(marks[0], ("named", judged));
-        assert!(marks[1..5].iter().all(|(_, verdict)| *verdict == "not_scored"), "{marks:?}");
-        assert_eq!(marks[5].1, "pass", "{marks:?}");
+        assert_eq!(found[0], ("named", judged));
+        assert!(found[1..5].iter().all(|(_, verdict)| *verdict == "not_scored"), "{found:?}");
+        assert_eq!(found[5].1, "pass", "{found:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether skills fire where they should: from scripted runs to the rates of the summary.
+//! Whether skills are activated where they should be: from scripted runs to the rates of the summary.
 
 use crate::common::{Project, Ran};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn suite(skills: &Value, negative: &Value) -> Project {
     ])
 }
 
-/// A prompt says itself what will be taken up.
+/// The prompt names the skills that the agent will activate.
 const SCRIPT: &str = r#"
 practicum_script: 1
 scenarios:
@@ -101,11 +101,11 @@ fn a_scripted_confusion_gives_the_documented_metrics() {
 
 #[test]
 fn what_is_undefined_is_null() {
-    let quiet = suite(
+    let negative_suite = suite(
         &json!([{"name": "gull", "plugin": "birds", "test_cases": [case("takes nothing", "should_not_activate")]}]),
         &json!([]),
     );
-    let found = run(&quiet, 0)["activation"].clone();
+    let found = run(&negative_suite, 0)["activation"].clone();
     assert_eq!(counts(&found), [0, 0, 2, 0, 0, 0]);
     for rate in ["precision", "recall", "f1"] {
         assert_eq!(found[rate], json!({"value": null, "low": null, "high": null, "n": 0}), "{rate}");
@@ -151,14 +151,14 @@ fn a_skill_that_the_prompt_names_never_counts_as_did_not_fire() {
 /// Rooms of their own: what runs beside a trial changes nothing in it.
 #[test]
 fn parallel_trigger_runs_do_not_see_each_other() {
-    let fires = |n: usize| !n.is_multiple_of(3);
+    let activates = |n: usize| !n.is_multiple_of(3);
     let breaks = |n: usize| n % 11 == 5;
     let queries: Vec<Value> = (0..45)
         .map(|n| json!({"query": format!("query number {n}."), "should_trigger": n % 2 == 0}))
         .collect();
     let scenarios: String = (0..45)
         .map(|n| {
-            let steps = match (breaks(n), fires(n)) {
+            let steps = match (breaks(n), activates(n)) {
                 (true, _) => "[{ error: 401 }]",
                 (false, true) => "[{ tools: [{ name: Skill, input: { skill: '{{skill}}' } }] }, Done.]",
                 (false, false) => "[Done.]",
@@ -181,7 +181,7 @@ fn parallel_trigger_runs_do_not_see_each_other() {
         summary
     };
     let alone = result("1");
-    let expected = (0..45).filter(|n| !breaks(*n) && fires(*n) && n % 2 == 0).count();
+    let expected = (0..45).filter(|n| !breaks(*n) && activates(*n) && n % 2 == 0).count();
     assert_eq!(alone["activation"]["tp"], expected);
     assert_eq!(alone["activation"]["error"], 4);
     assert_eq!(alone["activation"]["unmeasured"], 4);
@@ -260,7 +260,7 @@ fn the_without_skill_arm_that_had_the_skill_or_the_with_skill_arm_that_did_not_c
     }
 }
 
-/// Which of several skills is taken up can only be seen where the others are there.
+/// Which of several skills is activated can be seen only if the others are staged too.
 #[test]
 fn a_rival_is_staged_beside_the_skill_and_told_of() {
     let eval = "\
@@ -292,10 +292,10 @@ cases:
     let beside = ran.json();
     assert_eq!(beside["activation"]["routing"], json!([{"expected": "gull", "fired": "pike", "runs": 1}]));
     assert_eq!(beside["rivals"], json!([{"suite": "birds", "skills": ["pike"]}]));
-    let told = "staged beside the skill in birds: pike";
+    let message = "staged beside the skill in birds: pike";
     for format in ["text", "md", "html"] {
         let report = project.run(&["report", "latest", "--format", format]).exits(0).stdout;
-        assert!(report.contains(told), "{format}: {report}");
+        assert!(report.contains(message), "{format}: {report}");
     }
     // What decides a trial is a part of its key, and so is the rival.
     assert!(run(&["--with-skill", "pike"]).stderr.contains("1 reuse"));
@@ -311,7 +311,7 @@ cases:
     assert_eq!(tried["activation"]["routing"][0]["fired"], "pike");
 }
 
-const TOLD: &str = "\
+const NAMED_SKILL: &str = "\
 practicum: 1
 skill: ../gull
 workspace: empty
@@ -327,7 +327,7 @@ fn own_agent(script: &str, decoder: &str) -> Project {
     let project = Project::new(&[
         ("gull/SKILL.md", &skill("gull")),
         ("pike/SKILL.md", &skill("pike")),
-        ("evals/a.practicum.yaml", TOLD),
+        ("evals/a.practicum.yaml", NAMED_SKILL),
         ("agent.sh", script),
     ]);
     let path = project.path().join("agent.sh");
@@ -372,7 +372,7 @@ fn a_canary_shows_what_a_plain_stream_does_not_and_its_silence_is_no_did_not_fir
     assert_eq!(without_marker.join("\n"), skill("gull").trim_end(), "one line, and nothing else");
 
     let again = project.run(&["grade", "latest", "--json", "--allow-unscored", "1"]);
-    assert_eq!(fired(&again.exits(0).json()["summary"]), [[1, 0, 0], [0, 0, 1]], "also when marked again");
+    assert_eq!(fired(&again.exits(0).json()["summary"]), [[1, 0, 0], [0, 0, 1]], "also when graded again");
 
     // Another skill's canary is not this one's.
     let project = own_agent("cat .agents/skills/pike/SKILL.md", "text");
@@ -403,7 +403,7 @@ echo '{\"type\":\"end\",\"ending\":\"finished\"}'";
 fn what_leaked_from_the_users_own_configuration_voids_a_trial() {
     for (listed, why) in [
         (r#"${seen:+$seen,}\"diary\""#, Some("the agent could see diary, a skill of the user's own")),
-        // Nobody knows whose it is: that is told and no more.
+        // A skill of unknown origin is only reported.
         (r#"${seen:+$seen,}\"brand-new\""#, None),
     ] {
         let project = arms("own", listed);
@@ -416,8 +416,8 @@ fn what_leaked_from_the_users_own_configuration_voids_a_trial() {
         let summary = run(&["run", "evals", "--json", "--allow-unscored", "1"]).exits(code).json();
         let void = if why.is_some() { 6 } else { 0 };
         assert_eq!(summary["arms"]["void_pairs"], void, "{summary}");
-        let told = summary["arms"]["voided"][0]["why"].as_str();
-        assert_eq!(told, why);
+        let message = summary["arms"]["voided"][0]["why"].as_str();
+        assert_eq!(message, why);
         if why.is_none() {
             let events = std::fs::read_to_string(project.only_run().join("events.jsonl"));
             assert!(
@@ -425,6 +425,6 @@ fn what_leaked_from_the_users_own_configuration_voids_a_trial() {
             );
         }
         let again = run(&["grade", "latest", "--json", "--allow-unscored", "1"]).exits(code).json();
-        assert_eq!(again["summary"]["arms"]["void_pairs"], void, "as much when it is marked again");
+        assert_eq!(again["summary"]["arms"]["void_pairs"], void, "the same when it is graded again");
     }
 }

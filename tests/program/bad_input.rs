@@ -117,10 +117,10 @@ fn every_kind_of_broken_file_is_an_error_with_a_position() {
         let (exit, document) = check(name, &content);
         let found = errors(&document);
         assert_eq!((exit, &document["ok"]), (2, &Value::Bool(false)), "{shown}");
-        let told = found.iter().find(|(found, _)| found == code);
-        assert!(told.is_some(), "{shown}: {code} is not in {found:?}");
+        let message = found.iter().find(|(found, _)| found == code);
+        assert!(message.is_some(), "{shown}: {code} is not in {found:?}");
         if line.is_some() {
-            assert_eq!(told.and_then(|(_, line)| *line), line, "{shown}");
+            assert_eq!(message.and_then(|(_, line)| *line), line, "{shown}");
         }
     }
 }
@@ -138,7 +138,7 @@ fn a_likely_mistake_is_told_with_its_place_and_a_way_out() {
     let native = |head: &str| {
         format!("practicum: 1\n{head}\ncases: [{{id: a, prompt: p, checks: [{{contains: x}}]}}]")
     };
-    for (name, text, code, place, told) in [
+    for (name, text, code, place, message) in [
         ("a.yaml", eval("prompt:"), "missing-key", "4:1", "\"prompt\" has no value"),
         (
             "a.yaml",
@@ -191,9 +191,9 @@ fn a_likely_mistake_is_told_with_its_place_and_a_way_out() {
         let found = problems.iter().any(|problem| {
             let said = format!("{} {}", problem["message"], problem["help"]).replace("\\\"", "\"");
             let at = format!("{}:{}", problem["line"], problem["column"]);
-            problem["severity"] == "error" && problem["code"] == code && at == place && said.contains(told)
+            problem["severity"] == "error" && problem["code"] == code && at == place && said.contains(message)
         });
-        assert!(exit == 2 && found, "{name} {text}: {code} at {place}: {told}\n{document:#}");
+        assert!(exit == 2 && found, "{name} {text}: {code} at {place}: {message}\n{document:#}");
     }
 }
 
@@ -257,15 +257,20 @@ fn a_link_out_of_a_skill_is_named_where_it_is_not_staged() {
     let command =
         format!("[agents.looks]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\n", looks.display());
     project.write("practicum.toml", &command);
-    let quiet = project.run(&["check", "evals", "--json"]).exits(0).json();
-    assert_eq!(quiet["files"][0]["problems"], serde_json::json!([]));
+    let without_warnings = project.run(&["check", "evals", "--json"]).exits(0).json();
+    assert_eq!(without_warnings["files"][0]["problems"], serde_json::json!([]));
 
     std::os::unix::fs::symlink("../../shared", project.path().join("skills/s/references")).expect("a link");
-    let told = "references of the skill s is a link that leads out of it, to ../../shared, and is not staged";
+    let message =
+        "references of the skill s is a link that leads out of it, to ../../shared, and is not staged";
     let checked = project.run(&["check", "evals", "--json"]).exits(0).json();
     let problem = &checked["files"][0]["problems"][0];
-    assert_eq!((&problem["severity"], &problem["message"]), (&"warning".into(), &told.into()), "{checked}");
+    assert_eq!(
+        (&problem["severity"], &problem["message"]),
+        (&"warning".into(), &message.into()),
+        "{checked}"
+    );
     let ran = project.run(&["run", "evals", "--sandbox", "off"]).exits(0);
-    assert_eq!(ran.stderr.matches(told).count(), 1, "{}", ran.stderr);
-    assert!(ran.stderr.contains(&format!("note: {told}")), "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches(message).count(), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("note: {message}")), "{}", ran.stderr);
 }

@@ -183,12 +183,12 @@ fn files_are_compared_by_the_request_and_the_statements_of_a_spec() {
 
     // Of several cases one must be named, and runs have their own.
     let several = ["--spec", "evals/e.practicum.yaml"];
-    let told = compare(&several).exits(2).stderr;
-    assert!(told.contains("--case") && told.contains("case-1, case-2"), "{told}");
+    let message = compare(&several).exits(2).stderr;
+    assert!(message.contains("--case") && message.contains("case-1, case-2"), "{message}");
     project.write("fair.yaml", &fair_judge(&["judge-it-sounds-like-a-gull"]));
     compare(&[&several[..], &["--case", "case-2"]].concat()).exits(0);
-    let told = compare(&[&several[..], &["--case", "none"]].concat()).exits(2).stderr;
-    assert!(told.contains("no such case"), "{told}");
+    let message = compare(&[&several[..], &["--case", "none"]].concat()).exits(2).stderr;
+    assert!(message.contains("no such case"), "{message}");
     let run = run(&project);
     let args =
         ["compare", &run, &run, "--blind", "--script", "fair.yaml", "--spec", "evals/e.practicum.yaml"];

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::common::Project;
 use serde_json::{Value, json};
 
-/// Says what its skill says, and takes it up when it is told to, or to look for skills.
+/// Says what its skill says, and activates it if the prompt asks for it or for looking at skills.
 const AGENT: &str = r#"
 case "$1" in *"EVALUATE each skill"* | *"Use the skill"*) fires=yes ;; esac
 skill=$(ls .agents/skills 2>/dev/null | head -1)

@@ -47,7 +47,7 @@ fn blocks(page: &str, text: &str) -> Result<Vec<Block>, String> {
         let place = format!("{page}:{}", at + 1);
         let comment = at.checked_sub(1).map_or("", |before| lines[before]);
         let (folder, exits) =
-            told(comment).ok_or_else(|| format!("{place}: no comment says where it runs"))?;
+            message(comment).ok_or_else(|| format!("{place}: no comment says where it runs"))?;
         let inside = lines[at + 1..].iter().take_while(|line| !line.starts_with("```"));
         let inside: Vec<String> = inside.map(|line| (*line).to_owned()).collect();
         if let Some(line) = inside.iter().find(|line| command(line).is_none()) {
@@ -59,7 +59,7 @@ fn blocks(page: &str, text: &str) -> Result<Vec<Block>, String> {
 }
 
 /// What the comment before a block says.
-fn told(comment: &str) -> Option<(String, i32)> {
+fn message(comment: &str) -> Option<(String, i32)> {
     let (folder, exits) = comment.strip_prefix("<!-- in: ")?.strip_suffix(" -->")?.split_once(", exits: ")?;
     Some((folder.to_owned(), exits.parse().ok()?))
 }
@@ -155,7 +155,7 @@ fn every_link_leads_somewhere() {
 
 #[test]
 fn a_block_that_cannot_be_run_is_refused() {
-    for (text, told) in [
+    for (text, message) in [
         ("```sh\npracticum run\n```", "a.md:1: no comment"),
         ("words\n```sh\npracticum run\n```", "a.md:2: no comment"),
         ("<!-- in: examples -->\n```sh\npracticum run\n```", "a.md:2: no comment"),
@@ -163,7 +163,7 @@ fn a_block_that_cannot_be_run_is_refused() {
         ("<!-- in: examples, exits: 0 -->\n```sh\nrm -r x\n```", "\"rm -r x\" is no command of ours"),
     ] {
         let wrong = blocks("a.md", text).expect_err(text);
-        assert!(wrong.contains(told), "{wrong}");
+        assert!(wrong.contains(message), "{wrong}");
     }
     let text =
         "<!-- in: examples/bmad, exits: 3 -->\n```sh\npracticum run\ncargo run --release -- list\n```\nwords";

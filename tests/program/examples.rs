@@ -122,7 +122,7 @@ fn every_example_runs_offline_and_ends_as_it_should() {
         let (exit, totals) = example.expected();
         let summary = example.run(&project, &example.script(), &[]).exits(exit).json();
         assert_eq!(numbers(&summary, "totals"), totals, "{}", example.name);
-        // Each quote of the scripted judge is in the record, or its mark would say that it is not.
+        // Each quote of the scripted judge is in the record, or its verdict would have a flag.
         let runs = project.path().join(example.folder()).join(".practicum/runs");
         let runs = if runs.exists() { runs } else { project.path().join(".practicum/runs") };
         let mut records = 0;
@@ -135,7 +135,7 @@ fn every_example_runs_offline_and_ends_as_it_should() {
         }
         assert_eq!(records, example.trials, "{}", example.name);
 
-        // Marked again from what was kept, nothing changes.
+        // Grading the stored run again changes nothing.
         let (folder, script) = (example.folder(), example.script());
         let again = ["grade", "latest", "--project", &folder, "--script", &script, "--json"];
         let again = project.run(&again).exits(exit).json();
@@ -145,7 +145,7 @@ fn every_example_runs_offline_and_ends_as_it_should() {
     }
 }
 
-/// An exam that can be passed by doing nothing examines nothing.
+/// Evals that an agent passes by doing nothing prove nothing.
 #[test]
 fn an_agent_that_does_nothing_passes_no_example() {
     let project = copy();

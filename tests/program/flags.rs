@@ -130,7 +130,7 @@ fn only_one_kind_of_case() {
     let eval = std::fs::read_to_string(project.path().join("evals/e.practicum.yaml")).expect("evals");
     project
         .write("evals/e.practicum.yaml", &eval.replace("workspace: empty", "workspace: empty\nskill: ../s"));
-    // Plain text shows no skill being taken up, so that nobody can say that none was.
+    // Plain text does not show activations, so it cannot show that there was none.
     for (only, code, expected) in [("artifact", 0, "work"), ("activation", 3, "quiet")] {
         let summary = project.run(&["run", "evals", "--only", only, "--json"]).exits(code).json();
         assert_eq!(ids(&summary), [expected]);
@@ -234,9 +234,9 @@ fn doctor_waits_for_no_agent_and_leaves_none_running() {
             .output()
             .expect("starts"),
     );
-    let told = ran.exits(0).stdout;
-    assert!(told.contains("✓ agent claude: version unknown, at "), "{told}");
-    assert!(told.contains(&format!("✓ agent own: {agent}\n")), "{told}");
+    let message = ran.exits(0).stdout;
+    assert!(message.contains("✓ agent claude: version unknown, at "), "{message}");
+    assert!(message.contains(&format!("✓ agent own: {agent}\n")), "{message}");
     let started = std::fs::read_to_string(&log).expect("one was");
     assert_eq!(started.lines().count(), 1, "{started}");
     for process in started.split_whitespace() {
@@ -363,7 +363,7 @@ fn an_empty_part_of_a_whole_is_no_error() {
     project.run(&["run", "evals", "--shard", "1/3", "--case", "zz"]).exits(2);
 }
 
-/// Each of them has its own trials, rooms and gates, also when they are marked again.
+/// Each of them has its own trials, rooms and gates, also when they are graded again.
 #[test]
 fn suites_of_one_name_are_told_apart_by_their_folders() {
     let project = project(&cases(1));

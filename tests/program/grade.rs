@@ -1,4 +1,4 @@
-//! `grade`: captured texts, and stored runs marked again.
+//! `grade`: captured texts, and stored runs graded again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -210,11 +210,13 @@ fn a_catastrophic_pattern_ends_with_a_clear_result() {
         let project = Project::new(&[("x.eval.json", &spec), ("out.txt", &text)]);
         let ran = project.run(&["grade", "--output", "out.txt", "--spec", "x.eval.json", "--json"]);
         let result = &ran.json()["results"][0];
-        let told = result["why"].as_str().expect("a reason");
+        let message = result["why"].as_str().expect("a reason");
         match result["verdict"].as_str() {
-            Some("fail") => assert!(ran.code == 1 && told.contains("matches nowhere"), "{pattern}: {told}"),
-            Some("not_scored") => assert_eq!(ran.code, 3, "{pattern}: {told}"),
-            other => panic!("{pattern}: {other:?}: {told}"),
+            Some("fail") => {
+                assert!(ran.code == 1 && message.contains("matches nowhere"), "{pattern}: {message}")
+            }
+            Some("not_scored") => assert_eq!(ran.code, 3, "{pattern}: {message}"),
+            other => panic!("{pattern}: {other:?}: {message}"),
         }
     }
 }
@@ -311,7 +313,7 @@ fn a_stored_run_is_marked_again_by_what_was_kept_of_it() {
     for change in document["changes"].as_array().expect("changes") {
         assert!(change["why"].as_str().is_some_and(|why| why.contains("the workspace is gone")), "{change}");
     }
-    assert_eq!(content(&old), before, "the old marking stays as it was");
+    assert_eq!(content(&old), before, "the old grading stays as it was");
 
     // Today's checks and today's judge.
     let eval = EVAL
@@ -337,7 +339,7 @@ fn a_stored_run_is_marked_again_by_what_was_kept_of_it() {
     }
     assert_eq!(content(&old), before);
 
-    // The new marking is a run like any other, and a path names one too.
+    // The new grading is a run like any other, and a path names one too.
     let shown = project.run(&["show", "latest", "greets"]).exits(0);
     assert!(shown.stdout.contains("✗ says") && shown.stdout.contains(&format!("taken over from run {id}")));
     let by_path = project.run(&["grade", &old.display().to_string(), "--no-judge", "--json"]).exits(1).json();
@@ -345,7 +347,7 @@ fn a_stored_run_is_marked_again_by_what_was_kept_of_it() {
     let runs = project.run(&["runs", "--json"]).exits(0).json();
     assert_eq!(runs["runs"].as_array().map(Vec::len), Some(4));
 
-    // What the run answered to is gone; the run's own copy of the checks still marks it.
+    // What the run answered to is gone; the run is graded with its own copy of the checks.
     std::fs::remove_dir_all(project.path().join("evals")).expect("removed");
     let ran = project.run(&["grade", &id, "--no-judge", "--json"]).exits(3);
     assert!(ran.stderr.contains("no longer in"), "{}", ran.stderr);

@@ -140,8 +140,8 @@ fn an_audit_doubts_checks_with_evidence() {
     assert!(one.contains("passed 6 of 6 in 1 run)"), "{one}");
     let other = project.run(&["audit", "--suite", "other"]).exits(0).stdout;
     assert_eq!(other, "0 doubts about 0 checks\n");
-    let quiet = project.run(&["audit", "--least", "100", "--strict"]).exits(0).stdout;
-    assert_eq!(quiet, "0 doubts about 3 checks, 3 with too few answers to say\n");
+    let too_few_answers = project.run(&["audit", "--least", "100", "--strict"]).exits(0).stdout;
+    assert_eq!(too_few_answers, "0 doubts about 3 checks, 3 with too few answers to say\n");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What must never happen when marks are given. Each was found in a tool that people use.
+//! What must never happen when trials are graded. Each was found in a tool that people use.
 //!
 //! Others of the kind stand beside the code that they are about: time-outs and failed logins in
 //! `score/activation.rs`, ids in `model/trial.rs`, secrets in `tests/supervision.rs`, surviving
@@ -38,7 +38,7 @@ fn a_do_nothing_agent_never_passes() {
             assert_eq!(case["passed"], 0, "{said:?}: {case}");
         }
         let again = project.run(&["grade", "latest", "--no-judge", "--json"]).exits(1).json();
-        assert_eq!(again["summary"]["totals"]["passed"], 0, "nor when it is marked again");
+        assert_eq!(again["summary"]["totals"]["passed"], 0, "nor when it is graded again");
         project.write("said.txt", said);
         let args = ["grade", "--output", "said.txt", "--spec", "evals/e.practicum.yaml", "--json"];
         assert_eq!(project.run(&args).exits(1).json()["ok"], false, "nor what it said");
@@ -139,7 +139,7 @@ fn a_line_that_cannot_be_read_never_lets_a_check_pass() {
         };
         assert_eq!(found(&project.run(&["run", "evals", "--json"]).json()), verdicts, "{between}");
         let again = project.run(&["grade", "latest", "--json"]).json();
-        assert_eq!(found(&again["summary"]), verdicts, "marked again, {between}");
+        assert_eq!(found(&again["summary"]), verdicts, "graded again, {between}");
     }
 }
 

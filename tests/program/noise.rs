@@ -101,8 +101,8 @@ fn flaky_cases_that_fail_all_at_once_fail_the_gate() {
     let one = run("case \"$1\" in *flaky8*) echo bad ;; *) echo good ;; esac\n").exits(0);
     assert!(one.stdout.contains("without what is known to be flaky: flaky8) holds"), "{}", one.stdout);
     let all = run("case \"$1\" in *flaky*) echo bad ;; *) echo good ;; esac\n").exits(1);
-    let told = "more of what is known to be flaky failed than usual: flaky1, flaky2";
-    assert!(all.stdout.contains(told) && all.stdout.contains("FAIL"), "{}", all.stdout);
+    let message = "more of what is known to be flaky failed than usual: flaky1, flaky2";
+    assert!(all.stdout.contains(message) && all.stdout.contains("FAIL"), "{}", all.stdout);
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn guesses_have_rates_of_their_own() {
         }
     }
     let again = project.run(&["grade", "latest", "--script", "script.yaml", "--json"]).exits(1).json();
-    assert_eq!(again["summary"]["predicted_activation"], *found, "marked again");
+    assert_eq!(again["summary"]["predicted_activation"], *found, "graded again");
 
     let summary = run(&project, &["--no-judge", "--no-cache"], 3);
     let found = &summary["predicted_activation"];

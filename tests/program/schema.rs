@@ -250,7 +250,7 @@ scenarios:
     steps: [I cannot say.]
 "#;
 
-/// Trials that pass, fail, break and are skipped; marks with and without scores, flags and quotes.
+/// Trials that pass, fail, break and are skipped; verdicts with and without scores, flags and quotes.
 #[test]
 fn what_a_run_writes_is_as_published() {
     let validators = Validators::new();
@@ -259,7 +259,7 @@ fn what_a_run_writes_is_as_published() {
         let ran = project.run(&[&["run", "a.practicum.yaml", "--json"], args].concat()).exits(3);
         validators.hold(&ran, &project.only_run());
 
-        // Marked again, with one check gone, one new and one changed.
+        // Graded again, with one check gone, one new and one changed.
         let evals = EVALS
             .replace("contains: goodbye", "contains: hello")
             .replace("- contains: hello", "- contains: moon");

@@ -88,7 +88,7 @@ fn the_command_below_a_failed_case_shows_its_trial_from_anywhere() {
         let line =
             shown.lines().find_map(|line| line.trim().strip_prefix("practicum show ")).expect("a command");
         let arguments: Vec<&str> = std::iter::once("show").chain(line.split(' ')).collect();
-        let told = run(&arguments).exits(0).stdout;
-        assert!(told.contains("never said"), "{folder}: {line}: {told}");
+        let message = run(&arguments).exits(0).stdout;
+        assert!(message.contains("never said"), "{folder}: {line}: {message}");
     }
 }

@@ -191,8 +191,8 @@ fn a_label_needs_a_judge() {
 #[test]
 fn the_page_is_opened_in_the_browser_of_the_desktop() {
     let project = Project::new(&[]);
-    let told = project.path().join("told");
-    project.write("bin/xdg-open", &format!("#!/bin/sh\necho \"$1\" > {}\n", told.display()));
+    let message = project.path().join("told");
+    project.write("bin/xdg-open", &format!("#!/bin/sh\necho \"$1\" > {}\n", message.display()));
     let program = project.path().join("bin/xdg-open");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&program, mode).expect("runnable");
@@ -202,7 +202,7 @@ fn the_page_is_opened_in_the_browser_of_the_desktop() {
     let mut url = String::new();
     BufReader::new(child.stdout.take().expect("its output")).read_line(&mut url).expect("a line");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    while std::fs::read_to_string(&told).unwrap_or_default() != url {
+    while std::fs::read_to_string(&message).unwrap_or_default() != url {
         assert!(std::time::Instant::now() < deadline, "{url}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }

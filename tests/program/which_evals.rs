@@ -65,13 +65,13 @@ fn suites_of_one_name_do_not_mix() {
     ]);
     let twice = ["--agent", "own", "--agent", "own", "--arm", "with", "--arm", "with"];
     let summary = project.run(&[&["run", ".", "--json"], &twice[..]].concat()).exits(1).json();
-    let told = |summary: &Value| -> Vec<Value> {
+    let message = |summary: &Value| -> Vec<Value> {
         let cases = summary["cases"].as_array().expect("cases").iter();
         cases.map(|case| json!([case["suite"], case["passed"], case["failed"]])).collect()
     };
     let expected = [json!(["a/e", 1, 0]), json!(["b/e", 0, 1])];
-    assert_eq!(told(&summary), expected);
+    assert_eq!(message(&summary), expected);
     let again = project.run(&["grade", "latest", "--json"]).exits(1);
-    assert_eq!(told(&again.json()["summary"]), expected);
+    assert_eq!(message(&again.json()["summary"]), expected);
     assert!(!again.stderr.contains("no longer"), "{}", again.stderr);
 }

@@ -1,3 +1,5 @@
+//! The command `report`, run on stored runs.
+
 use std::process::Command;
 
 use super::common::{Project, Ran};

@@ -1,3 +1,5 @@
+//! The counts of trials in every report agree with the summary.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -131,12 +133,12 @@ fn all_reports_of_a_run_agree_on_every_count() {
     assert_eq!(seen(of_with), [14, 6, 2, 0]);
     assert_eq!(seen(of_without), [8, 0, 2, 6]);
     for (suite, counts) in [(of_with, with), (of_without, without)] {
-        let told = |name: &str| {
+        let message = |name: &str| {
             let found = suite.properties.iter().find(|property| property.name.as_str() == name);
             found.expect(name).value.as_str().parse::<u64>().expect("a number")
         };
-        let told = ["practicum.passed", "practicum.failed", "practicum.not_scored"].map(told);
-        assert_eq!(told, counts[1..]);
+        let message = ["practicum.passed", "practicum.failed", "practicum.not_scored"].map(message);
+        assert_eq!(message, counts[1..]);
     }
 
     // CSV: a trial is in it once, whatever the number of its checks.
@@ -148,7 +150,7 @@ fn all_reports_of_a_run_agree_on_every_count() {
     }
     assert_eq!(["pass", "fail", "not_scored"].map(|word| verdicts[word].len() as u64), all[1..]);
 
-    // What others read: every scored run is graded, every other is told of.
+    // What others read: every scored run is graded, every other is listed.
     let benchmark = json(&project, "out/skill-creator/benchmark.json");
     let (runs, notes) = (benchmark["runs"].as_array().expect("runs"), benchmark["notes"].as_array());
     let unscored = |note: &&Value| note.as_str().is_some_and(|note| note.contains(" is not scored: "));
@@ -199,7 +201,7 @@ fn activation_is_reported_in_the_sections_of_skill_test() {
     assert_eq!(row(&page, "Accuracy").len(), 5);
 }
 
-/// Takes the skill up in as many of its first runs as the prompt says: `fire 2`.
+/// Activates the skill in as many of its first runs as the prompt says: `fire 2`.
 const FICKLE: &str = r#"
 skill=$(ls .agents/skills | head -1)
 echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[\"$skill\"]}"
@@ -233,9 +235,9 @@ fn a_case_that_a_rate_decides_stands_so_in_every_report() {
         let summary = json(&project, "r.json");
         assert_eq!(counts(true, &summary), [6, 5, 1, 0], "trials are counted as what they are");
 
-        let marks = stand.map(|passes| if passes { "✓" } else { "✗" });
-        for (mark, id) in marks.iter().zip(["often", "never"]) {
-            assert!(ran.stdout.contains(&format!("\n  {mark} {id} ")), "{mark} {id}: {}", ran.stdout);
+        let symbols = stand.map(|passes| if passes { "✓" } else { "✗" });
+        for (symbol, id) in symbols.iter().zip(["often", "never"]) {
+            assert!(ran.stdout.contains(&format!("\n  {symbol} {id} ")), "{symbol} {id}: {}", ran.stdout);
         }
         let passing = stand.iter().filter(|passes| **passes).count();
         let verdict = format!("5 of 6 trials passed, 1 failed · {passing} of 2 cases pass by their rates");
@@ -255,10 +257,10 @@ fn a_case_that_a_rate_decides_stands_so_in_every_report() {
         }
         let word = if stand[0] { "passes" } else { "fails" };
         let page = read(&project, "r.md");
-        let told = format!(
+        let message = format!(
             "The case {word}: the skill was activated in 2 of 3 runs, and {first}0 or more is wanted."
         );
-        assert!(page.contains(&told), "{page}");
+        assert!(page.contains(&message), "{page}");
         for (id, passes) in ["often", "never"].into_iter().zip(stand) {
             let words = format!("title={id} of mixed::the skill was activated in ");
             assert_eq!(annotations.contains(&words), !passes, "{annotations}");

@@ -23,11 +23,11 @@ const WEAK: &str = "Silence <script>would</script> do | so";
 const UNCOVERED: &str = "Nothing asks about *tone*";
 
 fn project() -> Project {
-    let mark = |id: &str, verdict: &str, weak: Option<&str>| json!({"id": id, "verdict": verdict, "evidence": ["Hello."], "reasoning": "Seen.", "weak": weak});
+    let judge_verdict = |id: &str, verdict: &str, weak: Option<&str>| json!({"id": id, "verdict": verdict, "evidence": ["Hello."], "reasoning": "Seen.", "weak": weak});
     let script = json!({"practicum_script": 1, "scenarios": [
         {"when": "Say hello", "steps": ["Hello."]},
         {"to": "judge", "steps": [{"tools": [{"name": "report_marks", "input": {
-            "results": [mark("says", "pass", Some(WEAK)), mark("brief", "fail", None)],
+            "results": [judge_verdict("says", "pass", Some(WEAK)), judge_verdict("brief", "fail", None)],
             "uncovered": [UNCOVERED], "claims": [],
         }}]}]},
     ]});

@@ -1,3 +1,5 @@
+//! Reports in the formats of other tools.
+
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -202,10 +204,13 @@ fn no_answer_about_a_skills_type_is_never_a_value() {
         for path in gradings {
             let grading: Value =
                 serde_json::from_slice(&std::fs::read(&path).expect("a file")).expect("JSON");
-            let told = &grading["convention_compliance"]["type_alignment"];
-            assert_eq!(told.as_object().map(serde_json::Map::len), Some(2), "{told}");
-            assert_eq!(told["passed"], passed);
-            assert!(told["details"].as_str().is_some_and(|told| told.starts_with(details)), "{told}");
+            let message = &grading["convention_compliance"]["type_alignment"];
+            assert_eq!(message.as_object().map(serde_json::Map::len), Some(2), "{message}");
+            assert_eq!(message["passed"], passed);
+            assert!(
+                message["details"].as_str().is_some_and(|message| message.starts_with(details)),
+                "{message}"
+            );
         }
         let text = project.run(&["report", "latest"]).exits(0).stdout;
         assert!(text.contains("type_alignment of skill alt-text: "), "{text}");

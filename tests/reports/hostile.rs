@@ -1,3 +1,5 @@
+//! Hostile texts of agents and evals stay harmless in every report.
+
 use std::process::Command;
 
 use pulldown_cmark::{Event, Options, Parser, Tag};

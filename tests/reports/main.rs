@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use common::Project;
 use serde_json::Value;
 
-/// Says what its skill says, takes the skill up if the prompt says fire or tells it to, and never ends if it
+/// Says what its skill says, activates the skill if the prompt says fire or asks for it, and never ends if it
 /// says hang.
 const AGENT: &str = r#"
 skill=$(ls .agents/skills 2>/dev/null | head -1)

@@ -80,7 +80,7 @@ fn a_grading_is_of_the_version_that_ran_and_the_history_loses_nothing() {
     project.run(&["grade", "latest", "--script", "script.yaml"]).exits(0);
     reported_into(&project, "again");
     let scored: Vec<u64> = versions(&project, "again").iter().filter(|of| of.3).map(|of| of.0).collect();
-    assert_eq!(scored, [1], "marked again");
+    assert_eq!(scored, [1], "graded again");
 }
 
 #[test]
@@ -133,8 +133,8 @@ fn a_history_that_cannot_be_read_is_not_written_over() {
     let project = alt_text();
     project.write("out/history.json", "{\"versions\": \"many\"}");
     project.run(&["run", ".", "-q", "--agent", "builtin", "--script", "script.yaml"]).exits(0);
-    let told = project.run(&["report", "latest", "--format", "writing-skills", "-o", "out"]);
-    assert!(told.stderr.contains("is not a history of versions"), "{}", told.stderr);
+    let message = project.run(&["report", "latest", "--format", "writing-skills", "-o", "out"]);
+    assert!(message.stderr.contains("is not a history of versions"), "{}", message.stderr);
     assert_eq!(read(&project, "out/history.json"), "{\"versions\": \"many\"}");
 }
 

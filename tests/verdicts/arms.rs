@@ -188,7 +188,7 @@ fn an_unscored_trial_without_the_skill_is_not_a_failure() {
     assert!(!ran.stdout.contains("without the skill 0/"), "{}", ran.stdout);
 }
 
-/// Trials without an answer were shown as if they had failed, and GitHub was told nothing of them.
+/// Trials without an answer were shown as if they had failed, and had no annotation on GitHub.
 #[test]
 fn trials_without_the_skill_that_have_no_verdict_do_not_read_as_failed() {
     let project = project();

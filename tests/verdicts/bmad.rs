@@ -101,9 +101,9 @@ fn a_skill_is_not_failed_for_files_that_git_ignores() {
             ],
             "{suite}"
         );
-        let told =
+        let message =
             "6 files or folders of credentials (.env, .env.example, .npmrc, .ssh, certs/Server.PEM, …)";
-        for part in ["(.git)", "(evals)", "(reports/eval-runs)", told, "(app/target, node_modules)"] {
+        for part in ["(.git)", "(evals)", "(reports/eval-runs)", message, "(app/target, node_modules)"] {
             assert!(notes.contains(part), "{part} is named: {notes}");
         }
         let stored = project.run(&["report", "latest", "--format", "md"]).exits(0).stdout;
@@ -208,7 +208,7 @@ fn a_fixture_does_not_replace_the_skill_under_test() {
     let with_files =
         |files: &str| EVALS.replace("\"expectations\"", &format!("\"files\": {files}, \"expectations\""));
     let old = "---\nname: brief\ndescription: Old.\n---\nOld.\n";
-    for (files, told) in [
+    for (files, message) in [
         (r#"[".claude/skills/brief/SKILL.md"]"#, "would replace the skill under test"),
         (r#"[".claude/skills"]"#, "holds the skill under test"),
         (r#"["skills/brief/SKILL.md"]"#, "is the skill under test"),
@@ -224,10 +224,10 @@ fn a_fixture_does_not_replace_the_skill_under_test() {
         ]);
         let paths = ["evals/brief/evals.json", "--skill", "skills/brief"];
         let checked = project.run(&[&["check"], &paths[..]].concat()).exits(2);
-        assert!(checked.stdout.contains(told), "{files}: {}", checked.stdout);
+        assert!(checked.stdout.contains(message), "{files}: {}", checked.stdout);
         let run = ["--agent", "own", "--no-judge", "--json"];
         let ran = project.run(&[&["run"], &paths[..], &run[..]].concat()).exits(3);
-        assert!(ran.stderr.contains(told), "{files}: {}", ran.stderr);
+        assert!(ran.stderr.contains(message), "{files}: {}", ran.stderr);
         assert_eq!(ran.json()["totals"]["passed"], 0, "{files}: {}", ran.stdout);
     }
     // What lies beside them is given as before.

@@ -145,8 +145,8 @@ fn a_skill_that_no_agent_lists_does_not_pass_by_staying_inactive() {
         assert!(checked.stdout.contains("skill-not-listed"), "{text}: {}", checked.stdout);
         let ran = project.run(&["run", "skills/brief", "--agent", "own", "--no-cache"]);
         assert_eq!(ran.code, 3, "{text}: {}{}", ran.stdout, ran.stderr);
-        let told = format!("SKILL.md {lacks}, so agents do not list the skill brief");
-        assert!(ran.stderr.contains(&told), "{text}: {}", ran.stderr);
+        let message = format!("SKILL.md {lacks}, so agents do not list the skill brief");
+        assert!(ran.stderr.contains(&message), "{text}: {}", ran.stderr);
         assert!(ran.stdout.contains("proves nothing"), "{text}: {}", ran.stdout);
     }
 }
@@ -155,7 +155,7 @@ fn a_skill_that_no_agent_lists_does_not_pass_by_staying_inactive() {
 fn a_key_beside_the_one_that_is_read_is_not_passed_over() {
     let evals = EVALS.replace("\"expectations\"", "\"expectation\": [\"It is short\"], \"expectations\"");
     let project = project(&[("evals/brief/evals.json", &evals)]);
-    let told = "an eval has a key \"expectation\" beside \"expectations\"";
+    let message = "an eval has a key \"expectation\" beside \"expectations\"";
     for command in ["check", "run"] {
         let mut words = vec![command, "skills/brief"];
         if command == "run" {
@@ -163,7 +163,10 @@ fn a_key_beside_the_one_that_is_read_is_not_passed_over() {
         }
         let ran = project.run(&words);
         let said = ran.stdout + &ran.stderr;
-        assert!(said.contains(told) && said.contains("did you mean \"expectations\"?"), "{command}: {said}");
+        assert!(
+            said.contains(message) && said.contains("did you mean \"expectations\"?"),
+            "{command}: {said}"
+        );
     }
 }
 
@@ -183,9 +186,9 @@ fn criteria_or_a_limit_under_another_key_are_not_passed_over() {
         let evals = EVALS.replace("\"expectations\"", &format!("\"{key}\": {value}, \"expectations\""));
         let project = project(&[("evals/brief/evals.json", &evals)]);
         let ran = project.run(&["run", "skills/brief", "--agent", "own", "--no-judge"]);
-        let told =
+        let message =
             format!("an eval has a key \"{key}\" that is not read, so nothing checks or does what it says");
-        assert_eq!(ran.stderr.contains(&told), warned, "{key}: {}", ran.stderr);
+        assert_eq!(ran.stderr.contains(&message), warned, "{key}: {}", ran.stderr);
     }
 }
 
@@ -220,12 +223,12 @@ fn an_overlay_that_no_eval_uses_is_told() {
     {
         let ran = project.run(words);
         let said = ran.stdout + &ran.stderr;
-        for told in [
+        for message in [
             "evals/brief/Z9/setup is laid into no workspace: no eval is called Z9",
             "evals/brief/setups is laid into no workspace: an overlay is called setup",
             "evals/brief/A1/setup is laid into no workspace: an overlay is a folder",
         ] {
-            assert!(said.contains(told), "{words:?} {told}: {said}");
+            assert!(said.contains(message), "{words:?} {message}: {said}");
         }
     }
 }
@@ -411,7 +414,7 @@ fn reports_that_are_packed_or_pasted_do_not_show_an_agent_the_answers() {
     let shown = project.run(&["show", "latest", "A1"]).exits(0).stdout;
     let summary = project.run(&["report", "--format", "md"]).exits(0).stdout;
     let junit = project.run(&["report", "--format", "junit"]).exits(0).stdout;
-    // A clone has no records, so that only the content tells.
+    // A clone has no records, so only the content shows it.
     std::fs::remove_dir_all(project.path().join(".practicum")).expect("removed");
     for (path, text) in [
         ("docs/a.md", &format!("# Results\n\n```\n$ practicum show latest A1\n{shown}```\n\nThat is all.\n")),

@@ -38,8 +38,8 @@ scenarios:
 default: Done.
 "#;
 
-fn script(venues: &Value, marks: &Value) -> String {
-    SCRIPT.replace("VENUES", &venues.to_string()).replace("MARKS", &marks.to_string())
+fn script(venues: &Value, judge_verdicts: &Value) -> String {
+    SCRIPT.replace("VENUES", &venues.to_string()).replace("MARKS", &judge_verdicts.to_string())
 }
 
 fn project(spec: &Value) -> Project {
@@ -306,17 +306,17 @@ fn criteria() -> Value {
     })
 }
 
-fn marks(quote: &str) -> Value {
-    let mark =
+fn judge_verdicts(quote: &str) -> Value {
+    let judge_verdict =
         |id: &str, score: f64| json!({"id": id, "score": score, "evidence": [quote], "reasoning": "So."});
-    json!([mark("near", 0.3), mark("kind", 0.54)])
+    json!([judge_verdict("near", 0.3), judge_verdict("kind", 0.54)])
 }
 
 #[test]
 fn a_criterion_that_fails_the_trial_is_not_called_optional() {
     let mut spec = criteria();
     spec["skill_name"] = json!("clean");
-    let project = project_with(&spec, &script(&json!({}), &marks("line")));
+    let project = project_with(&spec, &script(&json!({}), &judge_verdicts("line")));
     let judge = ["--transport", "api", "--judge-model", "claude-x"];
     let ran =
         run(&project, &[&judge[..], &["--report", "junit=junit.xml", "--report", "md=report.md"]].concat());
@@ -349,7 +349,7 @@ fn a_missing_entry_is_shown_what_it_looks_like() {
 
 #[test]
 fn only_the_named_criteria_are_judged_and_that_is_said() {
-    let script = script(&json!({}), &marks("Park 95110"));
+    let script = script(&json!({}), &judge_verdicts("Park 95110"));
     let mut spec = criteria();
     spec["assertions"] = json!([]);
     grade_judged(&spec, &script, &[]).exits(1);
@@ -384,7 +384,7 @@ fn a_run_graded_by_some_criteria_is_not_a_pass_and_not_the_latest() {
         {"id": "near", "criterion": "Is it near?"},
         {"id": "kind", "criterion": "Is it friendly?"},
     ]});
-    let project = project_with(&spec, &script(&json!({}), &marks("line")));
+    let project = project_with(&spec, &script(&json!({}), &judge_verdicts("line")));
     let judge = ["--transport", "api", "--judge-model", "claude-x"];
     run(&project, &judge).exits(1);
     let badge = || project.run(&["badge", "--format", "shields"]).exits(0).stdout;
@@ -423,11 +423,11 @@ fn a_called_skill_has_no_verdict_and_is_in_no_badge() {
 /// A script whose agent does what the shell command does, says "the answer is here", and whose judge
 /// gives every statement a full score with this quote.
 fn file_script(command: &str, quote: &str) -> String {
-    let marks = json!({"results": [{"id": "c", "verdict": "pass", "score": 1.0, "evidence": [quote], "reasoning": "So."}]});
-    let mark = json!({"tools": [{"name": "report_marks", "input": marks}]});
+    let judge_verdicts = json!({"results": [{"id": "c", "verdict": "pass", "score": 1.0, "evidence": [quote], "reasoning": "So."}]});
+    let answer = json!({"tools": [{"name": "report_marks", "input": judge_verdicts}]});
     let act = json!({"tools": [{"name": "Bash", "input": {"command": command}}]});
     json!({"practicum_script": 1, "scenarios": [
-        {"to": "judge", "steps": [mark, mark]},
+        {"to": "judge", "steps": [answer, answer]},
         {"steps": [act, "the answer is here"]},
     ]})
     .to_string()
@@ -616,9 +616,13 @@ fn an_output_pattern_that_matches_nothing_beside_another_is_told() {
         let project = project(&spec(files));
         project.write("script.yaml", &file_script("echo one > a1.md", "one"));
         run(&project, &[]).exits(0);
-        let told = project.run(&["show", "latest", "clean"]).exits(0).stdout;
-        assert_eq!(told.contains("no file was created or changed that matches"), note.is_some(), "{told}");
-        assert!(note.is_none_or(|note| told.contains(note)), "{told}");
+        let message = project.run(&["show", "latest", "clean"]).exits(0).stdout;
+        assert_eq!(
+            message.contains("no file was created or changed that matches"),
+            note.is_some(),
+            "{message}"
+        );
+        assert!(note.is_none_or(|note| message.contains(note)), "{message}");
     }
 }
 

@@ -31,7 +31,7 @@ fn run(project: &Project, more: &[&str]) -> Ran {
 /// Each gate of a run by its name: its value and whether it holds.
 fn gates(ran: &Ran) -> Vec<(String, Option<f64>, bool)> {
     let summary: Value = serde_json::from_str(&ran.stdout).expect("JSON");
-    // A run that is graded again tells its summary beside what changed.
+    // A run that is graded again shows its summary beside what changed.
     let summary = summary.get("summary").unwrap_or(&summary);
     let gates = summary["gates"].as_array().expect("gates").iter();
     let text = |gate: &Value| gate["name"].as_str().unwrap_or_default().to_owned();
@@ -169,11 +169,11 @@ fn a_threshold_that_every_run_reaches_is_told() {
 #[test]
 fn a_section_without_tiers_is_not_checked_and_says_so() {
     let project = project(&json!({"sections": [{"name": "V", "tiers": []}]}));
-    let told = "section V has no tiers, so nothing in it is checked";
+    let message = "section V has no tiers, so nothing in it is checked";
     let checked = project.run(&["check"]);
-    assert!(checked.stdout.contains(told), "{}", checked.stdout);
+    assert!(checked.stdout.contains(message), "{}", checked.stdout);
     let ran = run(&project, &[]).exits(3);
-    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert!(ran.stderr.contains(message), "{}", ran.stderr);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn what_is_wrong_with_a_path_or_name_is_said() {
             r#"{{"evals": [{{"id": "A", "prompt": "p", "files": ["{files}"], "expectations": ["It is so"]}}]}}"#
         )
     };
-    for (files, told) in [
+    for (files, message) in [
         ("", "an entry of \"files\" is empty"),
         ("files/*.md", "patterns are not expanded; name each file or the folder"),
     ] {
@@ -213,7 +213,7 @@ fn what_is_wrong_with_a_path_or_name_is_said() {
             ("evals/s/evals.json", &evals(files)),
         ]);
         let checked = project.run(&["check", "skills/s"]).exits(2);
-        assert!(checked.stdout.contains(told), "{}", checked.stdout);
+        assert!(checked.stdout.contains(message), "{}", checked.stdout);
     }
 }
 

@@ -360,7 +360,7 @@ fn a_called_command_is_not_said_to_be_incomplete() {
 /// A run of a command that tells an agent nothing looked like any other.
 #[test]
 fn a_command_file_that_says_nothing_is_warned_of() {
-    for (text, told) in [
+    for (text, message) in [
         ("", "has no text"),
         (" \n\n", "has no text"),
         ("---\ndescription: d\n---\n", "has no text"),
@@ -377,9 +377,9 @@ fn a_command_file_that_says_nothing_is_warned_of() {
         let checked = project.run(&["check"]).exits(0).stdout;
         let ran = project.run(&["run", "--agent", "builtin", "--script", "script.yaml"]).stderr;
         let linted = project.run(&["lint", ".claude/commands/x.md"]).stdout;
-        assert_eq!(checked.contains("1 warning"), !told.is_empty(), "{text:?}: {checked}");
-        assert!(checked.contains(told) && ran.contains(told), "{text:?}: {checked} {ran}");
-        assert_eq!(linted.contains("no problems"), told.is_empty(), "{text:?}: {linted}");
+        assert_eq!(checked.contains("1 warning"), !message.is_empty(), "{text:?}: {checked}");
+        assert!(checked.contains(message) && ran.contains(message), "{text:?}: {checked} {ran}");
+        assert_eq!(linted.contains("no problems"), message.is_empty(), "{text:?}: {linted}");
     }
 }
 
@@ -395,10 +395,10 @@ fn an_agent_that_reads_no_commands_does_not_lack_one_in_silence() {
             ["run", "e.practicum.yaml", "--agent", "own", "--sandbox", "off", "--no-cache", "--skill", file];
         project.run(&args).exits(1)
     };
-    let told =
+    let message =
         "own reads no command files, so it runs without skillet:add: /skillet:add is plain text for it";
     let ran = run("");
-    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert!(ran.stderr.contains(message), "{}", ran.stderr);
     assert!(
         project.run(&["report", "--format", "md"]).exits(0).stdout.contains("own reads no command files")
     );

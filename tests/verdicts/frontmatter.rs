@@ -44,13 +44,16 @@ fn an_unquoted_colon_does_not_stop_a_run() {
     }
     let checked = project.run(&["check", "evals", "--json"]).exits(0).json();
     let problems = checked["files"][0]["problems"].as_array().expect("problems").clone();
-    let told: Vec<&str> = problems
+    let message: Vec<&str> = problems
         .iter()
         .filter(|problem| problem["code"] == "skill-frontmatter" && problem["severity"] == "warning")
         .filter_map(|problem| problem["message"].as_str())
         .collect();
-    assert_eq!(told.len(), 2, "{problems:?}");
-    assert!(told[0].contains("put it in quotes: description: \"Use when: somebody is greeted\""), "{told:?}");
+    assert_eq!(message.len(), 2, "{problems:?}");
+    assert!(
+        message[0].contains("put it in quotes: description: \"Use when: somebody is greeted\""),
+        "{message:?}"
+    );
     let linted = project.run(&["lint", "skills/greeter"]).exits(0);
     assert_eq!(linted.stdout.matches("frontmatter-not-yaml").count(), 2, "{}", linted.stdout);
 }
@@ -73,10 +76,10 @@ fn a_skill_that_no_agent_reads_is_told_once_with_its_hint() {
     project.write("evals/h.practicum.yaml", EVAL);
     for command in ["check", "run"] {
         let ran = project.run(&[command, "evals/g.practicum.yaml"]).exits(2);
-        let told = format!("{}{}", ran.stdout, ran.stderr);
-        assert_eq!(told.matches("line 3: ").count(), 1, "{command}: {told}");
-        assert!(told.contains("there is more after the closing quote"), "{command}: {told}");
-        assert!(told.contains("write the whole text in quotes"), "{command}: {told}");
+        let message = format!("{}{}", ran.stdout, ran.stderr);
+        assert_eq!(message.matches("line 3: ").count(), 1, "{command}: {message}");
+        assert!(message.contains("there is more after the closing quote"), "{command}: {message}");
+        assert!(message.contains("write the whole text in quotes"), "{command}: {message}");
     }
     let both = project.run(&["run", "evals"]).exits(2);
     assert_eq!(both.stderr.matches("line 3: ").count(), 1, "{}", both.stderr);

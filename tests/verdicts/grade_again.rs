@@ -271,7 +271,7 @@ fn results_of_an_old_skill_or_setup_do_not_pass_for_those_of_the_new() {
     let skill = ("skills/gull/SKILL.md", "kee", "ow", "skill gull has changed since this run");
     let tool = ("tool.sh", "touch", "echo", "code of this run has changed since");
     let files = "the setup or the files of case";
-    for (evals, path, from, to, told) in [
+    for (evals, path, from, to, message) in [
         ("evals", skill.0, skill.1, skill.2, skill.3),
         ("native", skill.0, skill.1, skill.2, skill.3),
         ("evals", tool.0, tool.1, tool.2, tool.3),
@@ -290,10 +290,10 @@ fn results_of_an_old_skill_or_setup_do_not_pass_for_those_of_the_new() {
         let same = project.run(&["grade", "latest"]);
         assert!(!same.stderr.contains("changed since"), "{evals}: {}", same.stderr);
         change(&project, path, from, to);
-        // What is graded from a new marking is still of the old skill or setup.
+        // What is graded from a regraded run is still of the old skill or setup.
         for _ in 0..2 {
             let again = project.run(&["grade", "latest"]);
-            assert!(again.stderr.contains(told), "{evals} {path}: {}", again.stderr);
+            assert!(again.stderr.contains(message), "{evals} {path}: {}", again.stderr);
         }
     }
 }

@@ -16,8 +16,9 @@ const SKILL: &str = "---\nname: s\ndescription: Use when a thing is to be made.\
 
 /// What a judge says where the regular expression fits; no score is no answer.
 fn judge(when: &str, score: Option<u8>) -> Value {
-    let mark = |score: u8| json!({"id": "x", "score": score, "evidence": ["Make it"], "reasoning": "r"});
-    let results: Vec<Value> = score.map(mark).into_iter().collect();
+    let judge_verdict =
+        |score: u8| json!({"id": "x", "score": score, "evidence": ["Make it"], "reasoning": "r"});
+    let results: Vec<Value> = score.map(judge_verdict).into_iter().collect();
     let step = json!({"tools": [{"name": "report_marks", "input": {"results": results}}]});
     json!({"to": "judge", "when": {"regex": when}, "steps": [step, step]})
 }
@@ -105,8 +106,8 @@ fn the_mean_of_a_version_is_not_that_of_its_last_report() {
     let alone = [&RUN[..], &["--case", "b", "--report", "writing-skills=alone"]].concat();
     let ran = project.run(&alone).exits(0);
     assert_eq!(read(&project, "alone/history.json")["versions"][0]["average_score"], Value::Null);
-    let told = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(told.contains("v0 has no average_score") && told.contains("a, c"), "{told}");
+    let message = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(message.contains("v0 has no average_score") && message.contains("a, c"), "{message}");
 }
 
 #[test]
@@ -169,7 +170,7 @@ fn a_project_that_was_copied_is_not_resumed_with_the_files_of_the_original() {
     assert!(ran.stdout.contains("PASS"), "{}", ran.stdout);
 }
 
-/// A project with one case of one required and one optional criterion, of which the judge marks only the first.
+/// A project with one case of one required and one optional criterion, of which the judge answers only the first.
 fn with_an_optional_criterion(id: &str) -> Project {
     let evals = json!({"version": "1.0", "skill": "s", "cases": [{"id": id, "prompt": "Make one", "expectations": [
         {"criterion": "x", "description": "Says done", "required": true},
@@ -198,8 +199,8 @@ fn an_id_that_writing_skills_does_not_want_is_told() {
         let project = with_an_optional_criterion(id);
         let checked = project.run(&["check", "s", "--json"]).exits(0).json();
         let problems = checked["files"][0]["problems"].as_array().expect("problems");
-        let told = problems.iter().filter(|problem| problem.to_string().contains("kebab-case")).count();
-        assert_eq!(told, notices, "{id}: {checked}");
+        let message = problems.iter().filter(|problem| problem.to_string().contains("kebab-case")).count();
+        assert_eq!(message, notices, "{id}: {checked}");
     }
 }
 
@@ -232,6 +233,6 @@ fn a_project_that_was_moved_is_not_run_again() {
     let copied = Command::new("cp").arg("-a").arg(original.path().join(".")).arg(moved.path()).status();
     assert!(copied.expect("cp").success());
     let ran = moved.run(&RUN).exits(0);
-    let told = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(told.contains("3 reuse, 0 run"), "{told}");
+    let message = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(message.contains("3 reuse, 0 run"), "{message}");
 }

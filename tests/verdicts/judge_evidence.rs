@@ -41,7 +41,7 @@ fn score(id: &str, score: f64, quotes: &[&str]) -> Value {
     json!({"id": id, "verdict": null, "score": score, "evidence": quotes, "reasoning": "So it is.", "weak": null})
 }
 
-/// Makes a mark with these quotes.
+/// Makes a verdict with these quotes.
 type GiveMark = fn(&[&str]) -> Value;
 
 fn run(project: &Project, more: &[&str]) -> Ran {
@@ -77,20 +77,20 @@ fn a_pass_without_a_quote_from_the_record_is_not_a_pass() {
         ("1-5", |quotes| score("near", 4.0, quotes)),
         ("0-1", |quotes| score("near", 0.9, quotes)),
     ];
-    for (scale, mark) in kinds {
+    for (scale, judge_verdict) in kinds {
         let project = project(&[("near", scale)]);
         for quotes in [&[][..], &["the beach is near"], &["a"], &["."], &[""]] {
-            answer(&project, &[json!([mark(quotes)]), json!([mark(quotes)])]);
+            answer(&project, &[json!([judge_verdict(quotes)]), json!([judge_verdict(quotes)])]);
             let summary = run(&project, &[]).exits(3).json();
             assert_eq!(summary["cases"][0]["not_scored"], 1, "{scale} {quotes:?} {summary}");
             assert_eq!(summary["doubts"]["unsupported_marks"], 1, "{scale} {quotes:?}");
             verdict(&project, "not_scored");
         }
         // With the reason, the judge may find a quote or change its mind.
-        answer(&project, &[json!([mark(&[])]), json!([mark(&["Park, 94103"])])]);
+        answer(&project, &[json!([judge_verdict(&[])]), json!([judge_verdict(&["Park, 94103"])])]);
         run(&project, &[]).exits(0);
         // A quote as people quote: another case, another line break, a part left out.
-        answer(&project, &[json!([mark(&["“1. PARK, 94103 … zoo, CLOSED”"])])]);
+        answer(&project, &[json!([judge_verdict(&["“1. PARK, 94103 … zoo, CLOSED”"])])]);
         run(&project, &[]).exits(0);
     }
 }
@@ -126,7 +126,7 @@ fn only_the_statements_without_support_are_asked_about_again() {
     let first = json!([pass("near", &["1. Park"]), pass("cheap", &[])]);
     answer(&project, &[first.clone(), json!([pass("cheap", &["2. Zoo"])])]);
     run(&project, &[]).exits(0);
-    // The second answer is about the other statement only, so the first keeps its mark.
+    // The second answer is about the other statement only, so the first keeps its verdict.
     answer(&project, &[first, json!([pass("near", &[])])]);
     run(&project, &[]).exits(3);
     let found = latest(&project);
@@ -322,13 +322,13 @@ fn a_judge_sees_every_call_of_a_long_run_and_the_summary_says_what_was_shortened
     let reports = ["--report", "md=r.md", "--report", "html=r.html", "--report", "github-comment=c.md"];
     let summary = model.examine(&project, &reports).exits(0).json();
     assert_eq!(summary["doubts"]["shortened_evidence"], 1, "{summary}");
-    let told = "evidence was shortened for 1 judged trial";
+    let message = "evidence was shortened for 1 judged trial";
     for name in ["r.md", "r.html", "c.md"] {
         let text = std::fs::read_to_string(project.path().join(name)).expect(name);
-        assert!(text.contains(told), "{name}\n{text}");
+        assert!(text.contains(message), "{name}\n{text}");
     }
     let text = project.run(&["show", "latest"]).exits(0).stdout;
-    assert!(text.contains(told), "{text}");
+    assert!(text.contains(message), "{text}");
     let trial = project.run(&["show", "latest", "venues"]).exits(0).stdout;
     assert!(trial.contains("note: the evidence was shortened for the judge: "), "{trial}");
 }
@@ -337,8 +337,8 @@ fn a_judge_sees_every_call_of_a_long_run_and_the_summary_says_what_was_shortened
 fn what_only_the_user_said_supports_nothing() {
     let project = project(&[("near", "pass-fail")]);
     for (quote, code) in [("Where to go?", 3), ("user: Where to go", 3), ("1. Park", 0)] {
-        let mark = json!([pass("near", &[quote])]);
-        answer(&project, &[mark.clone(), mark]);
+        let judge_verdict = json!([pass("near", &[quote])]);
+        answer(&project, &[judge_verdict.clone(), judge_verdict]);
         run(&project, &[]).exits(code);
     }
 }
@@ -353,8 +353,8 @@ fn the_path_of_a_given_file_supports_nothing() {
     });
     project.write("evals/e.practicum.yaml", &evals.to_string());
     project.write("evals/places.csv", "Park\n");
-    let mark = json!([pass("near", &["places.csv"])]);
-    answer(&project, &[mark.clone(), mark]);
+    let judge_verdict = json!([pass("near", &["places.csv"])]);
+    answer(&project, &[judge_verdict.clone(), judge_verdict]);
     run(&project, &[]).exits(3);
     verdict(&project, "not_scored");
 }

@@ -142,7 +142,7 @@ fn an_example_that_a_skill_shows_is_not_run_in_place_of_its_evals() {
     let checked = project.run(&["check", "skills/s"]).exits(0);
     assert!(checked.stdout.contains("ok evals/s/evals.json"), "{}", checked.stdout);
     assert!(!checked.stdout.contains("sample.json"), "{}", checked.stdout);
-    assert!(checked.stderr.contains("sample.json"), "what is passed over is told: {}", checked.stderr);
+    assert!(checked.stderr.contains("sample.json"), "what is left out is listed: {}", checked.stderr);
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn check_does_not_say_ok_of_a_file_with_an_error() {
     assert!(ran.stdout.contains("evals.json (skill-creator, 1 case): "), "{}", ran.stdout);
 }
 
-/// A run that cannot come to its end was told to be resumed.
+/// A run that cannot come to its end had the advice to resume it.
 #[test]
 fn resuming_is_not_advised_where_it_cannot_help() {
     let project = project(
@@ -174,7 +174,7 @@ fn resuming_is_not_advised_where_it_cannot_help() {
     assert!(!ran.stdout.contains("--resume"), "{}", ran.stdout);
 }
 
-/// The summary told a failed check, and not that the agent never saw the skill.
+/// The summary showed a failed check, and not that the agent never saw the skill.
 #[test]
 fn a_failed_check_does_not_hide_that_the_arm_is_not_valid() {
     let project = project(
@@ -197,12 +197,12 @@ fn a_failed_check_does_not_hide_that_the_arm_is_not_valid() {
         ),
     );
     let ran = project.run(&["run", ".", "--no-probe", "--report", "md=report.md"]).exits(3);
-    let told = "the arm is not valid: the agent could not see the skill gull";
-    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    let message = "the arm is not valid: the agent could not see the skill gull";
+    assert!(ran.stdout.contains(message), "{}", ran.stdout);
     // Running the same again cannot make the skill visible.
     assert!(!ran.stdout.contains("--resume"), "{}", ran.stdout);
     let report = std::fs::read_to_string(project.path().join("report.md")).expect("a report");
-    assert!(report.contains(told), "{report}");
+    assert!(report.contains(message), "{report}");
 }
 
 /// Without a judge, a text passed although nobody had answered the checks for a judge.
@@ -233,7 +233,7 @@ fn a_text_whose_judged_checks_nobody_answered_does_not_pass() {
 /// Only a part of the cases was run, and only standard error said so.
 #[test]
 fn a_sample_is_not_taken_for_all_cases() {
-    for (how, told) in [
+    for (how, message) in [
         (["--max-evals", "2"], "sample of 2 of 3 cases (--max-evals 2)"),
         (["--shard", "2/3"], "sample of 2 of 3 cases (--shard 2/3)"),
         (["--case", "br*"], "sample of 2 of 3 cases (--case br*)"),
@@ -242,14 +242,14 @@ fn a_sample_is_not_taken_for_all_cases() {
         let args = ["run", ".", "--report", "md=r.md", "--report", "html=r.html", "--report", "junit=r.xml"];
         let args = [&args[..], &["--report", "github=r.txt"], &how].concat();
         let ran = project.run(&args).exits(0);
-        assert!(ran.stdout.contains(told), "{}", ran.stdout);
+        assert!(ran.stdout.contains(message), "{}", ran.stdout);
         for report in ["r.md", "r.html", "r.xml", "r.txt"] {
             let text = std::fs::read_to_string(project.path().join(report)).expect("a report");
-            assert!(text.replace('\\', "").contains(told), "{report}\n{text}");
+            assert!(text.replace('\\', "").contains(message), "{report}\n{text}");
         }
-        assert!(project.run(&["show"]).exits(0).stdout.contains(told));
+        assert!(project.run(&["show"]).exits(0).stdout.contains(message));
         let badge = project.run(&["badge", "--format", "shields"]).exits(0).json();
-        assert!(badge["message"].as_str().is_some_and(|message| message.contains(told)), "{badge}");
+        assert!(badge["message"].as_str().is_some_and(|message| message.contains(message)), "{badge}");
         let summary = project.run(&["report", "--format", "json"]).exits(0).json();
         assert_eq!(summary["sample"]["of"], 3, "{summary}");
         let again = project.run(&["grade", "latest", "--json"]).exits(0).json();
@@ -286,11 +286,11 @@ fn github_is_not_silent_about_trials_that_were_not_run() {
     let ran = project.run(&["run", ".", "-q", "-j", "1", "--fail-fast", "--report", "github=r.txt"]);
     assert_ne!(ran.code, 0, "{}", ran.stdout);
     let report = std::fs::read_to_string(project.path().join("r.txt")).expect("a report");
-    let told = |case: &str| {
+    let message = |case: &str| {
         let mut lines = report.lines();
         lines.any(|line| line.contains(&format!("title={case} of e")) && line.contains("not run: "))
     };
-    assert!(told("bread") && told("broth"), "{report}");
+    assert!(message("bread") && message("broth"), "{report}");
 }
 
 /// Files that were found and not read were in no JSON document.
@@ -326,7 +326,7 @@ fn one_slip_in_a_frontmatter_is_not_many_warnings() {
     assert_eq!(ran.stdout.matches("warning[skill-frontmatter]").count(), 1, "{}", ran.stdout);
 }
 
-/// A file that was given as read-only and changed was told only by `show` where the case passed.
+/// A file that was given as read-only and changed was reported only by `show` if the case passed.
 #[test]
 fn a_changed_fixture_is_not_kept_quiet_where_the_case_passes() {
     let project = project(
@@ -337,13 +337,13 @@ fn a_changed_fixture_is_not_kept_quiet_where_the_case_passes() {
         "practicum.toml",
         "sandbox = \"off\"\n[agents.echo]\ncommand = [\"/bin/sh\", \"-c\", \"chmod u+w in.txt; echo changed > in.txt; echo p\"]\n",
     );
-    let told = "the agent changed in.txt, which was given as read-only";
+    let message = "the agent changed in.txt, which was given as read-only";
     let ran = project.run(&["run", ".", "--report", "md=r.md"]).exits(0);
-    assert!(ran.stdout.contains(told), "{}\n{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains(message), "{}\n{}", ran.stdout, ran.stderr);
     let report = std::fs::read_to_string(project.path().join("r.md")).expect("a report");
-    assert!(report.replace('\\', "").contains(told), "{report}");
+    assert!(report.replace('\\', "").contains(message), "{report}");
     let summary = project.run(&["report", "--format", "json"]).exits(0).json();
-    assert_eq!(summary["cases"][0]["notes"][0], told, "{summary}");
+    assert_eq!(summary["cases"][0]["notes"][0], message, "{summary}");
 }
 
 /// An optional criterion to which the judge gave no score was in no list of scores.
@@ -357,8 +357,8 @@ fn a_criterion_without_a_score_does_not_disappear() {
         "practicum": 1, "workspace": "empty", "run": {"agents": ["builtin"]},
         "cases": [{"id": "c", "prompt": "Where to go?", "checks": [statement("near"), optional]}],
     });
-    let mark = json!({"id": "near", "verdict": null, "score": 5, "evidence": ["The park"], "reasoning": "It is.", "weak": null});
-    let step = json!({"tools": [{"name": "report_marks", "input": {"results": [mark]}}]});
+    let judge_verdict = json!({"id": "near", "verdict": null, "score": 5, "evidence": ["The park"], "reasoning": "It is.", "weak": null});
+    let step = json!({"tools": [{"name": "report_marks", "input": {"results": [judge_verdict]}}]});
     let script = json!({"practicum_script": 1, "scenarios": [
         {"when": "Where to go", "steps": ["The park"]},
         {"to": "judge", "steps": vec![step; 6]},

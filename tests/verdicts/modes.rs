@@ -90,11 +90,11 @@ fn a_negative_case_is_not_passed_by_activating_the_skill() {
             let args = ["run", path, "--dialect", format, "--repeat", "1", "--no-probe", "--json"];
             let ran = run(&project, &[&args[..], &["--gate", "all_cases_pass=1"]].concat());
             let summary = ran.exits(i32::from(!right)).json();
-            let told = format!("{format} {entries} {activated}");
-            assert_eq!(summary["totals"]["trials"], 1, "{told}");
-            assert_eq!(summary["totals"]["passed"], u64::from(right), "{told}");
+            let message = format!("{format} {entries} {activated}");
+            assert_eq!(summary["totals"]["trials"], 1, "{message}");
+            assert_eq!(summary["totals"]["passed"], u64::from(right), "{message}");
             let counts = ["tp", "fp", "tn", "fn"].map(|key| summary["activation"][key].as_u64().expect(key));
-            assert_eq!(counts.iter().sum::<u64>(), 1, "{told}: {counts:?}");
+            assert_eq!(counts.iter().sum::<u64>(), 1, "{message}: {counts:?}");
         }
     }
 }
@@ -119,8 +119,8 @@ fn a_contradiction_and_an_unknown_word_for_activation_are_not_passed_over() {
     check(json!({"should_not_trigger": ["heron"]})).exits(2);
     for unknown in ["acceptable_skills", "triggers"] {
         let ran = check(json!({unknown: ["heron"]}));
-        let told = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(told.contains("warning") && told.contains("nothing checks it"), "{unknown}: {told}");
+        let message = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(message.contains("warning") && message.contains("nothing checks it"), "{unknown}: {message}");
     }
 }
 
@@ -259,7 +259,7 @@ fn a_comparison_that_was_paid_for_is_not_lost_with_its_file() {
     assert!(ran.stdout.contains("no mode is clearly better"), "{}", ran.stdout);
 }
 
-/// Activates the skill only where it is told to evaluate each skill, and leaves it alone for a stranger's words.
+/// Activates the skill only if the system prompt says to evaluate each skill, and not for any other system prompt.
 const OBEDIENT: &str = r#"
 echo '{"type":"start","schema_version":1,"skills":["gull"]}'
 case "$1" in
@@ -362,10 +362,10 @@ fn a_mode_does_not_lead_because_the_others_have_no_f1() {
 fn the_summary_names_the_skill_that_was_activated_instead() {
     let project = birds();
     let ran = run(&project, &["run", "suites/birds.json", "--no-probe"]);
-    let told = "gull was not activated; heron was activated instead";
-    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    let message = "gull was not activated; heron was activated instead";
+    assert!(ran.stdout.contains(message), "{}", ran.stdout);
     let shown = project.run(&["show", "latest", "gull/2-takes-heron"]).exits(0).stdout;
-    assert!(shown.contains(told), "{shown}");
+    assert!(shown.contains(message), "{shown}");
 }
 
 /// A suite in which every outcome is acceptable passed, and nothing had been tested.

@@ -6,7 +6,7 @@ use practicum::report::{REPORTS, ReportOutput};
 
 use crate::common::{Project, Ran};
 
-/// Lists what is in its room, and says aloud whatever tells it the word that the check waits for.
+/// Lists the files of its workspace, and names the file that contains the word that the check looks for.
 const AGENT: &str = r#"
 skill=$(ls .agents/skills 2>/dev/null | head -1)
 echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[\"$skill\"]}"
@@ -133,8 +133,8 @@ fn a_redirected_summary_is_not_a_change_of_the_project() {
         ("practicum run evals --json 2> err.log | cat > docs/piped.json; practicum run evals", true),
     ] {
         let ran = shell(&project, line);
-        let told = [ran.stderr, read(&project, "err.log"), read(&project, "all.txt")].concat();
-        assert!(!reuses || told.contains("1 reuse, 0 run"), "{line}: {told}");
+        let message = [ran.stderr, read(&project, "err.log"), read(&project, "all.txt")].concat();
+        assert!(!reuses || message.contains("1 reuse, 0 run"), "{line}: {message}");
         assert!(!said(&project).contains("summary.json"), "{line}");
         for seen in ["all.txt", "err.log"] {
             let _ = std::fs::remove_file(project.path().join(seen));
@@ -250,9 +250,9 @@ fn an_agent_does_not_find_its_answers_in_evals_of_other_formats() {
         project.write(path, text);
     }
     changes_nothing(&project, &first, "evals of every format");
-    let told = project.run(&["run", "evals"]).exits(1).stderr;
-    assert!(told.contains("13 eval files beside those of this run are not staged"), "{told}");
-    assert!(told.contains("2 files with results of evals are not staged"), "{told}");
+    let message = project.run(&["run", "evals"]).exits(1).stderr;
+    assert!(message.contains("13 eval files beside those of this run are not staged"), "{message}");
+    assert!(message.contains("2 files with results of evals are not staged"), "{message}");
     // Data that only looks a little like it stays.
     project.write("tests/table.json", r#"{"cases": [{"input": "a", "expected": "b"}]}"#);
     project.run(&["run", "evals"]).exits(1);
@@ -303,7 +303,7 @@ fn credentials_in_a_skill_or_a_given_folder_do_not_reach_the_agent() {
     for given in ["evals/named/.env", "evals/keys/.ssh/id_rsa", "evals/over/ok.txt"] {
         project.write(given, "K=2\n");
     }
-    let told = project.run(&["run", "evals"]).exits(0).stderr;
+    let message = project.run(&["run", "evals"]).exits(0).stderr;
     let said = said(&project);
     for left_out in ["gull/.env", ".git/", "server.pem", "token", ".env.local", "deep/id_rsa", "prod.env"] {
         assert!(!said.contains(left_out), "{left_out}: {said}");
@@ -312,8 +312,8 @@ fn credentials_in_a_skill_or_a_given_folder_do_not_reach_the_agent() {
     for given in [" ./.env ", "./.ssh/id_rsa", "./ok.txt", "./given/letter.txt", "assets/notes.md"] {
         assert!(said.contains(given), "{given}: {said}");
     }
-    assert!(told.contains("6 files or folders of credentials are not staged:"), "{told}");
-    assert_eq!(told.matches("skills/gull/.env").count(), 1, "{told}");
+    assert!(message.contains("6 files or folders of credentials are not staged:"), "{message}");
+    assert_eq!(message.matches("skills/gull/.env").count(), 1, "{message}");
     // What no agent sees decides no result.
     project.write("skills/gull/.env", "K=3\n");
     project.write("evals/given/.env.local", "K=3\n");
@@ -329,7 +329,7 @@ fn a_skill_that_is_called_secrets_is_staged() {
     assert!(said(&project).contains("./skills/secrets/SKILL.md"), "{}", said(&project));
 }
 
-/// What the program wrote into a fresh clone, where no list tells of it, and under names that say nothing.
+/// What the program wrote into a fresh clone, where no list names it, and under names that say nothing.
 #[test]
 fn copies_of_records_and_saved_output_are_not_staged_in_a_fresh_clone() {
     let project = project();

@@ -216,11 +216,11 @@ fn skills_of_plugins_are_found_in_every_layout() {
         let cases = ran.json()["cases"].as_array().expect("cases").clone();
         (cases.iter().filter(|case| case["fired"]["yes"] == 1).count(), ran.stderr)
     };
-    let (fired, told) = run("evals", None);
-    assert_eq!(fired, 3, "{told}");
+    let (fired, message) = run("evals", None);
+    assert_eq!(fired, 3, "{message}");
     assert!(
-        told.contains("plugin custom: 1 skill, staged as plain skills, because builtin loads no plugins"),
-        "{told}"
+        message.contains("plugin custom: 1 skill, staged as plain skills, because builtin loads no plugins"),
+        "{message}"
     );
     assert_eq!(run("more", Some("../market")).0, 1);
 }
@@ -236,9 +236,9 @@ fn a_skill_can_be_tried_by_its_name_among_the_others() {
         assert!(ran.stderr.contains(beside), "{name}: {}", ran.stderr);
         assert_eq!(ran.stderr.contains("beside"), !beside.is_empty(), "{name}: {}", ran.stderr);
     }
-    for (name, told) in [("nobody", "none of that name"), ("greeter", "say fish:greeter or sea:greeter")] {
+    for (name, message) in [("nobody", "none of that name"), ("greeter", "say fish:greeter or sea:greeter")] {
         let ran = project.run(&["try", "Greet Alice.", "--skill", name, "--agent", "builtin"]).exits(2);
-        assert!(ran.stderr.contains(told), "{name}: {}", ran.stderr);
+        assert!(ran.stderr.contains(message), "{name}: {}", ran.stderr);
     }
 }
 
@@ -312,11 +312,11 @@ fn a_skill_that_no_model_can_activate_does_not_pass_in_silence() {
         ),
         ("script.yaml", "practicum_script: 1\nscenarios: [{ steps: [{ text: done }] }]\n"),
     ]);
-    let told = "so no model can activate the skill greeter";
+    let message = "so no model can activate the skill greeter";
     let checked = project.run(&["check", "evals"]).exits(0).stdout;
-    assert!(checked.contains(told), "{checked}");
+    assert!(checked.contains(message), "{checked}");
     let ran = project.run(&["run", "evals", "--agent", "builtin", "--script", "script.yaml"]);
-    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert!(ran.stderr.contains(message), "{}", ran.stderr);
 }
 
 /// An MCP server with one tool, which says who it is.
@@ -371,8 +371,8 @@ fn a_plugin_is_not_measured_without_the_servers_that_the_user_trusts() {
     let project = with_servers();
     let run = ["run", "native", "--agent", "claude", "--script", "wave.yaml", "--plugin", "plugins/sea"];
     let untrusted = with_claude(&project, &run).exits(0);
-    let told = "2 MCP servers (not staged: needs --trust)";
-    assert!(untrusted.stderr.contains(told), "{}", untrusted.stderr);
+    let message = "2 MCP servers (not staged: needs --trust)";
+    assert!(untrusted.stderr.contains(message), "{}", untrusted.stderr);
     let (_, transcript) = transcripts(&project).remove(0);
     assert!(!transcript.contains("WAVED"), "code that nobody trusts ran: {transcript}");
 

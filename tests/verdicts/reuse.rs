@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::common::Project;
 
-/// Lists the skills that it finds, takes the first up if the prompt says fire, and says the prompt back.
+/// Lists the skills that it finds, activates the first if the prompt says fire, and says the prompt back.
 const AGENT: &str = r#"
 skill=$(ls .agents/skills 2>/dev/null | head -1)
 if [ -n "$skill" ]; then seen="\"$skill\""; fi
@@ -403,12 +403,12 @@ fn an_agent_is_not_run_again_for_words_that_decide_nothing() {
         run();
         for (from, to) in same {
             project.write(file, &text.replace(from, to));
-            let told = run();
-            assert!(told.contains("1 reuse, 0 run"), "{file} {to}: {told}");
+            let message = run();
+            assert!(message.contains("1 reuse, 0 run"), "{file} {to}: {message}");
         }
         // What is asked and what is checked decides.
         project.write(file, &text.replace(other.0, other.1));
-        let told = run();
-        assert!(!told.contains("reuse"), "{file}: {told}");
+        let message = run();
+        assert!(!message.contains("reuse"), "{file}: {message}");
     }
 }

@@ -163,7 +163,7 @@ fn a_failed_teardown_is_told_in_the_run() {
     assert!(shown.contains("it broke"), "{shown}");
 }
 
-/// The judge's missing key was told after every agent had been paid.
+/// The judge's missing key was reported only after every agent had run and been paid for.
 #[test]
 fn a_missing_judge_is_told_before_any_agent_runs() {
     let judged = EVALS.replace("{ contains: done }", "{ judge: It says that it is done. }");

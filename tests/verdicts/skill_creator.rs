@@ -8,7 +8,7 @@ const SKILL: &str =
     "---\nname: dock\ndescription: Use when a Dockerfile is wanted.\n---\n\nWrite FROM first.\n";
 
 /// What a judge says of each expectation, by its place.
-fn marks(verdicts: &[&str]) -> Value {
+fn judge_answer(verdicts: &[&str]) -> Value {
     let ids = ["has-from", "has-cmd"];
     let results: Vec<Value> = ids
         .iter()
@@ -23,7 +23,7 @@ fn marks(verdicts: &[&str]) -> Value {
 
 fn project(eval: &Value, agent: &Value, verdicts: &[&str]) -> Project {
     let evals = json!({"skill_name": "dock", "evals": [eval]}).to_string();
-    let script = json!({"practicum_script": 1, "scenarios": [agent, marks(verdicts)]}).to_string();
+    let script = json!({"practicum_script": 1, "scenarios": [agent, judge_answer(verdicts)]}).to_string();
     Project::new(&[("dock/SKILL.md", SKILL), ("dock/evals/evals.json", &evals), ("script.yaml", &script)])
 }
 
@@ -126,10 +126,11 @@ fn files_of_an_earlier_run_are_not_results_of_the_latest() {
         first.write("out/feedback.json", "{}");
         first.write("out/eval-1/with_skill/mine.txt", "mine");
         assert!(found_by_viewers(&first, "out").iter().any(|path| path.ends_with("run-3/outputs/old")));
-        let script = json!({"practicum_script": 1, "scenarios": [leaves("new"), marks(&["pass", "pass"])]});
+        let script =
+            json!({"practicum_script": 1, "scenarios": [leaves("new"), judge_answer(&["pass", "pass"])]});
         first.write("script.yaml", &script.to_string());
-        let told = first.run(&[&RUN[..], &["--report", &order]].concat()).exits(0).stderr;
-        assert!(told.contains(" of an earlier run replaced"), "{told}");
+        let message = first.run(&[&RUN[..], &["--report", &order]].concat()).exits(0).stderr;
+        assert!(message.contains(" of an earlier run replaced"), "{message}");
         first.run(&["report", "latest", "--format", report, "-o", "fresh"]).exits(0);
         let mut expected = found_by_viewers(&first, "fresh");
         // What somebody else put there stays.
@@ -153,8 +154,8 @@ fn the_report_of_an_older_run_does_not_replace_a_later_one() {
     );
     let before = found_by_viewers(&project, "sc");
     let report = |to: &str| project.run(&["report", &older, "--format", "skill-creator", "-o", to]);
-    let told = report("sc").exits(2).stderr;
-    assert!(told.contains(&format!("later than those of run {older}; name another folder")), "{told}");
+    let message = report("sc").exits(2).stderr;
+    assert!(message.contains(&format!("later than those of run {older}; name another folder")), "{message}");
     assert_eq!(found_by_viewers(&project, "sc"), before);
     report("elsewhere").exits(0);
 }
@@ -163,9 +164,9 @@ fn the_report_of_an_older_run_does_not_replace_a_later_one() {
 fn gradings_that_nobody_knows_are_not_shown_without_a_word() {
     let project = project(&eval(), &answers(), &["pass", "pass"]);
     project.write("sc/eval-1/with_skill/run-2/grading.json", "{}");
-    let told = project.run(&[&RUN[..], &["--report", "skill-creator=sc"]].concat()).exits(0).stderr;
+    let message = project.run(&[&RUN[..], &["--report", "skill-creator=sc"]].concat()).exits(0).stderr;
     let expected = "1 grading in the folder, such as eval-1/with_skill/run-2/grading.json";
-    assert!(told.contains(expected), "{told}");
+    assert!(message.contains(expected), "{message}");
 }
 
 /// A project whose agent activates the skill and answers, with one eval that has these keys and this assertion.

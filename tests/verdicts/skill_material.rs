@@ -115,8 +115,8 @@ fn a_copy_of_the_evals_in_the_skill_is_not_staged_and_is_named() {
         ("skills/brief/references/keep.md", "Kept.\n"),
     ]);
     let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
-    let marked = [vec![0xff, 0xfe], utf16(EVALS)].concat();
-    for (path, bytes) in [("skills/brief/assets/g.json", utf16(EVALS)), ("docs.json", marked)] {
+    let with_byte_order_mark = [vec![0xff, 0xfe], utf16(EVALS)].concat();
+    for (path, bytes) in [("skills/brief/assets/g.json", utf16(EVALS)), ("docs.json", with_byte_order_mark)] {
         std::fs::write(project.path().join(path), bytes).expect("written");
     }
     let (said, staged) = staged(&project);
@@ -163,10 +163,10 @@ fn a_copy_of_the_evals_that_is_no_eval_file_is_not_staged_and_is_named() {
         assert!(!staged.contains(left_out), "{left_out}: {staged}");
     }
     assert!(staged.contains("[docs/keep.md]"), "{staged}");
-    let quiet = project.run(&["run", "skills/brief", "--agent", "own", "--no-judge", "-q"]).stderr;
-    assert!(quiet.contains("4 eval files beside those of this run are not staged"), "{quiet}");
-    let told = "4 eval files beside those of this run are not staged: docs/a.patch, docs/evals.py, docs/long.md, docs/two.md";
-    assert!(said.contains(told), "{said}");
+    let with_q = project.run(&["run", "skills/brief", "--agent", "own", "--no-judge", "-q"]).stderr;
+    assert!(with_q.contains("4 eval files beside those of this run are not staged"), "{with_q}");
+    let message = "4 eval files beside those of this run are not staged: docs/a.patch, docs/evals.py, docs/long.md, docs/two.md";
+    assert!(said.contains(message), "{said}");
 }
 
 #[test]

@@ -125,11 +125,11 @@ fn counts(summary: &Value) -> [u64; 5] {
 #[test]
 fn a_prompt_that_names_the_skill_does_not_hide_what_went_wrong() {
     for name in ["/gull", "/birds:gull", "$gull"] {
-        let fired = format!("{name} fire");
+        let activating = format!("{name} fire");
         let crashed = format!("{name} crash");
-        let quiet = format!("{name} please");
+        let not_activating = format!("{name} please");
         let cases = [
-            (fired.as_str(), "should_not_activate"),
+            (activating.as_str(), "should_not_activate"),
             (crashed.as_str(), "must_activate"),
             ("fire", "must_activate"),
             ("boats", "should_not_activate"),
@@ -150,9 +150,10 @@ fn a_prompt_that_names_the_skill_does_not_hide_what_went_wrong() {
         let rows = rows["results"].as_array().expect("rows");
         let outcomes = |outcome: &str| rows.iter().filter(|row| row["outcome"] == outcome).count();
         assert_eq!((outcomes("fp"), outcomes("error")), (2, 2), "{rows:#?}");
-        // That it was taken up when told to says nothing, nor that nothing of it was seen.
-        let told = [(fired.as_str(), "must_activate"), (quiet.as_str(), "should_not_activate")];
-        project.write("suites/birds.json", &suite(&told).to_string());
+        // If the prompt names the skill, neither an activation nor a missing one counts.
+        let message =
+            [(activating.as_str(), "must_activate"), (not_activating.as_str(), "should_not_activate")];
+        project.write("suites/birds.json", &suite(&message).to_string());
         let summary = run(&project, &["--json"]).exits(3).json();
         assert_eq!(counts(&summary), [0; 5], "{summary:#}");
         assert_eq!(summary["activation"]["invoked"], 4, "{summary:#}");
@@ -257,9 +258,9 @@ fn a_rival_that_no_agent_lists_is_not_said_to_be_staged() {
         project.write("plugins/birds/skills/wren/SKILL.md", &TERN.replace("tern", "wren"));
         let ran = run(&project, &[]).exits(0);
         assert!(ran.stdout.contains("staged beside the skill in birds: wren\n"), "{}", ran.stdout);
-        let told = "a skill is not staged beside the others";
+        let message = "a skill is not staged beside the others";
         assert!(
-            ran.stderr.contains(told) && ran.stderr.contains("do not list the skill tern"),
+            ran.stderr.contains(message) && ran.stderr.contains("do not list the skill tern"),
             "{}",
             ran.stderr
         );
@@ -283,8 +284,8 @@ fn the_cases_of_a_skill_that_gave_way_to_its_namesake_do_not_pass() {
     let gull = "---\nname: gull\ndescription: Another gull.\n---\n\nkow\n";
     project.write("plugins/sea/skills/gull/SKILL.md", gull);
     let ran = run(&project, &["--json"]).exits(3);
-    let told = "two skills are called \"gull\": the one of birds is staged, and the cases of the one of sea are not run";
-    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    let message = "two skills are called \"gull\": the one of birds is staged, and the cases of the one of sea are not run";
+    assert!(ran.stderr.contains(message), "{}", ran.stderr);
     let summary = ran.json();
     assert_eq!((&summary["totals"]["passed"], &summary["totals"]["not_scored"]), (&json!(6), &json!(4)));
     project.run(&["check", "suites/birds.json"]).exits(0);
@@ -321,8 +322,11 @@ fn a_gate_on_what_cannot_be_measured_does_not_hold() {
             assert!(!trend.contains("1.00"), "{gate}: {trend}");
         }
     }
-    let told = run(&project(&suite(&must)), &["--gate", "f1=0.5"]).exits(3).stdout;
-    assert!(told.contains("cannot be measured: in no case a skill must not be activated; add one"), "{told}");
+    let message = run(&project(&suite(&must)), &["--gate", "f1=0.5"]).exits(3).stdout;
+    assert!(
+        message.contains("cannot be measured: in no case a skill must not be activated; add one"),
+        "{message}"
+    );
 }
 
 #[test]

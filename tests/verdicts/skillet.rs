@@ -197,10 +197,10 @@ fn a_skill_is_drafted_from_evals_and_never_overwritten() {
 #[test]
 fn a_case_that_the_format_cannot_say_is_not_lost() {
     let project = Project::new(&[("skills/ferry/SKILL.md", SKILL)]);
-    let told = project.run(&["init", "skills/ferry", "--dialect", "skillet"]).exits(0).stderr;
+    let message = project.run(&["init", "skills/ferry", "--dialect", "skillet"]).exits(0).stderr;
     let note = "skillet cannot say what cases must-activate, must-not-activate expect; they are written to a native file";
-    assert!(told.contains(note), "{told}");
-    assert!(!told.contains("the whole case"), "{told}");
+    assert!(message.contains(note), "{message}");
+    assert!(!message.contains("the whole case"), "{message}");
     let checked = project.run(&["check", "skills/ferry"]).exits(0).stdout;
     assert!(checked.contains("does-its-work.yaml"), "{checked}");
     let native = std::fs::read_to_string(project.path().join("skills/ferry/evals/ferry.practicum.yaml"));
@@ -225,8 +225,8 @@ fn a_proposal_that_the_format_cannot_say_is_not_lost() {
     let script = json!({"practicum_script": 1, "scenarios": [{"name": "p", "to": "judge", "steps": steps}]});
     let project = Project::new(&[("skills/ferry/SKILL.md", SKILL), ("script.yaml", &script.to_string())]);
     let args = ["propose", "skills/ferry", "--dialect", "skillet", "--script", "script.yaml"];
-    let told = project.run(&args).exits(0).stderr;
-    assert!(told.contains("skillet cannot say what case fires expect"), "{told}");
+    let message = project.run(&args).exits(0).stderr;
+    assert!(message.contains("skillet cannot say what case fires expect"), "{message}");
     let folder = project.path().join("skills/ferry/evals");
     let mut texts: Vec<String> = std::fs::read_dir(folder)
         .expect("evals")

@@ -13,7 +13,7 @@ fn project(files: &[(&str, &str)]) -> Project {
     project
 }
 
-/// A setup that never ran, a time limit that never held: nobody was told.
+/// A setup that never ran, a time limit that never held: no message said so.
 #[test]
 fn a_misspelt_key_is_not_passed_over_in_a_run() {
     let bmad = r#"{"skill_name": "gull", "evals": [{"id": "A", "prompt": "p", "expectations": ["e"],
@@ -79,7 +79,7 @@ fn a_skill_beside_the_evals_is_not_ignored() {
 
 #[test]
 fn half_an_eval_is_not_skipped() {
-    for (name, text, told) in [
+    for (name, text, message) in [
         ("no-expected.yaml", "name: n\nprompt: p\n", "\"expected\" is missing"),
         ("no-prompt.yml", "name: n\nexpected: e\n", "\"prompt\" is missing"),
         ("empty.yaml", "", "empty"),
@@ -89,7 +89,7 @@ fn half_an_eval_is_not_skipped() {
     ] {
         let project = project(&[("evals/good.yaml", EVAL), (&format!("evals/{name}"), text)]);
         let ran = project.run(&["run", "evals"]).exits(2);
-        assert!(ran.stderr.contains(name) && ran.stderr.contains(told), "{name}: {}", ran.stderr);
+        assert!(ran.stderr.contains(name) && ran.stderr.contains(message), "{name}: {}", ran.stderr);
         project.run(&["check", "evals"]).exits(2);
     }
 }
@@ -146,7 +146,7 @@ fn an_ignored_folder_that_is_named_is_searched() {
     }
     let nothing = project.run(&["run", "."]).exits(2).stderr;
     assert!(nothing.contains("ignored") && nothing.contains("local/c.yaml"), "{nothing}");
-    // A folder of which git ignores every file and that is none itself: what was skipped is told.
+    // A folder of which git ignores every file and that is none itself: what was skipped is listed.
     project.write(".gitignore", "/target/evals/*.yaml\n");
     let nothing = project.run(&["run", "target/evals"]).exits(2).stderr;
     assert!(nothing.contains("ignored") && nothing.contains("target/evals/a.yaml"), "{nothing}");
@@ -224,8 +224,8 @@ fn cases_under_an_unknown_key_are_not_lost_in_silence() {
     for (key, path, text, count) in files {
         let (project, found) = problems(path, &text);
         let severity = if path == "suite.json" { "error" } else { "warning" };
-        let told = format!("{severity}: {count} below \"{key}\"");
-        assert!(found.iter().any(|one| one.starts_with(&told)), "{key}: {found:#?}");
+        let message = format!("{severity}: {count} below \"{key}\"");
+        assert!(found.iter().any(|one| one.starts_with(&message)), "{key}: {found:#?}");
         let ran = project.run(&["run", path, "--dry-run"]);
         assert!(ran.stderr.contains(&format!("{count} below \"{key}\"")), "{key}: {}", ran.stderr);
     }
@@ -245,9 +245,9 @@ fn negative_cases_of_one_skill_are_not_left_out() {
 #[test]
 fn a_label_under_an_unknown_key_is_not_passed_over() {
     let (_, found) = problems("suite.json", &skill_test("", r#", "expected": "should_not_activate""#, ""));
-    let told = found.iter().find(|one| one.contains("\"should_not_activate\" under \"expected\""));
+    let message = found.iter().find(|one| one.contains("\"should_not_activate\" under \"expected\""));
     assert!(
-        told.is_some_and(|one| one.starts_with("warning") && one.contains("\"expectation\"")),
+        message.is_some_and(|one| one.starts_with("warning") && one.contains("\"expectation\"")),
         "{found:#?}"
     );
     // Words about other things are no labels.
@@ -269,9 +269,9 @@ fn a_misspelt_trigger_key_is_not_explained_as_another_key() {
 fn a_case_without_a_check_does_not_start_an_agent() {
     for text in ["{}", r#"{"skill_name": "gull"}"#, r#"{"test_args": "x"}"#] {
         let (project, found) = problems("gull/gull.eval.json", text);
-        let told =
+        let message =
             found.iter().find(|one| one.contains("has no check")).unwrap_or_else(|| panic!("{found:#?}"));
-        assert!(told.starts_with("warning") && told.contains("\"grading_criteria\""), "{told}");
+        assert!(message.starts_with("warning") && message.contains("\"grading_criteria\""), "{message}");
         let started = project.path().join("started");
         let agent = format!("command = [\"/bin/touch\", \"{}\"]\n", started.display());
         project
@@ -306,7 +306,7 @@ fn a_skill_that_no_folder_can_be_called_after_is_not_tested() {
         assert!(ran.stderr.contains("cannot be the name of a folder"), "{}", ran.stderr);
         let checked = project.run(&["check", "evals"]).exits(2);
         assert!(checked.stdout.contains("cannot be the name of a folder"), "{}", checked.stdout);
-        // Beside another skill it is left out, and told.
+        // Beside another skill it is left out, with a warning.
         project.write("rival/SKILL.md", &named(name, ""));
         project.write("gull/SKILL.md", SKILL);
         project.write("evals/e.practicum.yaml", &NATIVE.replace("skill:", "rivals: [../rival]\nskill:"));
@@ -424,8 +424,11 @@ fn a_misspelt_expected_skill_is_not_a_silent_pass() {
         ("sk/a.yaml", &skillet, "always fails"),
     ] {
         let (project, found) = problems(path, text);
-        let told = found.iter().find(|one| one.contains("names the skill \"gul\", which is not staged"));
-        assert!(told.is_some_and(|one| one.starts_with("warning") && one.contains(so)), "{path}: {found:#?}");
+        let message = found.iter().find(|one| one.contains("names the skill \"gul\", which is not staged"));
+        assert!(
+            message.is_some_and(|one| one.starts_with("warning") && one.contains(so)),
+            "{path}: {found:#?}"
+        );
         let ran = project.run(&["run", path, "--skill", "gull", "--dry-run"]);
         assert!(ran.stderr.contains("did you mean \"gull\"?"), "{path}: {}", ran.stderr);
     }
@@ -469,8 +472,8 @@ fn a_misspelt_tool_of_the_command_line_is_told() {
     let run = |tools: &str| {
         project.run(&["run", "evals", "--agent", "builtin", "--dry-run", "--tools", tools]).exits(0).stderr
     };
-    let told = run("Bsh,read");
-    assert!(told.contains("--tools names \"Bsh\", a tool that no known agent has"), "{told}");
+    let message = run("Bsh,read");
+    assert!(message.contains("--tools names \"Bsh\", a tool that no known agent has"), "{message}");
     assert!(!run("bash,read").contains("no known agent"));
 }
 

@@ -290,8 +290,8 @@ fn gradings_of_an_earlier_run_do_not_stand_among_those_of_the_latest() {
     let after = names_in(&project, "graded/grading");
     assert!(after.iter().all(|name| name.ends_with("_v0_run1.json") || name == "earlier"), "{after:?}");
     assert_eq!(names_in(&project, "graded/grading/earlier"), before);
-    let told = format!("{}{}", again.stdout, again.stderr);
-    assert!(told.contains("of v0 from an earlier run moved to earlier"), "{told}");
+    let message = format!("{}{}", again.stdout, again.stderr);
+    assert!(message.contains("of v0 from an earlier run moved to earlier"), "{message}");
     // Those of another version stay where they are.
     let skill = std::fs::read_to_string(project.path().join("skills/alt-text/SKILL.md")).expect("a skill");
     project.write("skills/alt-text/SKILL.md", &format!("{skill}\nBe brief.\n"));
@@ -305,8 +305,8 @@ fn gradings_of_an_earlier_run_do_not_stand_among_those_of_the_latest() {
 fn a_run_without_the_skill_is_not_a_history_of_it() {
     let project = example("writing-skills");
     let ran = project.run(&[&RUN[..], &["--arm", "without", "--report", "writing-skills=graded"]].concat());
-    let told = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(told.contains("no gradings and no history are written"), "{told}");
+    let message = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(message.contains("no gradings and no history are written"), "{message}");
     assert!(!project.path().join("graded/history.json").exists());
 }
 
@@ -386,9 +386,9 @@ fn a_resumed_run_does_not_count_an_edited_skill_as_the_one_it_began_with() {
     let graded = [&RUN[..], &["--report", "writing-skills=graded"]].concat();
     project.run(&graded).exits(3);
     edit_skill(&project, "Be brief.");
-    let told = project.run(&["run", "--resume", "latest"]).exits(2).stderr;
-    assert!(told.contains("cannot be resumed, because the skill has changed since: "), "{told}");
-    assert!(told.contains("skills/alt-text"), "{told}");
+    let message = project.run(&["run", "--resume", "latest"]).exits(2).stderr;
+    assert!(message.contains("cannot be resumed, because the skill has changed since: "), "{message}");
+    assert!(message.contains("skills/alt-text"), "{message}");
     let history = read(&project, "graded/history.json");
     assert_eq!(history["versions"].as_array().map(Vec::len), Some(1), "{history}");
     // A run without the skill does not depend on it.
@@ -406,9 +406,9 @@ fn gradings_of_an_earlier_run_are_not_those_of_a_run_without_any() {
     project.run(&graded).exits(0);
     let before = names_in(&project, "graded/grading");
     silence_judge(&project);
-    let told = project.run(&[&graded[..], &["--no-cache"]].concat()).exits(3).stderr;
-    assert!(told.contains("2 gradings of v0 from an earlier run moved to earlier"), "{told}");
-    assert!(told.contains("no gradings are written"), "{told}");
+    let message = project.run(&[&graded[..], &["--no-cache"]].concat()).exits(3).stderr;
+    assert!(message.contains("2 gradings of v0 from an earlier run moved to earlier"), "{message}");
+    assert!(message.contains("no gradings are written"), "{message}");
     assert_eq!(names_in(&project, "graded/grading"), ["earlier"]);
     assert_eq!(names_in(&project, "graded/grading/earlier"), before);
     assert_eq!(read(&project, "graded/history.json")["versions"][0]["average_score"], Value::Null);
@@ -429,14 +429,14 @@ fn the_report_of_an_older_run_does_not_replace_later_gradings() {
     let before = names_in(&project, "graded/grading");
     let report = |run: &str, to: &str| project.run(&["report", run, "--format", "writing-skills", "-o", to]);
     let older = runs(&project)[0].clone();
-    let told = report(&older, "graded").exits(2).stderr;
-    assert!(told.contains(&format!("later than those of run {older}; name another folder")), "{told}");
+    let message = report(&older, "graded").exits(2).stderr;
+    assert!(message.contains(&format!("later than those of run {older}; name another folder")), "{message}");
     assert_eq!(names_in(&project, "graded/grading"), before);
     report(&older, "elsewhere").exits(0);
     // Grading old trials again does not make them later ones.
     project.run(&["grade", &older, "--no-judge"]).exits(3);
-    let told = report("latest", "graded").exits(2).stderr;
-    assert!(told.contains(&format!("which graded the trials of {older} again")), "{told}");
+    let message = report("latest", "graded").exits(2).stderr;
+    assert!(message.contains(&format!("which graded the trials of {older} again")), "{message}");
     report("latest", "elsewhere").exits(0);
     report(&older, "elsewhere").exits(2);
 }
@@ -446,8 +446,9 @@ fn a_run_that_is_reported_twice_is_not_an_earlier_one() {
     let project = example("writing-skills");
     project.run(&RUN).exits(0);
     for _ in 0..2 {
-        let told = project.run(&["report", "latest", "--format", "writing-skills", "-o", "graded"]).exits(0);
-        assert!(!told.stderr.contains("moved to earlier"), "{}", told.stderr);
+        let message =
+            project.run(&["report", "latest", "--format", "writing-skills", "-o", "graded"]).exits(0);
+        assert!(!message.stderr.contains("moved to earlier"), "{}", message.stderr);
     }
     assert_eq!(names_in(&project, "graded/grading").len(), 2);
 }
@@ -460,9 +461,14 @@ fn two_skills_that_run_one_after_the_other_are_not_versions_of_one() {
     for (skill, written) in [("alt-text", true), ("second", false), ("alt-text", true)] {
         let path = format!("skills/{skill}");
         project.run(&["run", &path, "--agent", "builtin", "--script", "script.yaml"]);
-        let told = project.run(&["report", "latest", "--format", "writing-skills", "-o", "out"]);
-        assert_eq!(told.code, if written { 0 } else { 2 }, "{skill}: {}", told.stderr);
-        assert_eq!(told.stderr.contains("the versions of the skill alt-text"), !written, "{}", told.stderr);
+        let message = project.run(&["report", "latest", "--format", "writing-skills", "-o", "out"]);
+        assert_eq!(message.code, if written { 0 } else { 2 }, "{skill}: {}", message.stderr);
+        assert_eq!(
+            message.stderr.contains("the versions of the skill alt-text"),
+            !written,
+            "{}",
+            message.stderr
+        );
     }
     let history = read(&project, "out/history.json");
     assert_eq!(history["versions"].as_array().map(Vec::len), Some(1), "{history}");
@@ -520,13 +526,13 @@ fn a_changed_fixture_and_an_open_criterion_are_not_told_in_some_reports_only() {
         "out/agentskills/benchmark.json",
         "out/writing-skills/grading/chart_v0_run1.json",
     ];
-    let told = files.map(|name| (name, text(&format!("out/{name}"))));
-    let told =
-        told.into_iter().chain(in_folders.map(|path| (path, text(path)))).chain([("summary", ran.stdout)]);
-    for (name, told) in told {
-        assert!(told.contains("the agent changed fixtures/chart.md"), "{name}: {told}");
+    let message = files.map(|name| (name, text(&format!("out/{name}"))));
+    let message =
+        message.into_iter().chain(in_folders.map(|path| (path, text(path)))).chain([("summary", ran.stdout)]);
+    for (name, message) in message {
+        assert!(message.contains("the agent changed fixtures/chart.md"), "{name}: {message}");
         let names_criterion = ["no-decoration", "neither the colour", "1 expectation without an answer"];
-        assert!(names_criterion.iter().any(|words| told.contains(words)), "{name}: {told}");
+        assert!(names_criterion.iter().any(|words| message.contains(words)), "{name}: {message}");
     }
 }
 
@@ -535,15 +541,15 @@ fn a_changed_fixture_and_an_open_criterion_are_not_told_in_some_reports_only() {
 fn the_gradings_of_two_agents_are_not_those_of_one() {
     let project = two_skills();
     project.write("skills/dock/evals/evals.json", &ONE_CASE.replace("\"SKILL\"", "\"skills/dock\""));
-    let mark = |score: u32| {
+    let judge_steps = |score: u32| {
         let result = json!({"id": "c", "score": score, "evidence": ["The end."], "reasoning": "r"});
         json!([{"tools": [{"name": "report_marks", "input": {"results": [result]}}]}])
     };
     let echo = json!({"tools": [{"name": "Bash", "input": {"command": "echo agent-$CLAUDECODE-here"}}]});
     let script = json!({"practicum_script": 1, "scenarios": [
         {"name": "agent", "steps": [echo, "The end."]},
-        {"name": "claude", "to": "judge", "when": "agent-1-here", "steps": mark(5)},
-        {"name": "other", "to": "judge", "when": "agent--here", "steps": mark(3)},
+        {"name": "claude", "to": "judge", "when": "agent-1-here", "steps": judge_steps(5)},
+        {"name": "other", "to": "judge", "when": "agent--here", "steps": judge_steps(3)},
         {"name": "skill", "to": "judge", "steps": ["no"]},
     ]});
     project.write("script.yaml", &script.to_string());

@@ -14,36 +14,53 @@ use crate::model::{Condition, ProbeRecord, SkillJudgement, Summary, TrialId, Tri
 pub enum RunEvent {
     /// The run started. This is the first event of every run.
     RunStarted {
+        /// The version of the format of these events.
         #[schemars(extend("const" = 1))]
         schema_version: u32,
+        /// The run's id.
         run: String,
+        /// The time of the start, in UTC.
         at: String,
+        /// The number of planned trials.
         trials: usize,
     },
     /// A probe ended. Probes run before the first trial.
     ProbeFinished {
+        /// The result of the probe.
         probe: Box<ProbeRecord>,
     },
+    /// A trial started.
     TrialStarted {
+        /// The id of the trial.
         trial: TrialId,
+        /// The name of the suite.
         suite: String,
+        /// The id of the case.
         case: String,
+        /// The agent, model, arm and mode.
         condition: Condition,
+        /// The number of the repetition, from 1.
         attempt: u32,
     },
+    /// A trial ended, and its folder is complete.
     // Boxed because it is far larger than the other variants.
     TrialFinished {
+        /// The result of the trial.
         record: Box<TrialRecord>,
     },
     /// A judge was asked about the text of a skill.
     SkillJudged {
+        /// The verdicts of the judge.
         judged: Box<SkillJudgement>,
     },
     /// A message for people about the whole run.
     Notice {
+        /// The message.
         text: String,
     },
+    /// The run ended. This is the last event of every run that was not killed.
     RunFinished {
+        /// The results of the run.
         summary: Box<Summary>,
     },
 }
@@ -51,12 +68,15 @@ pub enum RunEvent {
 /// A receiver of events. A sink that fails is reported and gets no more events. It does not stop the run, unless
 /// it is the sink that stores the results: trials whose results are lost are not worth their cost.
 pub trait EventSink: Send {
+    /// Gives the name of the sink for messages about its failure.
     fn name(&self) -> &'static str;
 
+    /// Says whether this sink stores the results, so that the run must stop if it fails.
     fn keeps_record(&self) -> bool {
         false
     }
 
+    /// Takes an event. After an error, the sink gets no more events.
     fn receive(&mut self, event: &RunEvent) -> std::io::Result<()>;
 }
 
@@ -67,6 +87,7 @@ pub struct EventSinks {
 }
 
 impl EventSinks {
+    /// Makes a list of receivers, which get each event in this order.
     pub fn new(sinks: Vec<Box<dyn EventSink>>) -> Self {
         Self { sinks, lost_record: None }
     }
@@ -133,16 +154,16 @@ mod tests {
     #[test]
     fn a_broken_sink_fails_alone_and_once() {
         for keeps_record in [false, true] {
-            let heard = Arc::new(Mutex::new(0));
+            let received = Arc::new(Mutex::new(0));
             let mut sinks = EventSinks::new(vec![
                 Box::new(Broken { keeps_record }),
-                Box::new(Counting(Arc::clone(&heard))),
+                Box::new(Counting(Arc::clone(&received))),
             ]);
             let event = RunEvent::Notice { text: "x".to_owned() };
             assert_eq!(sinks.lost_record(), None);
             assert_eq!(sinks.send(&event).len(), 1);
             assert_eq!(sinks.send(&event).len(), 0);
-            assert_eq!(*heard.lock().expect("unpoisoned"), 2);
+            assert_eq!(*received.lock().expect("unpoisoned"), 2);
             assert_eq!(sinks.lost_record().is_some(), keeps_record);
         }
     }

@@ -3,6 +3,7 @@
 //!
 //! Uses no other crate of the workspace.
 
+#![warn(missing_docs)]
 // The print macros panic when the reader of the output has gone, and that must not end a run.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 

@@ -44,9 +44,9 @@ use practicum_core::model::{
 };
 
 /// Executes a plan: every trial goes through every stage, with as many agents at once as there are jobs.
-pub async fn execute_run(exam: RunContext, sinks: EventSinks) -> Result<Summary, StoreError> {
+pub(crate) async fn execute_run(context: RunContext, sinks: EventSinks) -> Result<Summary, StoreError> {
     adopt_orphans();
-    let mut run = RunExecution::start(exam, sinks);
+    let mut run = RunExecution::start(context, sinks);
     run.run_probes().await;
     run.run_trials().await;
     kill_orphans();
@@ -54,25 +54,25 @@ pub async fn execute_run(exam: RunContext, sinks: EventSinks) -> Result<Summary,
 }
 
 /// Executes one trial: stage, run, observe, grade, store.
-async fn run_trial(exam: &Arc<RunContext>, index: usize, mut seat: SlotPermit) -> TrialRecord {
-    let trial = &exam.plan.trials[index];
-    if let Some(record) = unstarted_record(exam, trial) {
+async fn run_trial(context: &Arc<RunContext>, index: usize, mut slot: SlotPermit) -> TrialRecord {
+    let trial = &context.plan.trials[index];
+    if let Some(record) = unstarted_record(context, trial) {
         return record;
     }
-    let prepared = match prepared_trial::prepare_trial(exam, RunPhase::Trials, trial).await {
+    let prepared = match prepared_trial::prepare_trial(context, RunPhase::Trials, trial).await {
         Ok(prepared) => prepared,
         Err(record) => return *record,
     };
     let ObservedRun { observation: seen, started, turns, mut notes, memory_permit: held } =
-        run_and_observe(exam, &prepared).await;
+        run_and_observe(context, &prepared).await;
     let given = prepared.workspace.given_files();
-    let marked = prepared.grade(exam, &seen, &given, &mut seat).await;
+    let grades = prepared.grade(context, &seen, &given, &mut slot).await;
 
     notes.extend(given.iter().filter_map(GivenFile::describe_problem));
     let facts = prepared.facts(&seen, started, turns, given);
-    let key = exam.reusable.keys.get(&trial.id).cloned();
-    let record = TrialRecord { key, ..build_record(&exam.plan, trial, &seen, marked, notes) };
-    let record = prepared.store(exam, record, seen, facts).await;
+    let key = context.reusable.keys.get(&trial.id).cloned();
+    let record = TrialRecord { key, ..build_record(&context.plan, trial, &seen, grades, notes) };
+    let record = prepared.store(context, record, seen, facts).await;
     drop(held);
     record
 }
@@ -89,9 +89,9 @@ struct ObservedRun {
 }
 
 /// Runs the agent and observes it.
-async fn run_and_observe(exam: &RunContext, prepared: &PreparedTrial<'_>) -> ObservedRun {
+async fn run_and_observe(context: &RunContext, prepared: &PreparedTrial<'_>) -> ObservedRun {
     let started = jiff::Timestamp::now();
-    let ConversationResult { raw, mut notes, memory_permit: held } = prepared.run_agent(exam).await;
+    let ConversationResult { raw, mut notes, memory_permit: held } = prepared.run_agent(context).await;
     let turns =
         raw.turns.iter().map(|turn| TurnFacts { prompt: turn.prompt.clone(), bytes: turn.bytes }).collect();
     let mut seen = observe(raw, prepared.workspace.changes(), prepared.should_detect_questions());
@@ -101,11 +101,11 @@ async fn run_and_observe(exam: &RunContext, prepared: &PreparedTrial<'_>) -> Obs
         let why = seen.ended_because.take().unwrap_or_default();
         seen.ended_because = Some(format!("{why}: {line}"));
     }
-    prepared.apply_gateway_usage(exam, &mut seen);
+    prepared.apply_gateway_usage(context, &mut seen);
     seen.add_canary_evidence(&prepared.workspace.canaries);
-    let strangers = prepared.unexpected_skills(exam, &seen);
-    notes.extend(strangers.note());
-    seen.leaked = strangers.leaked;
+    let unexpected = prepared.unexpected_skills(context, &seen);
+    notes.extend(unexpected.note());
+    seen.leaked = unexpected.leaked;
     ObservedRun { observation: seen, started, turns, notes, memory_permit: held }
 }
 
@@ -114,22 +114,22 @@ fn build_record(
     plan: &Plan,
     trial: &Trial,
     seen: &Observation,
-    marked: TrialGrades,
+    grades: TrialGrades,
     mut notes: Vec<String>,
 ) -> TrialRecord {
-    notes.extend(marked.notes);
+    notes.extend(grades.notes);
     TrialRecord {
         ended_because: seen.ended_because.clone(),
-        verdict: marked.verdict,
-        score: TrialRecord::score_of(&marked.checks),
-        checks: marked.checks,
-        fired: marked.activated,
-        skills: marked.skills,
-        predicted: marked.predicted,
-        remarks: marked.remarks,
-        shortened_evidence: marked.shortened,
-        judging: marked.judge_usage,
-        judged_by: marked.judge_info,
+        verdict: grades.verdict,
+        score: TrialRecord::score_of(&grades.checks),
+        checks: grades.checks,
+        fired: grades.activated,
+        skills: grades.skills,
+        predicted: grades.predicted,
+        remarks: grades.remarks,
+        shortened_evidence: grades.shortened,
+        judging: grades.judge_usage,
+        judged_by: grades.judge_info,
         usage: seen.usage,
         cost_usd: seen.cost_usd,
         model: seen.model.clone(),
@@ -199,20 +199,20 @@ fn started_event(plan: &Plan, trial: &Trial) -> RunEvent {
 
 /// Makes the record of a trial that cannot start here because something it needs is missing or the user does not
 /// trust its scripts. `None` if the trial can start.
-fn unstarted_record(exam: &RunContext, trial: &Trial) -> Option<TrialRecord> {
-    let (planned, case) = exam.plan.suite_and_case(trial);
+fn unstarted_record(context: &RunContext, trial: &Trial) -> Option<TrialRecord> {
+    let (planned, case) = context.plan.suite_and_case(trial);
     if let Some(why) = planned.why_not_started(case, &trial.condition.agent) {
-        let record = unfinished_record(&exam.plan, trial, AgentEnding::NotStarted, &why);
+        let record = unfinished_record(&context.plan, trial, AgentEnding::NotStarted, &why);
         return Some(match case.checks.is_empty() {
             true => TrialRecord { verdict: Verdict::NotScored(NotScoredReason::NoCheck), ..record },
             false => record,
         });
     }
-    let needs_trust = !exam.allow_scripts && case.scripts().next().is_some();
+    let needs_trust = !context.allow_scripts && case.scripts().next().is_some();
     needs_trust.then(|| TrialRecord {
         verdict: Verdict::NotScored(NotScoredReason::NotTrusted),
         ended_because: None,
-        ..unfinished_record(&exam.plan, trial, AgentEnding::NotStarted, "")
+        ..unfinished_record(&context.plan, trial, AgentEnding::NotStarted, "")
     })
 }
 

@@ -55,6 +55,19 @@ use crate::store::RunDir;
 pub type ChangeReading<'s> = Box<dyn FnOnce(&mut EvalFiles) -> Result<(), SessionError> + 's>;
 
 /// One run of suites in a project, from its options to its results.
+///
+/// ```no_run
+/// # fn example() -> Result<(), practicum_engine::session::SessionError> {
+/// use practicum_engine::session::{Session, SilentObserver};
+///
+/// // Plans a run and starts nothing.
+/// let session = Session::new("path/to/project").suite("skills/release-notes").with_setting("timeout", "2m");
+/// if let Some(prepared) = session.read_suites(&mut SilentObserver)?.prepare(&mut SilentObserver)? {
+///     println!("{} trials", prepared.plan().trials.len());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct Session<'s> {
     project: PathBuf,
     environment: BTreeMap<String, String>,

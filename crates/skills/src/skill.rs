@@ -64,6 +64,13 @@ pub enum SkillError {
 
 impl Skill {
     /// Reads the skill at a folder, its SKILL.md, or a command file.
+    ///
+    /// ```
+    /// use practicum_skills::skill::{Skill, SkillError};
+    ///
+    /// let missing = Skill::read(std::path::Path::new("no/such/skill"));
+    /// assert!(matches!(missing, Err(SkillError::Missing(_))));
+    /// ```
     pub fn read(path: &Path) -> Result<Self, SkillError> {
         let (file, form) = locate_skill_file(path).ok_or_else(|| SkillError::Missing(path.to_owned()))?;
         let unreadable = |why: String| SkillError::Unreadable(file.clone(), why);
@@ -82,11 +89,11 @@ impl Skill {
                 let until = end_of_opening_fence(text).unwrap_or_default() + front_text.len();
                 let mut diagnostics = Diagnostics::default();
                 let front = read_frontmatter(&file, &text[..until], &mut diagnostics);
-                let told = describe_problems(&diagnostics, text);
+                let problems = describe_problems(&diagnostics, text);
                 if front.is_none() {
-                    return Err(SkillError::Frontmatter(file, told.join("; ")));
+                    return Err(SkillError::Frontmatter(file, problems.join("; ")));
                 }
-                warnings.extend(told.into_iter().map(|problem| format!("{}, {problem}", file.display())));
+                warnings.extend(problems.into_iter().map(|problem| format!("{}, {problem}", file.display())));
                 front
             }
             None if end_of_opening_fence(text).is_some() => {

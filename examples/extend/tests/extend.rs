@@ -24,8 +24,8 @@ fn all_four_additions_work_together() {
     let folder = tempfile::tempdir().expect("a folder");
     let skill = copied_skill(folder.path());
     let ran = run(&skill);
-    let (out, told) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-    assert!(ran.status.success(), "{out}{told}");
+    let (out, errors) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success(), "{out}{errors}");
     for line in [
         "questions capital: 1 of 1",
         "questions poem: 1 of 1",
@@ -52,8 +52,8 @@ fn a_mistake_in_a_file_of_the_added_format_or_check_stops_the_run() {
         let skill = copied_skill(folder.path());
         std::fs::write(skill.join(file), text).expect("write");
         let ran = run(&skill);
-        let told = String::from_utf8_lossy(&ran.stderr);
+        let errors = String::from_utf8_lossy(&ran.stderr);
         assert!(!ran.status.success(), "{file}");
-        assert!(told.contains("cannot be understood"), "{file}: {told}");
+        assert!(errors.contains("cannot be understood"), "{file}: {errors}");
     }
 }

@@ -72,7 +72,7 @@ pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Res
     let cases: Vec<CaseGlob> = args.case.iter().filter_map(|glob| CaseGlob::new(glob)).collect();
     let runtime = runtime().context("cannot start")?;
     let stop = StopSignal::default();
-    let marked = runtime.block_on(async {
+    let graded = runtime.block_on(async {
         tokio::spawn(interrupts::stop_on_requests(stop.clone()));
         let means = match args.judge {
             true => Some(
@@ -105,11 +105,11 @@ pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Res
         };
         Ok::<_, RunSetupError>(captured.grade().await)
     })?;
-    let Some(marked) = marked else {
+    let Some(graded) = graded else {
         bail!("{} has no case that this text could answer; nothing was graded", spec.display());
     };
-    let (outcome, gates, notes) = (marked.exit, marked.gates.clone(), marked.notes.clone());
-    let results = marked.into_results();
+    let (outcome, gates, notes) = (graded.exit, graded.gates.clone(), graded.notes.clone());
+    let results = graded.into_results();
     if args.json {
         print_json(&TextGradingDocument {
             schema_version: 1,
@@ -191,10 +191,10 @@ pub fn shared_services(
     let scrub: ScrubFn = Arc::new(move |text| scrubber.scrub_text(text));
     // A captured text may be anywhere. Answers are cached only in a project that already has records.
     let fresh = args.no_cache || !project.join(".practicum").is_dir();
-    let bench = JudgePool::for_project(project, layers, &scrub, fresh)?;
+    let judges = JudgePool::for_project(project, layers, &scrub, fresh)?;
     Ok(SharedServices {
         ledger: Arc::new(SpendingLedger::new(SpendingBudget::default(), PriceTable::default())),
         scrub,
-        judges: bench,
+        judges,
     })
 }

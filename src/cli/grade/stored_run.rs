@@ -73,11 +73,11 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<Outc
     let only = run_setup::leave_other_criteria_open(&mut suites, &args.only_criterion)?;
     let not_in_history = only.as_ref().filter(|only| only.left_out > 0).map(|only| only.note.clone());
     notices.extend(only.map(|only| only.note));
-    let RemainingTrials { trials, not_run, notice: told } = remaining_trials(&made, &suites, &old)?;
+    let RemainingTrials { trials, not_run, notice } = remaining_trials(&made, &suites, &old)?;
     leave_out_unmeasured_gates(&mut suites, &[&trials[..], &not_run].concat());
     set_gates(&mut suites, &made.gates);
     args.gates.apply(&mut suites);
-    notices.extend(told);
+    notices.extend(notice);
     let asked_otherwise = trials_with_changed_prompt(&then, &suites, &trials);
     notices.extend(asked_otherwise.values().cloned().collect::<BTreeSet<String>>());
     let skipped = from.summary().map(|summary| summary.skipped).unwrap_or_default();
@@ -94,9 +94,9 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<Outc
     let shared = shared_services(args, &layers, &project)?;
     let means = runtime.block_on(run_setup::connect_services(&plan.suites, &ask, &environment, &shared))?;
     if !args.no_judge {
-        let marked = plan.trials.iter().filter(|trial| old[&trial.id].ended.can_be_graded());
+        let gradable = plan.trials.iter().filter(|trial| old[&trial.id].ended.can_be_graded());
         run_setup::require_judges(
-            marked.map(|trial| (trial.suite, plan.suite_and_case(trial).1)),
+            gradable.map(|trial| (trial.suite, plan.suite_and_case(trial).1)),
             &plan.suites,
             &means,
         )?;
@@ -237,9 +237,9 @@ fn remaining_trials(
         let of = if old.contains_key(&id) { &mut trials } else { &mut not_run };
         of.push(Trial { id, suite, case, condition, attempt });
     }
-    let told = (!not_run.is_empty())
+    let notice = (!not_run.is_empty())
         .then(|| format!("not graded: {}, never finished", count_with_noun(not_run.len(), "trial")));
-    Ok(RemainingTrials { trials, not_run, notice: told })
+    Ok(RemainingTrials { trials, not_run, notice })
 }
 
 /// Puts the cases that are no longer in the evals back into the suite, as they were in the run. Without them, the

@@ -212,7 +212,7 @@ mod tests {
             [(claude_model_cli(), "ANTHROPIC_API_KEY"), (codex_model_cli(), "OPENAI_API_KEY")]
         {
             let inquiry = ModelCliRequest {
-                system_prompt: "mark",
+                system_prompt: "judge",
                 prompt: "the question",
                 schema: &json!({"type": "object"}),
                 model: "m",
@@ -250,7 +250,7 @@ mod tests {
         let path = home.path().display().to_string();
         let user = BTreeMap::from([("HOME".to_owned(), path.clone()), ("PATH".to_owned(), path)]);
         let inquiry = ModelCliRequest {
-            system_prompt: "mark",
+            system_prompt: "judge",
             prompt: "the question",
             schema: &json!({"type": "object"}),
             model: "m",

@@ -95,26 +95,26 @@ struct PipeReader {
 
 impl PipeReader {
     fn start(mut pipe: impl AsyncRead + Unpin + Send + 'static) -> Self {
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let shared = Arc::clone(&heard);
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&received);
         let task = tokio::spawn(async move {
             let mut buffer = vec![0; 8192];
             while let Ok(read @ 1..) = pipe.read(&mut buffer).await {
-                let mut heard = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut received = shared.lock().unwrap_or_else(PoisonError::into_inner);
                 // A character has at most four bytes.
-                let room = (LONGEST_OUTPUT * 4).saturating_sub(heard.len());
-                heard.extend_from_slice(&buffer[..read.min(room)]);
+                let room = (LONGEST_OUTPUT * 4).saturating_sub(received.len());
+                received.extend_from_slice(&buffer[..read.min(room)]);
             }
         });
-        Self { received: heard, task }
+        Self { received, task }
     }
 
     async fn finish(mut self) -> String {
         if tokio::time::timeout(PIPE_TIMEOUT_AFTER_EXIT, &mut self.task).await.is_err() {
             self.task.abort();
         }
-        let heard = self.received.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&heard).into_owned()
+        let received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&received).into_owned()
     }
 }
 

@@ -173,8 +173,8 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(50)).await;
             insist(&other, began, Vec::new()).await
         };
-        let (told, other) = tokio::join!(insist(&patience, began, vec![limited(300)]), later);
-        for ((answered, tried), expected) in [(told, 2), (other, 1)] {
+        let (limited_first, other) = tokio::join!(insist(&patience, began, vec![limited(300)]), later);
+        for ((answered, tried), expected) in [(limited_first, 2), (other, 1)] {
             let after = answered.expect("answered").as_millis();
             assert!(after >= 300, "{after} ms");
             assert_eq!(tried, expected);

@@ -77,8 +77,10 @@ fn any_text_block() -> impl Strategy<Value = ContentBlock> {
 }
 
 fn any_thought(signed: bool) -> impl Strategy<Value = ContentBlock> {
-    (prose(), word())
-        .prop_map(move |(text, mark)| ContentBlock::Thinking { text, signature: signed.then_some(mark) })
+    (prose(), word()).prop_map(move |(text, signature_text)| ContentBlock::Thinking {
+        text,
+        signature: signed.then_some(signature_text),
+    })
 }
 
 fn any_tool_result(errors: bool) -> impl Strategy<Value = ContentBlock> {

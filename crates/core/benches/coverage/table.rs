@@ -31,8 +31,8 @@ fn allowed_share(name: &str) -> Option<f64> {
 const FEWEST_DEFINED: usize = 100;
 
 fn lowest<'r>(cells: &[(&'r Cell, &'r IntervalResult)]) -> Option<(&'r Cell, &'r IntervalResult)> {
-    let told = cells.iter().filter(|(_, of)| of.defined() >= FEWEST_DEFINED);
-    told.min_by(|a, b| a.1.coverage().total_cmp(&b.1.coverage())).copied()
+    let defined = cells.iter().filter(|(_, of)| of.defined() >= FEWEST_DEFINED);
+    defined.min_by(|a, b| a.1.coverage().total_cmp(&b.1.coverage())).copied()
 }
 
 fn shares_of<'r>(results: &'r [CellResult], name: &str) -> Vec<(&'r Cell, f64)> {
@@ -207,12 +207,12 @@ pub fn broken_promises(
     broken
 }
 
-/// Puts the text between the marks of docs/numbers.md.
+/// Puts the text between the markers in docs/numbers.md.
 pub fn write_into_docs(text: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/numbers.md");
     let page = std::fs::read_to_string(&path).expect("docs/numbers.md");
     let (begin, end) = ("<!-- begin of the measured tables -->\n", "<!-- end of the measured tables -->");
-    let (before, rest) = page.split_once(begin).expect("the mark where the tables begin");
-    let (_, after) = rest.split_once(end).expect("the mark where the tables end");
+    let (before, rest) = page.split_once(begin).expect("the marker where the tables begin");
+    let (_, after) = rest.split_once(end).expect("the marker where the tables end");
     std::fs::write(&path, format!("{before}{begin}\n{text}\n{end}{after}")).expect("docs/numbers.md");
 }

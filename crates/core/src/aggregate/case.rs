@@ -18,13 +18,15 @@ use crate::stats::{
 /// The rule of a case that passes by how often the skill is activated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ActivationRateRule {
+    /// Whether the skill must be activated, must not be, or both are accepted.
     pub expect: ActivationExpectation,
+    /// The activation rate that decides the case.
     pub threshold: Ratio,
 }
 
 impl ActivationRateRule {
-    fn is_met(self, fired: u64, told: u64) -> Option<bool> {
-        let reached = share(fired, told)? >= self.threshold.get();
+    fn is_met(self, activated: u64, conclusive: u64) -> Option<bool> {
+        let reached = share(activated, conclusive)? >= self.threshold.get();
         Some(match self.expect {
             ActivationExpectation::Must => reached,
             ActivationExpectation::MustNot => !reached,
@@ -342,14 +344,14 @@ impl CaseTally {
         let Some(rule) = self.activation_rule else {
             return (self.passed + self.failed > 0).then_some(self.failed == 0);
         };
-        let (fired, told) = (self.activation.activated_runs(), self.activation.conclusive_runs());
+        let (activated, conclusive) = (self.activation.activated_runs(), self.activation.conclusive_runs());
         let missing = self.activation.all_runs.unknown_runs() + self.not_run();
-        let best_fired = match rule.expect {
-            ActivationExpectation::MustNot => fired,
-            ActivationExpectation::Must | ActivationExpectation::Either => fired + missing,
+        let best_activated = match rule.expect {
+            ActivationExpectation::MustNot => activated,
+            ActivationExpectation::Must | ActivationExpectation::Either => activated + missing,
         };
-        let can_be_mended = || rule.is_met(best_fired, told + missing) == Some(true);
-        rule.is_met(fired, told).filter(|is_met| *is_met || !can_be_mended())
+        let can_be_mended = || rule.is_met(best_activated, conclusive + missing) == Some(true);
+        rule.is_met(activated, conclusive).filter(|is_met| *is_met || !can_be_mended())
     }
 
     /// Says whether the case would pass if every unscored run had failed; `None` if it has no runs.
@@ -362,10 +364,11 @@ impl CaseTally {
             return Some(scores.reaches(self.planned.max(self.trials()) - scores.trials, 0.0));
         }
         let Some(rule) = self.activation_rule else { return Some(self.failed + missing == 0) };
-        let (fired, told) = (self.activation.activated_runs(), self.activation.conclusive_runs() + missing);
+        let (activated, conclusive) =
+            (self.activation.activated_runs(), self.activation.conclusive_runs() + missing);
         match rule.expect {
-            ActivationExpectation::MustNot => rule.is_met(fired + missing, told),
-            ActivationExpectation::Must | ActivationExpectation::Either => rule.is_met(fired, told),
+            ActivationExpectation::MustNot => rule.is_met(activated + missing, conclusive),
+            ActivationExpectation::Must | ActivationExpectation::Either => rule.is_met(activated, conclusive),
         }
     }
 
@@ -450,10 +453,10 @@ impl CaseTally {
 
     fn activation_rate(&self) -> Option<CaseActivationRate> {
         let expect = self.activation.expect?;
-        let (fired, told) = (self.activation.activated_runs(), self.activation.conclusive_runs());
-        let interval = self.interval_of_share(fired, told, ALPHA).map(|at| (at.low, at.high));
+        let (activated, conclusive) = (self.activation.activated_runs(), self.activation.conclusive_runs());
+        let interval = self.interval_of_share(activated, conclusive, ALPHA).map(|at| (at.low, at.high));
         Some(CaseActivationRate {
-            rate: Estimate::new(share(fired, told), interval, told),
+            rate: Estimate::new(share(activated, conclusive), interval, conclusive),
             expect,
             threshold: self.activation_rule.map(|rule| rule.threshold.get()),
             passes: self
@@ -464,7 +467,7 @@ impl CaseTally {
     }
 }
 
-/// The pass rates that the sequential test tells apart, and how often it may call a good case bad.
+/// The pass rates that the sequential test distinguishes, and how often it may call a good case bad.
 const LOW_PASS_RATE: f64 = 0.6;
 const HIGH_PASS_RATE: f64 = 0.9;
 const ERROR_CHANCE: f64 = 0.2;

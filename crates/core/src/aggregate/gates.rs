@@ -13,7 +13,9 @@ use crate::stats::{
 /// A gate and the suite whose cases it is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SuiteGate {
+    /// The name of the suite.
     pub suite: String,
+    /// The condition that the cases of the suite have to reach.
     pub gate: Gate,
 }
 
@@ -257,11 +259,11 @@ fn minimum(shares: impl Iterator<Item = f64>) -> Option<f64> {
 fn all_pass_figure(cases: &[&CaseTally], alpha: f64) -> GateFigure {
     let count =
         |verdicts: &[bool]| (verdicts.iter().filter(|passes| **passes).count() as u64, verdicts.len() as u64);
-    let (passed, told) = count(&cases.iter().filter_map(|case| case.passes()).collect::<Vec<_>>());
+    let (passed, scored) = count(&cases.iter().filter_map(|case| case.passes()).collect::<Vec<_>>());
     let (surely, all) = count(&cases.iter().filter_map(|case| case.passes_at_worst()).collect::<Vec<_>>());
     GateFigure {
-        value: share(passed, told),
-        interval: clopper_pearson(passed, told, alpha).map(|at| (at.low, at.high)),
+        value: share(passed, scored),
+        interval: clopper_pearson(passed, scored, alpha).map(|at| (at.low, at.high)),
         worst_value: share(surely, all),
         missing: (count_unscored_runs(cases), count_trials(cases)),
     }

@@ -130,6 +130,7 @@ impl RunTally {
             case.checks.iter().filter(about_activation).map(|check| check.id.clone()).collect();
     }
 
+    /// Adds the record of a finished trial.
     pub fn add(&mut self, record: &TrialRecord) {
         self.expect_case(&record.suite, &record.case, &record.condition, None);
         let key = CaseKey::new(&record.suite, &record.case, &record.condition);
@@ -193,6 +194,7 @@ impl RunTally {
         };
     }
 
+    /// Sets the share of trials that may be without a score before the run counts as incomplete.
     pub fn allow_unscored(&mut self, share: Ratio) {
         self.allowed_unscored = share.get();
     }
@@ -223,6 +225,7 @@ impl RunTally {
         true
     }
 
+    /// Gives the numbers of trials so far, by verdict.
     pub fn totals(&self) -> TrialTotals {
         TrialTotals { not_run: self.cases.values().map(CaseTally::not_run).sum(), ..self.totals }
     }
@@ -306,7 +309,7 @@ impl RunTally {
     }
 
     /// Gives the pass rate over all cases, including those without the skill, for comparisons with that arm.
-    pub fn pass_rate_of_every_arm(&self) -> PassRate {
+    pub(crate) fn pass_rate_of_every_arm(&self) -> PassRate {
         pass_rate_of_cases(&self.cases.values().collect::<Vec<_>>())
     }
 
@@ -360,11 +363,11 @@ fn pass_rate_of_cases(cases: &[&CaseTally]) -> PassRate {
 /// Gives the pass rate, a mean over cases, with its interval. Cases that stopped early count with an estimate that
 /// allows for that.
 fn rate_over_cases(cases: &[&CaseTally], alpha: f64) -> Option<(f64, Interval)> {
-    let told: Vec<&&CaseTally> = cases.iter().filter(|case| case.cluster().runs > 0).collect();
-    if let [one] = told.as_slice() {
+    let scored: Vec<&&CaseTally> = cases.iter().filter(|case| case.cluster().runs > 0).collect();
+    if let [one] = scored.as_slice() {
         return one.own_rate(alpha);
     }
-    let values: Vec<(f64, u64)> = told.iter().filter_map(|case| case.unbiased_rate()).collect();
+    let values: Vec<(f64, u64)> = scored.iter().filter_map(|case| case.unbiased_rate()).collect();
     let rates: Vec<f64> = values.iter().map(|(rate, _)| *rate).collect();
     mean_of_cases(&rates, values.iter().map(|(_, runs)| runs).sum(), alpha)
 }
@@ -372,8 +375,11 @@ fn rate_over_cases(cases: &[&CaseTally], alpha: f64) -> Option<(f64, Interval)> 
 /// The way in which a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunCompletion {
+    /// All planned trials ended.
     Completed,
+    /// The user or a signal stopped the run.
     Interrupted,
+    /// The limit of money or tokens was reached before all trials had ended.
     OverBudget,
     /// A probe showed that the measurement is impossible, so no trial was started.
     NotReady,

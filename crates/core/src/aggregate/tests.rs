@@ -193,16 +193,16 @@ fn confusion_per_skill_and_routing() {
 }
 
 #[test]
-fn a_skill_that_could_not_be_seen_did_not_refuse_to_fire() {
+fn a_skill_that_could_not_be_seen_is_not_counted_as_not_activated() {
     let blind = TrialRecord {
         verdict: Verdict::NotScored(NotScoredReason::InvalidArm(
             "the agent could not see the skill a".into(),
         )),
         ..activation("1", ActivationExpectation::Must, &["a"], &[])
     };
-    let quiet =
+    let not_activated =
         TrialRecord { expect: Some(ActivationExpectation::MustNot), case: "2".into(), ..blind.clone() };
-    let found = gated(&[blind, quiet], GateName::F1, 0.5, 1.0).activation.expect("activation");
+    let found = gated(&[blind, not_activated], GateName::F1, 0.5, 1.0).activation.expect("activation");
     assert_eq!((found.all.fn_, found.all.tn, found.all.error, found.unmeasured), (0, 0, 2, 2));
     assert_eq!(found.all.recall.value, None);
 }
@@ -374,14 +374,14 @@ fn agreement_is_the_share_that_found_what_most_found() {
 }
 
 #[test]
-fn what_judges_say_of_the_evals_is_told_once_and_bounded() {
+fn remarks_of_judges_on_the_evals_are_listed_once_and_bounded() {
     let mut tally = RunTally::default();
     tally.expect_case("s", "a", &record("a", Verdict::Pass).condition, None);
     tally.add(&judged("b", Verdict::Pass, Some(&"x".repeat(5000)), &[]));
     tally.add(&judged("a", Verdict::Pass, Some("Anyone would."), &["tone"]));
     tally.add(&judged("a", Verdict::Pass, Some("In other words."), &["tone", "length"]));
     let summary = tally.summary("r", &[], 1.0, RunCompletion::Completed);
-    let told: Vec<(&str, Option<&str>, &str, u64)> = summary
+    let found: Vec<(&str, Option<&str>, &str, u64)> = summary
         .eval_findings
         .iter()
         .map(|of| (of.case.as_str(), of.weak_check.as_deref(), of.text.as_str(), of.trials))
@@ -393,7 +393,7 @@ fn what_judges_say_of_the_evals_is_told_once_and_bounded() {
         ("a", None, "length", 1),
         ("b", Some("c"), long.as_str(), 1),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
     assert_eq!((summary.doubts.weak_checks, summary.doubts.uncovered), (2, 3));
 
     let mut tally = RunTally::default();

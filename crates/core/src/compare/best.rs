@@ -27,13 +27,16 @@ pub struct BestSide {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BestMeasure {
+    /// The F1 of activation.
     F1,
     /// Used where cases are about activation and F1 is undefined for a side.
     Accuracy,
+    /// The share of scored trials that pass.
     PassRate,
 }
 
 impl BestMeasure {
+    /// Gives the name of the measure for people.
     pub fn describe(self) -> &'static str {
         match self {
             BestMeasure::F1 => "F1",

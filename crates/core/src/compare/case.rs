@@ -12,13 +12,17 @@ use crate::stats::{ALPHA, Cluster, clopper_pearson};
 /// What makes a case the same case on both sides.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct CaseIdentity {
+    /// The name of the suite.
     pub suite: String,
+    /// The id of the case.
     pub id: String,
     /// `None`, like the others below, where it is what is compared.
     pub agent: Option<String>,
     /// `None` is also the agent's own choice.
     pub model: Option<String>,
+    /// The name of the arm; `None` if arms are compared.
     pub arm: Option<String>,
+    /// The name of the mode; `None` if modes are compared.
     pub mode: Option<String>,
 }
 

@@ -8,15 +8,21 @@ use crate::model::{NotScoredReason, TrialRecord, Verdict};
 /// A property in which the trials of one run may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimension {
+    /// With the skill, without it, or with a version of it.
     Arm,
+    /// The agent CLI.
     Agent,
+    /// The requested model.
     Model,
+    /// How strongly the system prompt urges the agent to use skills.
     Mode,
 }
 
 impl Dimension {
+    /// Every dimension, in the order of `compare --help`.
     pub const ALL: [Dimension; 4] = [Dimension::Arm, Dimension::Agent, Dimension::Model, Dimension::Mode];
 
+    /// Gives the word for the dimension on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Dimension::Arm => "arm",
@@ -26,11 +32,13 @@ impl Dimension {
         }
     }
 
+    /// Reads the word for a dimension; `None` for any other word.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dimension| dimension.name() == text)
     }
 
-    pub fn value_in(self, record: &TrialRecord) -> String {
+    /// Gives the value that a trial has in this dimension.
+    pub(crate) fn value_in(self, record: &TrialRecord) -> String {
         let condition = &record.condition;
         match self {
             Dimension::Arm => condition.arm.name(),

@@ -11,6 +11,7 @@ use crate::stats;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "The comparison of runs, or of parts of one run (compare --json)")]
 pub struct ComparisonDocument {
+    /// The version of this document's format.
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     /// Whether the exit code is 0.
@@ -26,6 +27,7 @@ pub struct ComparisonDocument {
 }
 
 impl ComparisonDocument {
+    /// Makes the document, and decides the exit code: a loss is 1, a case without an answer is 3.
     pub fn from_comparisons(comparisons: Vec<SideComparison>) -> Self {
         let exit = match comparisons.iter().any(|one| one.lost) {
             true => Outcome::Failed,
@@ -49,12 +51,15 @@ fn outcome_without_loss(comparisons: &[SideComparison]) -> Outcome {
 /// The comparison of two sides.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SideComparison {
+    /// The figures of the side that is compared with.
     pub before: SideSummary,
+    /// The figures of the side that is compared.
     pub after: SideSummary,
     /// The conditions in which the two sides differ: `agent: claude → codex`.
     pub differs: Vec<String>,
     /// The pass rate of `after` minus that of `before`, as a mean over the cases that both have.
     pub difference: Estimate,
+    /// The verdict on the difference; `None` while it is not decided.
     pub verdict: Option<ComparisonVerdict>,
     /// The probability that chance alone makes such a difference, corrected if several sides are compared.
     pub chance: f64,
@@ -71,7 +76,9 @@ pub struct SideComparison {
     pub lost: bool,
     /// The cost of a run of a case; `seconds` is its duration.
     pub cost_usd: MeanDelta,
+    /// The duration of a run of a case, in seconds.
     pub seconds: MeanDelta,
+    /// The cases that both sides have.
     pub cases: Vec<ComparedCase>,
     /// Cases that only `before` has: they were removed or renamed.
     pub missing: Vec<CaseIdentity>,
@@ -103,6 +110,7 @@ impl SideComparison {
         self.lost = gone || worse || overall.verdict == ComparisonVerdict::Worse;
     }
 
+    /// Gives the cases that changed in this way.
     pub fn cases_with_change(&self, change: CaseChange) -> impl Iterator<Item = &ComparedCase> {
         self.cases.iter().filter(move |case| case.change == change)
     }
@@ -113,28 +121,37 @@ impl SideComparison {
 pub struct SideSummary {
     /// The id of a run, or the name of a part of it.
     pub name: String,
+    /// The number of trials.
     pub runs: u64,
+    /// The share of scored trials that passed.
     pub pass_rate: PassRate,
     /// The activation rates; `None` if no case checks activation.
     pub activation: Option<ActivationRates>,
     /// The mean cost of a run; `None` if the cost of any run is unknown.
     pub usd_per_run: Option<f64>,
+    /// The mean duration of a run in seconds; `None` without runs.
     pub seconds_per_run: Option<f64>,
 }
 
 /// Differences of the rates of activation, after minus before.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ActivationDifference {
+    /// The difference of precision.
     pub precision: Estimate,
+    /// The difference of recall.
     pub recall: Estimate,
+    /// The difference of F1.
     pub f1: Estimate,
+    /// The difference of accuracy.
     pub accuracy: Estimate,
 }
 
 /// The means of a cost or a duration on both sides, over the cases for which both sides know it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct MeanDelta {
+    /// The mean of `before`; `None` if no case has a known value on both sides.
     pub before: Option<f64>,
+    /// The mean of `after`; `None` if no case has a known value on both sides.
     pub after: Option<f64>,
     /// The mean of `after` minus that of `before`.
     pub difference: Estimate,
@@ -143,14 +160,18 @@ pub struct MeanDelta {
 /// A case that both sides have.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ComparedCase {
+    /// The suite, the id and the condition of the case.
     #[serde(flatten)]
     pub name: CaseIdentity,
+    /// The runs of the case in `before`.
     pub before: RunCounts,
+    /// The runs of the case in `after`.
     pub after: RunCounts,
     /// The pass rate of `after` minus that of `before`; `None` if one side has no scored run.
     pub difference: Option<f64>,
     /// The probability that chance alone makes such a difference in this case.
     pub chance: f64,
+    /// Whether the case got better or worse by more than noise.
     pub change: CaseChange,
     /// Whether as many runs of the case could have shown that it changed, had it changed completely.
     pub could_tell: bool,
@@ -161,9 +182,11 @@ pub struct ComparedCase {
 /// The numbers of runs of a case on one side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RunCounts {
+    /// The number of runs that passed.
     pub passed: u64,
     /// The number of scored runs.
     pub runs: u64,
+    /// The number of runs that are not scored.
     pub not_scored: u64,
 }
 
@@ -177,6 +200,7 @@ pub enum CaseChange {
     Fix,
     /// The results differ, and the difference may be noise.
     Flip,
+    /// Both sides have the same pass rate.
     Same,
     /// One of the sides has no scored run of the case.
     Unmeasured,

@@ -29,7 +29,9 @@ use crate::stats::{self, ALPHA, CasePair, mean_difference, tarone};
 /// One side of a comparison.
 #[derive(Debug, Clone)]
 pub struct SideRecords<'r> {
+    /// The name of the side in reports: a run, an arm, an agent, a model or a mode.
     pub name: String,
+    /// The trials of the side.
     pub records: Vec<&'r TrialRecord>,
 }
 
@@ -151,13 +153,13 @@ fn activation_difference(before: &SideSummary, after: &SideSummary) -> Option<Ac
 type SharedCases<'b> = [(&'b CaseIdentity, &'b ComparedCaseRuns, &'b ComparedCaseRuns)];
 
 fn mean_delta(both: &SharedCases<'_>, of: fn(&ComparedCaseRuns) -> Option<f64>) -> MeanDelta {
-    let told: Vec<(f64, f64)> = both.iter().filter_map(|(_, old, new)| of(old).zip(of(new))).collect();
+    let measured: Vec<(f64, f64)> = both.iter().filter_map(|(_, old, new)| of(old).zip(of(new))).collect();
     let mean =
         |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
-    let differences: Vec<f64> = told.iter().map(|(old, new)| new - old).collect();
+    let differences: Vec<f64> = measured.iter().map(|(old, new)| new - old).collect();
     MeanDelta {
-        before: mean(told.iter().map(|(old, _)| *old).collect()),
-        after: mean(told.iter().map(|(_, new)| *new).collect()),
+        before: mean(measured.iter().map(|(old, _)| *old).collect()),
+        after: mean(measured.iter().map(|(_, new)| *new).collect()),
         difference: mean_difference(&differences, ALPHA),
     }
 }

@@ -13,11 +13,15 @@ pub enum AgentEnding {
     TimedOut,
     /// The agent stopped to ask a person a question.
     AskedUser,
+    /// The provider of the model refused requests because there were too many.
     RateLimited,
+    /// The agent is not logged in, or its key was refused.
     AuthFailed,
+    /// The model API failed or could not be reached.
     ApiFailed,
     /// The agent's process exited, and its stream does not say why.
     Crashed,
+    /// The program of the agent could not be started.
     NotLaunched,
     /// The agent was not started, because something that its case needs is missing or not allowed.
     NotStarted,
@@ -25,10 +29,12 @@ pub enum AgentEnding {
     SetupFailed,
     /// A limit of turns, tokens or money ended the agent.
     OverBudget,
+    /// The run was stopped while the agent worked.
     Cancelled,
 }
 
 impl AgentEnding {
+    /// Every ending.
     pub const ALL: [AgentEnding; 12] = [
         AgentEnding::Finished,
         AgentEnding::TimedOut,
@@ -80,6 +86,7 @@ impl AgentEnding {
         }
     }
 
+    /// Describes the ending for people.
     pub fn describe(self) -> &'static str {
         match self {
             AgentEnding::Finished => "the agent finished",

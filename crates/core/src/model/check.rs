@@ -279,10 +279,13 @@ pub struct JudgedStatement {
 /// The scale on which a judge scores a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ScoreScale {
+    /// The statement holds or it does not.
     #[serde(rename = "pass-fail")]
     PassFail,
+    /// A score from 1 to 5.
     #[serde(rename = "1-5")]
     OneToFive,
+    /// A score from 0 to 1.
     #[serde(rename = "0-1")]
     Unit,
 }
@@ -377,8 +380,11 @@ pub struct ActivationCheck {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivationExpectation {
+    /// The skill must be activated.
     Must,
+    /// The skill must not be activated.
     MustNot,
+    /// Both outcomes are accepted.
     Either,
 }
 
@@ -397,7 +403,9 @@ impl ActivationExpectation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ActivationSource {
+    /// Seen in the run of an agent.
     Observed,
+    /// Predicted by a model from the descriptions of skills, without an agent.
     Predicted,
 }
 

@@ -4,11 +4,11 @@
 /// rounded number is on the same side of the rounded limit as the exact number is of the exact limit.
 pub fn decimals_to_compare(numbers: impl IntoIterator<Item = f64>, limit: f64) -> usize {
     // Rounding never reverses two numbers, so they look alike or are on the right sides.
-    let tells = |number: f64, digits: usize| {
+    let is_distinct = |number: f64, digits: usize| {
         number >= limit || format!("{number:.digits$}") != format!("{limit:.digits$}")
     };
     let needed = |number: f64| {
-        (MIN_DECIMALS..MAX_DECIMALS).find(|digits| tells(number, *digits)).unwrap_or(MAX_DECIMALS)
+        (MIN_DECIMALS..MAX_DECIMALS).find(|digits| is_distinct(number, *digits)).unwrap_or(MAX_DECIMALS)
     };
     numbers.into_iter().map(needed).max().unwrap_or(MIN_DECIMALS)
 }

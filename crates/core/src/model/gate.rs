@@ -9,6 +9,7 @@ use super::{ActivationExpectation, Case, CheckKind, FailureKind, Ratio};
 /// A condition that a suite must reach for the exit code 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
+    /// What is measured.
     pub name: GateName,
     /// The least value that passes, between 0 and 1.
     #[schemars(with = "f64")]
@@ -57,15 +58,19 @@ pub enum GateName {
     Stability,
     /// Every case that checks activation passes. The threshold is normally 1.
     ActivationCasesPass,
+    /// The share of activations that were expected.
     Precision,
+    /// The share of expected activations that happened.
     Recall,
+    /// The harmonic mean of precision and recall of activation.
     F1,
+    /// The share of runs in which the skill was activated exactly as expected.
     Accuracy,
 }
 
 impl GateName {
     /// Says whether these cases have checks that such a gate measures.
-    pub fn applies_to<'c>(self, cases: impl IntoIterator<Item = &'c Case>) -> bool {
+    pub(crate) fn applies_to<'c>(self, cases: impl IntoIterator<Item = &'c Case>) -> bool {
         let mut cases = cases.into_iter();
         let mut any_check = |is_it: fn(&CheckKind) -> bool| {
             cases.by_ref().flat_map(|case| &case.checks).any(|check| is_it(&check.kind))
@@ -103,6 +108,7 @@ impl GateName {
         }
     }
 
+    /// Every gate, in the order in which they are listed for people.
     pub const ALL: [GateName; 10] = [
         GateName::AllCasesPass,
         GateName::PassRate,
@@ -116,6 +122,7 @@ impl GateName {
         GateName::Accuracy,
     ];
 
+    /// Gives the key of the gate in eval files and in `--gate`.
     pub fn name(self) -> &'static str {
         match self {
             GateName::AllCasesPass => "all_cases_pass",
@@ -131,6 +138,7 @@ impl GateName {
         }
     }
 
+    /// Reads the key of a gate; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|gate| gate.name() == text)
     }
@@ -173,6 +181,7 @@ impl GateResult {
 /// The result of a gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateResult {
+    /// What was measured.
     pub name: GateName,
     /// The suite that the gate belongs to.
     pub suite: String,
@@ -184,10 +193,12 @@ pub struct GateResult {
     pub value: Option<f64>,
     /// The lower end of the value's interval, if there is one; `high` is the upper end.
     pub low: Option<f64>,
+    /// The upper end of the value's interval, if there is one.
     pub high: Option<f64>,
     /// The value if everything that is not scored had failed.
     #[serde(default)]
     pub worst: Option<f64>,
+    /// The least value that passes.
     pub threshold: f64,
     /// How sure it must be that the true value reaches the threshold. Then `bound` decides and not the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]

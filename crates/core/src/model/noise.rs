@@ -7,22 +7,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "How much results vary although nothing changed (noise.json, noise --json)")]
 pub struct Noise {
+    /// The version of this document's format.
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
+    /// The measured cases.
     pub cases: Vec<NoisyCase>,
 }
 
 /// The results of runs of one case between which nothing changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoisyCase {
+    /// The name of the suite.
     pub suite: String,
+    /// The id of the case.
     pub id: String,
+    /// The agent.
     pub agent: String,
+    /// The requested model; `None` leaves the choice to the agent.
     pub model: Option<String>,
+    /// The mode: how strongly the system prompt urges the agent to use skills.
     pub mode: String,
+    /// The arm: `with` or `without` the skill, or a version such as `v2`.
     pub arm: String,
     /// The number of scored runs.
     pub runs: u64,
+    /// The number of runs that passed.
     pub passed: u64,
     /// The probability that two of these runs differ; `None` for fewer than two runs.
     pub flip_rate: Option<f64>,

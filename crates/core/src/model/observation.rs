@@ -9,6 +9,7 @@ use super::{AgentEnding, RelPath};
 /// Everything that was observed of one execution of an agent, in the same form for every agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
+    /// How the agent's process ended.
     pub ended: AgentEnding,
     /// The message of the process or of its stream about an ending that is not `AgentEnding::Finished`.
     pub ended_because: Option<String>,
@@ -21,6 +22,7 @@ pub struct Observation {
     /// The commands that the agent says a user can give, including its own. A command file is one of these.
     #[serde(default)]
     pub commands_listed: Vec<String>,
+    /// The skills that the agent activated, with the evidence for each.
     pub activated: Vec<ActivatedSkill>,
     /// Skills that the agent tried to activate and did not get.
     #[serde(default)]
@@ -31,16 +33,23 @@ pub struct Observation {
     /// The reason why the agent's stream was not read completely, if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
+    /// The files that the agent created, changed or deleted.
     pub files: Vec<FileChange>,
+    /// The tokens that the agent used.
     pub usage: TokenUsage,
+    /// The cost in USD; `None` if it is unknown.
     pub cost_usd: Option<f64>,
     /// Skills from the user's own folders that the agent lists.
     pub leaked: Vec<String>,
+    /// The number of requests to the model; `None` if it is unknown.
     pub api_calls: Option<u64>,
     /// The number of user messages that were sent.
     pub turns: usize,
+    /// The model that the agent reports; `None` if it reports none.
     pub model: Option<String>,
+    /// The version that the agent reports; `None` if it reports none.
     pub agent_version: Option<String>,
+    /// The duration of the run.
     pub seconds: f64,
 }
 
@@ -50,15 +59,20 @@ pub struct Observation {
 pub enum Step {
     /// A user message that the program sent, which begins a turn.
     User(String),
+    /// A text that the agent wrote.
     Text(String),
+    /// A tool call of the agent.
     Tool(ToolCall),
 }
 
 /// A tool call of an agent, with its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
+    /// The name of the tool.
     pub name: String,
+    /// The arguments of the call.
     pub input: Value,
+    /// The result of the call; `None` if no result was seen.
     pub result: Option<String>,
     /// Whether the call succeeded; `None` while no result was seen.
     pub ok: Option<bool>,
@@ -71,6 +85,7 @@ pub struct ActivatedSkill {
     pub skill: String,
     /// The part before the colon: a plugin, or the folders of a command.
     pub plugin: Option<String>,
+    /// What shows that the skill was activated.
     pub evidence: ActivationEvidence,
 }
 
@@ -96,9 +111,15 @@ pub enum ActivationEvidence {
     /// The agent called its own skill tool with success.
     SkillTool,
     /// The agent read the skill's SKILL.md.
-    ReadSkillFile { tool: String },
+    ReadSkillFile {
+        /// The tool that read the file.
+        tool: String,
+    },
     /// The canary of the staged copy appeared in the agent's output.
-    Canary { seen_in: String },
+    Canary {
+        /// Where the canary appeared: the agent's answer, or the result of a tool.
+        seen_in: String,
+    },
 }
 
 /// A random line in the staged copy of a skill. If the line appears in the output of the agent, the agent has read
@@ -107,10 +128,12 @@ pub enum ActivationEvidence {
 pub struct Canary {
     /// The name of the skill in the workspace.
     pub skill: String,
+    /// The random text that the line contains.
     pub marker: String,
 }
 
 impl ActivationEvidence {
+    /// Describes the evidence as the end of a sentence that begins with the agent: `read its SKILL.md with Read`.
     pub fn describe(&self) -> String {
         match self {
             ActivationEvidence::SkillTool => "called the skill tool".to_owned(),
@@ -125,6 +148,7 @@ impl ActivationEvidence {
 pub struct RefusedSkill {
     /// The name as the agent gave it, without a plugin's namespace.
     pub skill: String,
+    /// Who refused the skill.
     pub by: SkillRefusalSource,
     /// The answer that the agent got.
     pub said: String,
@@ -143,7 +167,9 @@ pub enum SkillRefusalSource {
 /// Whether a skill was activated in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ObservedActivation {
+    /// The skill was activated, and this shows it.
     Yes(ActivationEvidence),
+    /// The skill was not activated.
     No,
     /// The run did not get far enough, or was not observed well enough, to say no.
     Unknown(String),
@@ -175,6 +201,7 @@ impl Observation {
         }
     }
 
+    /// Says whether the agent activated a skill of this name.
     pub fn activation_of(&self, skill: &str) -> ObservedActivation {
         let seen = self.activated.iter().find(|activated| activated.has_name(skill));
         match seen {
@@ -240,8 +267,11 @@ impl Observation {
 /// A file that the agent created, changed or deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileChange {
+    /// The path of the file in the workspace.
     pub path: RelPath,
+    /// What happened to the file.
     pub change: FileChangeKind,
+    /// The size of the file after the change, in bytes; 0 if it is gone.
     pub bytes: u64,
 }
 
@@ -249,15 +279,20 @@ pub struct FileChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileChangeKind {
+    /// The file is new.
     Created,
+    /// The content of the file changed.
     Changed,
+    /// The file is gone.
     Deleted,
 }
 
 /// A file that the agent was given to read, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GivenFile {
+    /// The path of the file in the workspace.
     pub path: RelPath,
+    /// What became of the file.
     pub fate: GivenFileFate,
 }
 
@@ -265,12 +300,16 @@ pub struct GivenFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GivenFileFate {
+    /// The file has the same content as before.
     Unchanged,
+    /// The content of the file changed.
     Changed,
+    /// The file is gone.
     Deleted,
 }
 
 impl GivenFileFate {
+    /// Gives the word for what happened.
     pub fn name(self) -> &'static str {
         match self {
             GivenFileFate::Unchanged => "unchanged",
@@ -292,17 +331,23 @@ impl GivenFile {
 /// Tokens, as the agent or the API counted them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenUsage {
+    /// Tokens sent to the model that no cache had.
     pub input: u64,
+    /// Tokens that the model wrote.
     pub output: u64,
+    /// Tokens that the model's cache already had.
     pub cache_read: u64,
+    /// Tokens that were put into the model's cache.
     pub cache_write: u64,
 }
 
 impl TokenUsage {
+    /// Says whether no token is counted.
     pub fn is_none(self) -> bool {
         self == Self::default()
     }
 
+    /// Adds the tokens of another count.
     pub fn add(&mut self, other: TokenUsage) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);

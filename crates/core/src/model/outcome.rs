@@ -14,7 +14,9 @@ pub enum Outcome {
     Invalid,
     /// The run could not be completed, or something has no answer.
     Incomplete,
+    /// The limit of money or tokens was reached.
     OverBudget,
+    /// The user or a signal stopped the command.
     Interrupted,
 }
 

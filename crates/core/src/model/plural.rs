@@ -15,14 +15,14 @@ mod tests {
 
     #[test]
     fn only_one_is_singular() {
-        for (count, word, told) in [
+        for (count, word, expected) in [
             (0, "case", "0 cases"),
             (1, "case", "1 case"),
             (2, "more case", "2 more cases"),
             (0, "entry", "0 entries"),
             (1, "entry", "1 entry"),
         ] {
-            assert_eq!(count_with_noun(count, word), told);
+            assert_eq!(count_with_noun(count, word), expected);
         }
     }
 }

@@ -12,22 +12,29 @@ pub struct ProbeRecord {
     pub trial: TrialId,
     /// The first suite that tests the skill.
     pub suite: String,
+    /// The agent that was asked.
     pub agent: String,
     /// The requested model; `None` leaves the choice to the agent.
     pub model: Option<String>,
+    /// The skill that the agent was asked to activate.
     pub skill: String,
     /// Whether the skill was activated.
     pub fired: bool,
     /// Why the skill was not activated; `None` if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<ProbeFailure>,
+    /// How the agent's process ended.
     pub ended: AgentEnding,
+    /// The tokens that the agent used.
     pub usage: TokenUsage,
+    /// The cost in USD; `None` if it is unknown.
     pub cost_usd: Option<f64>,
+    /// The duration of the probe.
     pub seconds: f64,
 }
 
 impl ProbeRecord {
+    /// Makes the record of a probe from the record of its run. Without a failure, the skill was activated.
     pub fn new(skill: &str, record: &TrialRecord, trouble: Option<ProbeFailure>) -> Self {
         Self {
             trial: record.trial.clone(),
@@ -57,6 +64,7 @@ impl ProbeRecord {
 /// Why a probe did not show that the skill can be activated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeFailure {
+    /// The kind of the reason.
     pub kind: ProbeFailureKind,
     /// What was observed, as one sentence.
     pub why: String,
@@ -80,10 +88,15 @@ pub enum ProbeFailureKind {
     DescriptionMissing,
     /// The model got only a part of the skill's description.
     DescriptionCut,
+    /// The agent is not logged in.
     NotLoggedIn,
+    /// The provider of the model refused requests because there were too many.
     RateLimited,
+    /// The model API failed or could not be reached.
     ApiFailed,
+    /// The time limit ended the agent.
     TimedOut,
+    /// A limit of turns, tokens or money ended the agent.
     OverBudget,
     /// The agent did not start or did not finish.
     AgentFailed,

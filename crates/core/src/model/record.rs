@@ -14,6 +14,7 @@ use super::{
 /// The stored result of a trial. Its transcript and files are stored beside it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRecord {
+    /// The id of the trial, which is also the name of its folder.
     pub trial: TrialId,
     /// The digest of everything that decides the result. A trial with the same key can be reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -21,31 +22,44 @@ pub struct TrialRecord {
     /// The run that this result was copied from; `None` if the trial ran in this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused_from: Option<String>,
+    /// The name of the suite.
     pub suite: String,
+    /// The id of the case.
     pub case: String,
+    /// The agent, model, arm and mode.
     pub condition: Condition,
+    /// The number of the repetition, from 1.
     pub attempt: u32,
+    /// How the agent's process ended.
     pub ended: AgentEnding,
+    /// The message of the process about its ending; `None` if there is none.
     pub ended_because: Option<String>,
+    /// The result of the trial.
     pub verdict: Verdict,
     /// The weighted mean of the scores of all checks, in a case that passes by its score. `None` if a check has no
     /// answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
+    /// The result of each check.
     pub checks: Vec<CheckResult>,
     /// Whether the case requires activation of the skill, forbids it or accepts both; `None` if it does not check that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<ActivationExpectation>,
     /// Whether the skill was activated; `None` if that is unknown or no check asks for it.
     pub fired: Option<bool>,
+    /// The skills that the trial tests, and those that were activated.
     #[serde(default, skip_serializing_if = "SkillUse::is_empty")]
     pub skills: SkillUse,
     /// The activation that a model predicted, if it was asked to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted: Option<ActivationPrediction>,
+    /// The tokens that the agent used.
     pub usage: TokenUsage,
+    /// The cost of the agent in USD; `None` if it is unknown.
     pub cost_usd: Option<f64>,
+    /// The model that the agent reports; `None` if it reports none.
     pub model: Option<String>,
+    /// The duration of the agent's run.
     pub seconds: f64,
     /// Remarks that change no verdict, such as a failed teardown or a changed fixture.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -67,7 +81,9 @@ pub struct TrialRecord {
 /// The tokens and the cost of judging a trial. The agent's own are not included.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeUsage {
+    /// The model of the judge.
     pub model: String,
+    /// The tokens that the judge used.
     pub usage: TokenUsage,
     /// `None` if the price of the model is unknown.
     pub cost_usd: Option<f64>,
@@ -76,9 +92,11 @@ pub struct JudgeUsage {
 /// The judge of a trial, and when and how long it was asked. The same for a stored or scripted answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeInfo {
+    /// The model of the judge.
     pub model: String,
     /// The time of the first question, in UTC.
     pub started: String,
+    /// The time from the first question to the last answer.
     pub seconds: f64,
 }
 
@@ -97,6 +115,7 @@ pub struct SkillUse {
 /// never counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ActivationPrediction {
+    /// Whether the case requires activation, forbids it or accepts both.
     pub expect: ActivationExpectation,
     /// The skills that the case is about.
     pub about: Vec<String>,
@@ -115,9 +134,13 @@ impl ActivationPrediction {
 /// The outcome of a trial with respect to activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ActivationOutcome {
+    /// The skill was activated, as expected.
     TruePositive,
+    /// The skill was activated, and should not have been.
     FalsePositive,
+    /// The skill was not activated, as expected.
     TrueNegative,
+    /// The skill was not activated, and should have been.
     FalseNegative,
     /// The case accepts both.
     Acceptable,
@@ -310,7 +333,7 @@ pub enum FailureKind {
 impl TrialRecord {
     /// Gives the kinds of failures of the trial; empty if it did not fail. `activation_checks` are the ids of the checks that ask
     /// whether a skill was activated.
-    pub fn failure_kinds(&self, activation_checks: &[String]) -> BTreeSet<FailureKind> {
+    pub(crate) fn failure_kinds(&self, activation_checks: &[String]) -> BTreeSet<FailureKind> {
         if self.verdict != Verdict::Fail {
             return BTreeSet::new();
         }
@@ -337,7 +360,7 @@ impl TrialRecord {
 impl TrialRecord {
     /// Combines the results of checks of a finished trial into a verdict: by the required checks, and by the
     /// thresholds of the judged checks if there are any. `None` if none of these checks can fail.
-    pub fn verdict_of_checks(checks: &[CheckResult]) -> Option<Verdict> {
+    pub(crate) fn verdict_of_checks(checks: &[CheckResult]) -> Option<Verdict> {
         let required =
             Verdict::combine(checks.iter().filter(|check| check.required).map(|check| &check.verdict));
         let thresholds = checks.iter().find_map(|check| check.criteria);

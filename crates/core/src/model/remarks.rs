@@ -19,13 +19,16 @@ pub struct Remarks {
 /// A claim of the agent about its own work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentClaim {
+    /// The claim, in the words of the judge.
     pub claim: String,
     /// Whether the record confirms the claim.
     pub verified: bool,
+    /// What in the record confirms or refutes the claim.
     pub evidence: String,
 }
 
 impl Remarks {
+    /// Says whether there is no remark.
     pub fn is_empty(&self) -> bool {
         self.uncovered.is_empty() && self.claims.is_empty()
     }
@@ -34,8 +37,11 @@ impl Remarks {
 /// One of several answers of judges to the same question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeVote {
+    /// The verdict of this vote.
     pub verdict: Verdict,
+    /// The score of this vote; `None` without one.
     pub score: Option<f64>,
+    /// The reason for this vote.
     pub rationale: String,
 }
 
@@ -46,15 +52,16 @@ impl JudgeVote {
         let (passed, failed, all) = (of(&Verdict::Pass), of(&Verdict::Fail), votes.len());
         let most = passed.max(failed).max(all - passed - failed);
         let none = all - passed - failed;
-        let told =
+        let describe =
             || format!("{most} of {all} votes agree: {passed} pass, {failed} fail, {none} without an answer");
-        (all > 0).then(told)
+        (all > 0).then(describe)
     }
 }
 
 /// How much of the evidence was left out because it did not fit into the window of the judge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShortenedEvidence {
+    /// The number of bytes that were left out.
     pub bytes_left_out: u64,
     /// The number of tool calls of the run.
     pub calls: u64,
@@ -104,13 +111,13 @@ impl GradingDoubts {
     /// Gives one phrase for each kind of doubt that occurs.
     pub fn describe(&self) -> Vec<String> {
         let Self { weak_checks, unsupported_marks, uncovered, unverified_claims, shortened_evidence } = *self;
-        let told = [
+        let counts = [
             (weak_checks, "weak check", "weak checks"),
             (unsupported_marks, "verdict without a quote", "verdicts without a quote"),
             (uncovered, "uncovered behaviour", "uncovered behaviours"),
             (unverified_claims, "unconfirmed claim", "unconfirmed claims"),
         ];
-        let some = told.into_iter().filter(|(count, ..)| *count > 0);
+        let some = counts.into_iter().filter(|(count, ..)| *count > 0);
         let counts =
             some.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
         let judged = |count| format!("evidence was shortened for {}", count_with_noun(count, "judged trial"));
@@ -121,7 +128,9 @@ impl GradingDoubts {
 /// A remark of a judge on the evals: a check that is too easy to pass, or behaviour that no check covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EvalFinding {
+    /// The name of the suite.
     pub suite: String,
+    /// The id of the case.
     pub case: String,
     /// The check that passes too easily; `None` if the remark is about behaviour that no check covers.
     pub weak_check: Option<String>,

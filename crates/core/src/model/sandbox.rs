@@ -5,14 +5,17 @@
 pub enum SandboxMode {
     /// The strongest sandbox that this machine has. The run reports how strong it is.
     Auto,
+    /// No sandbox.
     Off,
     /// Isolates files and network, or the run is refused.
     Strict,
 }
 
 impl SandboxMode {
+    /// The names of the modes, for help and messages.
     pub const NAMES: [&'static str; 3] = ["auto", "off", "strict"];
 
+    /// Reads the name of a mode; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "auto" => Some(SandboxMode::Auto),
@@ -22,6 +25,7 @@ impl SandboxMode {
         }
     }
 
+    /// Gives the name of the mode in settings.
     pub fn name(self) -> &'static str {
         match self {
             SandboxMode::Auto => "auto",

@@ -8,12 +8,15 @@ use super::{CheckResult, Digest, JudgeUsage, Verdict};
 /// A judge's verdicts on the text of a skill. They decide no trial and no gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SkillJudgement {
+    /// The name of the suite whose statements were judged.
     pub suite: String,
+    /// The name of the skill.
     pub skill: String,
     /// The digest of the text; `None` if the text could not be read.
     pub text: Option<Digest>,
     /// The result of each statement of the suite.
     pub checks: Vec<CheckResult>,
+    /// Remarks for people, such as why the text could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The tokens that the judge used; `None` if no judge was asked or a stored answer was used.

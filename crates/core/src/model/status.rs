@@ -1,3 +1,5 @@
+//! The status of a run and of its cases, derived from a summary.
+
 use std::collections::BTreeSet;
 
 use super::{
@@ -8,13 +10,18 @@ use super::{
 /// The status of a run. It says more than the exit code, which is 0 also if no gate could fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunStatus {
+    /// Every gate holds.
     Passed,
     /// Trials failed and no gate covers them; or nothing ran with the skill and there is no gate; or no case could
     /// fail.
     Ungated,
+    /// A gate failed.
     Failed,
+    /// The run could not be completed, or something has no answer.
     Incomplete,
+    /// The limit of money or tokens was reached.
     OverBudget,
+    /// The user or a signal stopped the run.
     Interrupted,
 }
 
@@ -31,6 +38,7 @@ impl RunStatus {
         }
     }
 
+    /// Gives the word for the status in reports.
     pub fn name(self) -> &'static str {
         match self {
             RunStatus::Passed => "passed",
@@ -44,6 +52,7 @@ impl RunStatus {
 }
 
 impl Summary {
+    /// Gives the status of the run.
     pub fn status(&self) -> RunStatus {
         RunStatus::from_outcome(self.exit, self.lacks_gate())
     }
@@ -122,8 +131,11 @@ pub struct DecidingRate {
 /// The result of a case under one condition, ordered from the worst to the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaseStatus {
+    /// The case failed.
     Failed,
+    /// The case has no answer.
     Unscored,
+    /// The case passed.
     Passed,
 }
 
@@ -149,11 +161,11 @@ impl CaseSummary {
     fn missing_runs_can_fail_rate(&self) -> bool {
         if let Some(of) = self.deciding_activation_rate() {
             let (Some(threshold), Some(rate)) = (of.threshold, of.rate.value) else { return true };
-            let (told, unknown) = (of.rate.n as f64, self.fired.unknown as f64);
-            let fired = (rate * told).round();
+            let (conclusive, unknown) = (of.rate.n as f64, self.fired.unknown as f64);
+            let fired = (rate * conclusive).round();
             return match of.expect {
-                ActivationExpectation::Must => fired / (told + unknown) < threshold,
-                ActivationExpectation::MustNot => (fired + unknown) / (told + unknown) >= threshold,
+                ActivationExpectation::Must => fired / (conclusive + unknown) < threshold,
+                ActivationExpectation::MustNot => (fired + unknown) / (conclusive + unknown) >= threshold,
                 ActivationExpectation::Either => false,
             };
         }

@@ -178,8 +178,11 @@ impl Suite {
 /// Where a suite came from. For reports and messages only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
+    /// The name of the eval format.
     pub dialect: String,
+    /// The path of the eval file or folder.
     pub path: PathBuf,
+    /// The digest of the content.
     pub digest: Digest,
 }
 
@@ -219,7 +222,7 @@ pub struct RunPolicy {
     pub timeout: Option<Duration>,
     /// The arms to run.
     pub arms: Vec<Arm>,
-    /// How the agent is told to use skills.
+    /// How strongly the system prompt urges the agent to use skills.
     pub mode: Option<SkillUseMode>,
     /// A script that answers in place of the model.
     pub script: Option<PathBuf>,
@@ -254,14 +257,19 @@ pub struct JudgePolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Provider {
+    /// Chosen by the name of the model.
     Auto,
+    /// Anthropic.
     Anthropic,
+    /// OpenAI.
     Openai,
 }
 
 impl Provider {
+    /// The names of the providers, for help and messages.
     pub const NAMES: [&'static str; 3] = ["anthropic", "openai", "auto"];
 
+    /// Reads the name of a provider; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "auto" => Some(Provider::Auto),
@@ -283,6 +291,7 @@ impl Provider {
         }
     }
 
+    /// Gives the name of the provider in settings.
     pub fn name(self) -> &'static str {
         match self {
             Provider::Auto => "auto",
@@ -296,14 +305,19 @@ impl Provider {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JudgeTransportChoice {
+    /// Chosen by what is available: keys, and installed agent CLIs.
     Auto,
+    /// The API of the provider, with a key.
     Api,
+    /// An agent CLI that is logged in.
     Cli,
 }
 
 impl JudgeTransportChoice {
+    /// The names of the choices, for help and messages.
     pub const NAMES: [&'static str; 3] = ["api", "cli", "auto"];
 
+    /// Reads the name of a choice; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "auto" => Some(JudgeTransportChoice::Auto),
@@ -313,6 +327,7 @@ impl JudgeTransportChoice {
         }
     }
 
+    /// Gives the name of the choice in settings.
     pub fn name(self) -> &'static str {
         match self {
             JudgeTransportChoice::Auto => "auto",
@@ -332,8 +347,10 @@ pub enum UnsupportedPassPolicy {
 }
 
 impl UnsupportedPassPolicy {
+    /// The names of the choices, for help and messages.
     pub const NAMES: [&'static str; 2] = ["not-scored", "accept"];
 
+    /// Reads the name of a choice; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "not-scored" => Some(UnsupportedPassPolicy::NotScored),
@@ -342,6 +359,7 @@ impl UnsupportedPassPolicy {
         }
     }
 
+    /// Gives the name of the choice in settings.
     pub fn name(self) -> &'static str {
         match self {
             UnsupportedPassPolicy::NotScored => "not-scored",

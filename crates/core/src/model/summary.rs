@@ -16,6 +16,7 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "Summary of a run (summary.json, run --json)")]
 pub struct Summary {
+    /// The version of this document's format.
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     /// The run's id, which is also its folder's name.
@@ -25,6 +26,7 @@ pub struct Summary {
     /// The exit code.
     #[schemars(with = "u8")]
     pub exit: Outcome,
+    /// The numbers of trials, by verdict.
     pub totals: TrialTotals,
     /// The part of the cases that was selected (`--case`, `--only`, `--shard`, `--max-evals`); `None` if all were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,6 +36,7 @@ pub struct Summary {
     pub skipped: Vec<PathBuf>,
     /// The cost of the agents in USD; `None` if the cost of any trial is unknown.
     pub cost_usd: Option<f64>,
+    /// The tokens that the agents used.
     pub tokens: TokenUsage,
     /// The tokens and the cost of the judge; `None` if no judge was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,6 +49,7 @@ pub struct Summary {
     /// pass@k and pass^k for each k, as means over the cases that ran at least k times. Empty if each case ran once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reliability: Vec<Reliability>,
+    /// The result of each gate. They decide the exit code.
     pub gates: Vec<GateResult>,
     /// The probes that ran before the trials. If one of them failed, no trial was run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -102,6 +106,7 @@ impl CaseSample {
 /// The tokens and the cost of judging a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgingSummary {
+    /// The tokens that judges used.
     pub tokens: TokenUsage,
     /// `None` if the price of any model is unknown.
     pub cost_usd: Option<f64>,
@@ -110,7 +115,9 @@ pub struct JudgingSummary {
 /// The skills that are staged beside those under test in every workspace of a suite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RivalSkills {
+    /// The name of the suite.
     pub suite: String,
+    /// The names of the skills.
     pub skills: Vec<String>,
 }
 
@@ -124,6 +131,7 @@ impl RivalSkills {
 /// A pass rate, with the number of trials that it leaves out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PassRate {
+    /// The share of scored trials that passed.
     #[serde(flatten)]
     pub rate: Estimate,
     /// The rate if every trial that is not scored had failed.
@@ -135,6 +143,7 @@ pub struct PassRate {
 /// The chances that k runs of a case pass.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reliability {
+    /// The number of runs.
     pub k: u64,
     /// The chance that at least one of k runs passes (pass@k).
     pub pass_at_k: f64,
@@ -145,11 +154,14 @@ pub struct Reliability {
 /// Observed activation compared with the expected one. Each count is a number of runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ActivationSummary {
+    /// The rates over all skills, modes and agents.
     #[serde(flatten)]
     pub all: ActivationRates,
     /// The rates of each skill; `modes` and `agents` have those of each mode and agent.
     pub skills: Vec<NamedActivationRates>,
+    /// The rates of each mode.
     pub modes: Vec<NamedActivationRates>,
+    /// The rates of each agent.
     pub agents: Vec<NamedActivationRates>,
     /// How often each expected skill led to each activated skill.
     pub routing: Vec<SkillRouteCount>,
@@ -163,6 +175,7 @@ pub struct ActivationSummary {
 /// Predicted activation compared with the expected one. Each count is a number of predictions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PredictedActivation {
+    /// The rates over all skills.
     #[serde(flatten)]
     pub all: ActivationRates,
     /// The rates of each skill.
@@ -172,25 +185,35 @@ pub struct PredictedActivation {
 /// Counts of right and wrong activations, and the rates that follow from them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ActivationRates {
+    /// The number of true positives: activated, as expected.
     pub tp: u64,
+    /// The number of false positives: activated, and not expected.
     pub fp: u64,
+    /// The number of true negatives: not activated, as expected.
     pub tn: u64,
+    /// The number of false negatives: not activated, although expected.
     #[serde(rename = "fn")]
     pub fn_: u64,
     /// The number of runs whose case accepts both outcomes.
     pub acceptable: u64,
     /// The number of runs that do not show whether the skill was activated.
     pub error: u64,
+    /// The share of activations that were expected.
     pub precision: Estimate,
+    /// The share of expected activations that happened.
     pub recall: Estimate,
+    /// The harmonic mean of precision and recall.
     pub f1: Estimate,
+    /// The share of runs in which the skill was activated exactly as expected.
     pub accuracy: Estimate,
 }
 
 /// The activation rates of one skill, mode or agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedActivationRates {
+    /// The name of the skill, mode or agent.
     pub name: String,
+    /// The counts and rates.
     #[serde(flatten)]
     pub rates: ActivationRates,
 }
@@ -202,14 +225,17 @@ pub struct SkillRouteCount {
     pub expected: Option<String>,
     /// The activated skill; `None` if none was.
     pub fired: Option<String>,
+    /// The number of runs.
     pub runs: u64,
 }
 
 /// The share of a case's runs in which the skill was activated.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseActivationRate {
+    /// The share of runs that activated the skill.
     #[serde(flatten)]
     pub rate: Estimate,
+    /// Whether the case requires activation, forbids it or accepts both.
     pub expect: ActivationExpectation,
     /// The threshold of the rate, if the rate decides the case; `None` if each run is graded by itself.
     pub threshold: Option<f64>,
@@ -220,6 +246,7 @@ pub struct CaseActivationRate {
 /// The share of runs that must pass for a case to pass, if a gate on stability decides the case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseStability {
+    /// The least share of runs that must pass.
     pub threshold: f64,
     /// Whether enough of the scored runs pass; `None` if none is scored.
     pub passes: Option<bool>,
@@ -243,7 +270,9 @@ pub struct CaseScore {
 pub struct ArmsSummary {
     /// The name of the first arm, which `after` is compared with.
     pub before: String,
+    /// The name of the second arm.
     pub after: String,
+    /// The difference over all suites.
     #[serde(flatten)]
     pub result: ArmsResult,
     /// The number of pairs in which one trial was not valid in its arm. Neither trial of such a pair counts.
@@ -261,6 +290,7 @@ pub struct ArmsSummary {
 pub struct ArmsResult {
     /// The pass rate of `after` minus that of `before`, as a mean over cases.
     pub difference: Estimate,
+    /// Whether the second arm is better, worse, equivalent, or that is not clear.
     pub verdict: ComparisonVerdict,
     /// The probability that chance alone makes such a difference.
     pub chance: f64,
@@ -272,7 +302,9 @@ pub struct ArmsResult {
 /// The comparison of two arms in one suite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SuiteArmsResult {
+    /// The name of the suite.
     pub suite: String,
+    /// The difference in this suite.
     #[serde(flatten)]
     pub result: ArmsResult,
 }
@@ -280,19 +312,28 @@ pub struct SuiteArmsResult {
 /// A pair of trials that does not count, because one of them was not valid in its arm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VoidPair {
+    /// The name of the suite.
     pub suite: String,
+    /// The id of the case.
     pub case: String,
+    /// The agent.
     pub agent: String,
+    /// The number of the repetition, from 1.
     pub attempt: u32,
+    /// Why the pair does not count.
     pub why: String,
 }
 
 /// The numbers of trials of a run, by verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialTotals {
+    /// The number of trials that ended.
     pub trials: u64,
+    /// The number of trials that passed.
     pub passed: u64,
+    /// The number of trials that failed.
     pub failed: u64,
+    /// The number of trials that are not scored.
     pub not_scored: u64,
     /// Planned trials that were not run, for example because `--fail-fast` or an interrupt ended the run. They are
     /// not among `trials`. Trials that `--stop-early` left out are not counted here.
@@ -303,17 +344,23 @@ pub struct TrialTotals {
 /// The results of one case under one condition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseSummary {
+    /// The id of the case.
     pub id: String,
+    /// The name of the suite.
     pub suite: String,
+    /// The agent.
     pub agent: String,
     /// The requested model; `None` leaves the choice to the agent.
     pub model: Option<String>,
     /// The arm: `with` or `without` the skill, or a version such as `v2`.
     pub arm: String,
+    /// The mode: how strongly the system prompt urges the agent to use skills.
     pub mode: String,
     /// The number of passed trials; `failed` and `not_scored` count the others.
     pub passed: u64,
+    /// The number of failed trials.
     pub failed: u64,
+    /// The number of trials that are not scored.
     pub not_scored: u64,
     /// Planned trials of the case that were not run.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -335,8 +382,10 @@ pub struct CaseSummary {
     pub failed_teardowns: u64,
     /// The number of trials by how the agent's process ended.
     pub endings: BTreeMap<String, u64>,
+    /// The share of scored trials that passed.
     #[serde(default)]
     pub pass_rate: PassRate,
+    /// pass@k and pass^k for each k. Empty if the case ran once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reliability: Vec<Reliability>,
     /// The numbers of trials in which the agent activated the skill, did not, or in which that is unknown.
@@ -353,6 +402,7 @@ pub struct CaseSummary {
     /// Whether the case failed in a way that no gate of its suite measures.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ungated: bool,
+    /// The results of each check.
     pub checks: Vec<CheckSummary>,
 }
 
@@ -408,6 +458,7 @@ impl CaseSummary {
         self.arm != Arm::WithoutSkill.name()
     }
 
+    /// Gives the number of trials that ended.
     pub fn trials(&self) -> u64 {
         self.passed + self.failed + self.not_scored
     }
@@ -428,20 +479,27 @@ impl CaseSummary {
 /// The numbers of trials by whether the skill was activated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ActivatedCounts {
+    /// The number of trials in which the skill was activated.
     pub yes: u64,
+    /// The number of trials in which the skill was not activated.
     pub no: u64,
+    /// The number of trials that do not show whether the skill was activated.
     pub unknown: u64,
 }
 
 /// The results of one check over the trials of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckSummary {
+    /// The id of the check.
     pub id: String,
     /// The name of the check for people; `None` if that is its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The number of trials in which the check passed.
     pub passed: u64,
+    /// The number of trials in which the check failed.
     pub failed: u64,
+    /// The number of trials in which the check is not scored.
     pub not_scored: u64,
     /// The reason why the check is not scored, from the first such trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -457,6 +515,7 @@ pub struct CheckSummary {
     /// The lowest score; `max_score` is the highest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_score: Option<f64>,
+    /// The highest score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_score: Option<f64>,
 }

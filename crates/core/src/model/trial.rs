@@ -10,10 +10,13 @@ use super::Digest;
 /// One execution of one case under one condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial {
+    /// The id of the trial, which is also the name of its folder.
     pub id: TrialId,
     /// The index of the suite in the plan. `case` is the index of the case in that suite.
     pub suite: usize,
+    /// The index of the case in its suite.
     pub case: usize,
+    /// The agent, model, arm and mode.
     pub condition: Condition,
     /// The number of the repetition, from 1.
     pub attempt: u32,
@@ -22,9 +25,13 @@ pub struct Trial {
 /// The condition of a trial: agent, model, arm and mode.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Condition {
+    /// The name of the agent.
     pub agent: String,
+    /// The requested model; `None` leaves the choice to the agent.
     pub model: Option<String>,
+    /// Whether the agent has the skill under test, and which version of it.
     pub arm: Arm,
+    /// How strongly the system prompt urges the agent to use skills.
     pub mode: SkillUseMode,
 }
 
@@ -32,10 +39,13 @@ pub struct Condition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
+    /// The agent has the skill as it is now.
     #[serde(rename = "with")]
     WithSkill,
+    /// The agent does not have the skill.
     #[serde(rename = "without")]
     WithoutSkill,
+    /// The agent has a stored version of the skill.
     Version(u32),
 }
 
@@ -48,6 +58,7 @@ impl Arm {
         }
     }
 
+    /// Gives the name of the arm in documents: `with`, `without`, or a version such as `v2`.
     pub fn name(self) -> String {
         match self {
             Arm::WithSkill => "with".to_owned(),
@@ -56,6 +67,7 @@ impl Arm {
         }
     }
 
+    /// Reads the name of an arm; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "with" => Some(Arm::WithSkill),
@@ -69,8 +81,11 @@ impl Arm {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum SkillUseMode {
+    /// The agent's own system prompt, unchanged.
     Baseline,
+    /// The system prompt asks the agent to use skills that fit.
     Smart,
+    /// The system prompt requires the agent to evaluate every skill first.
     Forced,
     /// A system prompt of the user's own, by its name in the project file.
     Named(String),
@@ -107,6 +122,7 @@ impl From<SkillUseMode> for String {
 }
 
 impl SkillUseMode {
+    /// Gives the name of the mode.
     pub fn name(&self) -> &str {
         match self {
             SkillUseMode::Baseline => "baseline",
@@ -124,7 +140,7 @@ impl SkillUseMode {
 #[serde(transparent)]
 pub struct TrialId(#[serde(deserialize_with = "read_trial_id")] String);
 
-/// Reads an id from a record, which may come from a stranger. An id that is not the name of a folder is refused.
+/// Reads an id from a record, which may come from an untrusted source. An id that is not the name of a folder is refused.
 fn read_trial_id<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let id = String::deserialize(deserializer)?;
     match id.is_empty() || id.starts_with('.') || id.contains(['/', '\\', '\0']) {
@@ -134,6 +150,7 @@ fn read_trial_id<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<St
 }
 
 impl TrialId {
+    /// Derives the id of a trial. Equal arguments give the same id.
     pub fn new(suite: &str, case: &str, condition: &Condition, attempt: u32) -> Self {
         let digest = Digest::of_parts([
             suite.as_bytes(),
@@ -154,6 +171,7 @@ impl TrialId {
         Self(format!("{readable}-{}", digest.short()))
     }
 
+    /// Gives the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

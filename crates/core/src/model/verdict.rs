@@ -10,8 +10,11 @@ use super::{AgentEnding, CheckWeight, JudgeVote, Ratio, ScoreRule, ScoreScale, d
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
+    /// What was required was found.
     Pass,
+    /// What was required was not found.
     Fail,
+    /// There is no answer, for this reason.
     NotScored(NotScoredReason),
 }
 
@@ -43,14 +46,18 @@ pub enum NotScoredReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeNeeded {
+    /// The case needs a check.
     AddCheck,
+    /// The case needs a required check.
     RequireCheck,
+    /// The run needs `--allow-network`.
     AllowNetwork,
     /// The agent must see the skill with it, and not without it.
     CorrectArm,
 }
 
 impl ChangeNeeded {
+    /// Describes the problem and what to do about it.
     pub fn describe(self) -> &'static str {
         match self {
             ChangeNeeded::AddCheck => "it has no check; add one",
@@ -64,6 +71,7 @@ impl ChangeNeeded {
 }
 
 impl NotScoredReason {
+    /// Describes the reason for people.
     pub fn describe(&self) -> String {
         match self {
             NotScoredReason::Ended(ended) => ended.describe().to_owned(),
@@ -119,6 +127,7 @@ impl Verdict {
         answer
     }
 
+    /// Gives the word for the verdict in documents.
     pub fn name(&self) -> &'static str {
         match self {
             Verdict::Pass => "pass",
@@ -131,13 +140,18 @@ impl Verdict {
 /// The result of grading one check, before it gets the check's id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckFinding {
+    /// Whether the check passed, failed or has no answer.
     pub verdict: Verdict,
+    /// The score, on the check's own scale; `None` if the check has none.
     pub score: Option<f64>,
+    /// The reason for the verdict.
     pub rationale: String,
+    /// Quotes that show it.
     pub evidence: Vec<String>,
 }
 
 impl CheckFinding {
+    /// Makes a pass or a fail with its reason.
     pub fn new(passed: bool, rationale: impl Into<String>) -> Self {
         Self {
             verdict: if passed { Verdict::Pass } else { Verdict::Fail },
@@ -147,6 +161,7 @@ impl CheckFinding {
         }
     }
 
+    /// Makes a finding without an answer.
     pub fn not_scored(why: NotScoredReason) -> Self {
         Self {
             rationale: why.describe(),
@@ -156,6 +171,7 @@ impl CheckFinding {
         }
     }
 
+    /// Adds a quote that shows the verdict.
     #[must_use]
     pub fn with_evidence(mut self, evidence: impl Into<String>) -> Self {
         self.evidence.push(evidence.into());
@@ -166,18 +182,23 @@ impl CheckFinding {
 /// The result of one check in one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckResult {
+    /// The id of the check.
     pub check: String,
     /// The name of the check for people; `None` if that is its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Whether the check must pass for the trial to pass.
     pub required: bool,
+    /// Whether the check passed, failed or has no answer.
     pub verdict: Verdict,
+    /// The score, on the check's own scale; `None` if the check has none.
     pub score: Option<f64>,
     /// The scale of a judged check; `None` for a deterministic check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<ScoreScale>,
+    /// The reason for the verdict.
     pub rationale: String,
+    /// Quotes that show it.
     pub evidence: Vec<String>,
     /// Why the judge thinks that the check passes too easily; `None` if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -280,7 +301,7 @@ impl CheckResult {
 
     /// Gives the share of the check's weight that the trial earned, between 0 and 1. A check that only passes or
     /// fails earns all or nothing. `None` if the check has no answer.
-    pub fn earned_share(&self) -> Option<f64> {
+    pub(crate) fn earned_share(&self) -> Option<f64> {
         match (&self.verdict, self.scale, self.score) {
             (Verdict::NotScored(_), _, _) => None,
             (_, Some(_), _) => self.normalised_score(),

@@ -8,7 +8,9 @@ use super::{CheckResult, TrialId, TrialRecord, Verdict};
 /// A verdict that regrading changed.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct VerdictChange {
+    /// The id of the trial.
     pub trial: TrialId,
+    /// The id of the case.
     pub case: String,
     /// The check; `None` for the verdict of the whole trial.
     pub check: Option<String>,

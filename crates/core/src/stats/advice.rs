@@ -44,7 +44,7 @@ pub struct Advice {
 
 /// The variance of the difference of one case, split into what is due to the case and what is due to its runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct VarianceSplit {
+pub(crate) struct VarianceSplit {
     /// The variance of the true differences between cases.
     pub between_cases: f64,
     /// The variance of a difference of single runs of one case.
@@ -66,18 +66,18 @@ const MAX_ADVISED: f64 = 100_000.0;
 /// Advises what to add so that the comparison most likely becomes clear: better, worse, or equivalent within the
 /// margin. `None` if nothing was compared.
 pub fn advise(pairs: &[CasePair], margin: f64, alpha: f64) -> Option<Advice> {
-    let told: Vec<CasePair> = pairs.iter().copied().filter(|pair| pair.difference().is_some()).collect();
-    let cases = told.len() as f64;
-    if told.is_empty() || margin <= 0.0 {
+    let measured: Vec<CasePair> = pairs.iter().copied().filter(|pair| pair.difference().is_some()).collect();
+    let cases = measured.len() as f64;
+    if measured.is_empty() || margin <= 0.0 {
         return None;
     }
-    let runs: u64 = told.iter().map(|pair| pair.before.runs + pair.after.runs).sum();
+    let runs: u64 = measured.iter().map(|pair| pair.before.runs + pair.after.runs).sum();
     let repeat = runs as f64 / cases / 2.0;
-    let split = split_variance(&told);
-    let value = told.iter().filter_map(|pair| pair.difference()).sum::<f64>() / cases;
+    let split = split_variance(&measured);
+    let value = measured.iter().filter_map(|pair| pair.difference()).sum::<f64>() / cases;
     let seen_variance = split.with_repeat(repeat) / cases;
-    let plan = SettlingPlan { value, seen_variance, margin, alpha, is_one_case: told.len() == 1 };
-    let enough_cases = if told.len() == 1 {
+    let plan = SettlingPlan { value, seen_variance, margin, alpha, is_one_case: measured.len() == 1 };
+    let enough_cases = if measured.len() == 1 {
         None
     } else {
         search_from(cases, |cases| plan.chance(cases, split.with_repeat(repeat)))
@@ -95,8 +95,8 @@ pub fn advise(pairs: &[CasePair], margin: f64, alpha: f64) -> Option<Advice> {
 /// Splits the variance of the differences. Half a case that only got better and half a case that only got worse are
 /// added, because cases that did not differ so far may still do so. What is due to runs is unknown if each case ran
 /// once; then all of it counts as due to cases, so that no more is promised of repeats than can be kept.
-pub fn split_variance(told: &[CasePair]) -> VarianceSplit {
-    let differences: Vec<f64> = told.iter().filter_map(|pair| pair.difference()).collect();
+pub(crate) fn split_variance(measured: &[CasePair]) -> VarianceSplit {
+    let differences: Vec<f64> = measured.iter().filter_map(|pair| pair.difference()).collect();
     let count = differences.len() as f64;
     let mean = differences.iter().sum::<f64>() / count;
     let squares: f64 = differences.iter().map(|difference| (difference - mean).powi(2)).sum();
@@ -106,15 +106,15 @@ pub fn split_variance(told: &[CasePair]) -> VarianceSplit {
         rate * (1.0 - rate)
     };
     let within_case =
-        told.iter().map(|pair| within_of(pair.before) + within_of(pair.after)).sum::<f64>() / count;
-    if told.len() == 1 {
+        measured.iter().map(|pair| within_of(pair.before) + within_of(pair.after)).sum::<f64>() / count;
+    if measured.len() == 1 {
         return VarianceSplit { between_cases: 0.0, within_case };
     }
-    let is_repeated = told.iter().all(|pair| pair.before.runs > 1 && pair.after.runs > 1);
+    let is_repeated = measured.iter().all(|pair| pair.before.runs > 1 && pair.after.runs > 1);
     if !is_repeated {
         return VarianceSplit { between_cases: total, within_case: 0.0 };
     }
-    let due_to_runs: f64 = told
+    let due_to_runs: f64 = measured
         .iter()
         .map(|pair| {
             within_of(pair.before) / pair.before.runs as f64 + within_of(pair.after) / pair.after.runs as f64
@@ -170,18 +170,18 @@ fn search_from(now: f64, chance: impl Fn(f64) -> f64) -> Option<f64> {
 
 /// Gives the smallest loss, in percentage points, that a comparison with as many cases and runs as this one shows with a
 /// power of 80 %. `None` if it shows none: every loss could have gone unseen.
-pub fn smallest_detectable_loss(pairs: &[CasePair], alpha: f64) -> Option<f64> {
-    let told: Vec<CasePair> = pairs.iter().copied().filter(|pair| pair.difference().is_some()).collect();
-    if told.is_empty() {
+pub(crate) fn smallest_detectable_loss(pairs: &[CasePair], alpha: f64) -> Option<f64> {
+    let measured: Vec<CasePair> = pairs.iter().copied().filter(|pair| pair.difference().is_some()).collect();
+    if measured.is_empty() {
         return None;
     }
-    let count = told.len() as f64;
-    let runs: u64 = told.iter().map(|pair| pair.before.runs + pair.after.runs).sum();
-    let baseline = told.iter().filter_map(|pair| pair.before.share()).sum::<f64>() / count;
+    let count = measured.len() as f64;
+    let runs: u64 = measured.iter().map(|pair| pair.before.runs + pair.after.runs).sum();
+    let baseline = measured.iter().filter_map(|pair| pair.before.share()).sum::<f64>() / count;
     let design = ComparisonDesign {
         baseline,
         effect: 0.0,
-        cases: told.len() as u64,
+        cases: measured.len() as u64,
         repeat: ((runs as f64 / count / 2.0).round() as u64).max(1),
         spread: 0.0,
         alpha,

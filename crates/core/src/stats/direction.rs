@@ -17,7 +17,7 @@ pub struct DirectionChances {
 
 impl DirectionChances {
     /// Gives the chance of a difference so great in either direction.
-    pub fn two_sided(self) -> f64 {
+    pub(crate) fn two_sided(self) -> f64 {
         (2.0 * self.gain.min(self.loss)).min(1.0)
     }
 }

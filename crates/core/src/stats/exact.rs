@@ -42,7 +42,7 @@ pub fn stratified_test(cases: &[(Cluster, Cluster)]) -> f64 {
 
 /// The same test, one-sided: gives the chance that the first side has as many passes as it has or more, and the chance
 /// that it has as many or fewer. One more failure of the first side never lowers the first, nor raises the second.
-pub fn one_sided_stratified_test(cases: &[(Cluster, Cluster)]) -> (f64, f64) {
+pub(crate) fn one_sided_stratified_test(cases: &[(Cluster, Cluster)]) -> (f64, f64) {
     let (chances, seen) = chances_of_passes(cases);
     if seen >= chances.len() {
         return (1.0, 1.0);

@@ -37,12 +37,12 @@ pub fn is_significant(chance: f64, alpha: f64) -> bool {
 /// Gives the one-sided p-value: the chance of at least so many passes after the change if no case had changed its
 /// pass rate. With few runs the test is exact, with many it uses the normal approximation. 1 if there are no pairs.
 pub fn improvement_chance(pairs: &[CasePair]) -> f64 {
-    let told = || pairs.iter().filter(|pair| pair.difference().is_some());
-    let runs: u64 = told().map(|pair| pair.before.runs + pair.after.runs).sum();
+    let measured = || pairs.iter().filter(|pair| pair.difference().is_some());
+    let runs: u64 = measured().map(|pair| pair.before.runs + pair.after.runs).sum();
     match runs {
         0 => 1.0,
-        _ if runs >= MANY_RUNS => chance_by_normal(told()),
-        _ => chance_by_counting(told()),
+        _ if runs >= MANY_RUNS => chance_by_normal(measured()),
+        _ => chance_by_counting(measured()),
     }
 }
 

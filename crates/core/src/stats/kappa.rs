@@ -16,6 +16,16 @@ pub struct Kappa {
 
 /// Computes kappa from a table: rows are one grader's answers, columns the other's. `None` if nothing was graded,
 /// or if chance alone makes them always agree, so that no agreement can go beyond it.
+///
+/// ```
+/// use practicum_core::stats::kappa;
+///
+/// // A judge and a person agree that 40 outputs pass and 40 fail, and disagree about 20.
+/// let agreement = kappa([[40, 10], [10, 40]], 0.05).expect("graded outputs");
+/// assert!((agreement.value - 0.6).abs() < 1e-9);
+/// assert!(agreement.interval.low > 0.0);
+/// assert!(kappa([[0, 0], [0, 0]], 0.05).is_none());
+/// ```
 pub fn kappa(table: [[u64; 2]; 2], alpha: f64) -> Option<Kappa> {
     let counts = table.map(|row| row.map(|count| count as f64));
     let n = counts.iter().flatten().sum::<f64>();

@@ -27,15 +27,12 @@ mod sign_flip;
 #[cfg(test)]
 mod testing;
 
-pub use advice::{
-    Advice, VarianceSplit, advise, comparison_outlook, smallest_detectable_loss, split_variance,
-};
-pub use bounded_mean::mean_bounds;
+pub use advice::{Advice, advise, comparison_outlook};
 pub use clustered::{Cluster, StandardErrors, clustered_rate, mean_of_cases, standard_errors};
 pub use confusion::{Confusion, ConfusionRates, TOO_FEW_CASES, describe_f1, describe_rate, rates};
 pub use correction::{holm, tarone};
 pub use direction::{DirectionChances, direction_chances};
-pub use exact::{fisher, mcnemar, one_sided_stratified_test, sign_test, stratified_test};
+pub use exact::{fisher, mcnemar, sign_test, stratified_test};
 pub use gate_chance::chance_to_pass_gate;
 pub use improvement::{
     CANDIDATE_ALPHA, ImprovementDesign, MOST_ROUNDS_WITHOUT_CANDIDATE, confirmation_alpha,
@@ -46,13 +43,13 @@ pub use paired::{
     CasePair, DEFAULT_MARGIN, PairedComparison, compare_pairs, correct_comparisons, is_no_difference,
     mean_difference, rate_difference,
 };
-pub use pass_prediction::chance_of_so_few;
+pub(crate) use pass_prediction::chance_of_so_few;
 pub use passing::{pass_at_k, pass_hat_k};
 pub use power::{
-    ComparisonDesign, PowerQuestion, PowerUnknown, Variances, answer_power_question, detectable_effect,
-    detectable_loss, fewest_cases, fewest_repeats, needed_cases, simulate_pairs, simulated_power,
+    ComparisonDesign, PowerQuestion, PowerUnknown, Variances, answer_power_question, detectable_loss,
+    fewest_cases, needed_cases, simulate_pairs, simulated_power,
 };
-pub use proportion::{Interval, clopper_pearson, clopper_pearson_of_points, wilson, wilson_effective};
+pub use proportion::{Interval, clopper_pearson, clopper_pearson_of_points, wilson};
 pub use random::SeededRandom;
 pub use sequential::{Sprt, SprtDecision, StoppedCase, confidence_sequence, evaluate_stopped_case};
 pub use sign_flip::{SignFlipChances, sign_flip_test};

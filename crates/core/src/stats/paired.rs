@@ -30,7 +30,7 @@ impl CasePair {
     }
 
     /// Gives the smallest p-value that the case could have given with as many passes and runs.
-    pub fn least_chance(self) -> f64 {
+    pub(crate) fn least_chance(self) -> f64 {
         let passed = self.before.passed + self.after.passed;
         let most = |side: Cluster, other: Cluster| {
             let own = passed.min(side.runs);
@@ -40,7 +40,7 @@ impl CasePair {
     }
 
     /// Gives the chance that two sides which both pass at this rate differ this much.
-    pub fn chance_at_rate(self, rate: f64) -> f64 {
+    pub(crate) fn chance_at_rate(self, rate: f64) -> f64 {
         let Some(seen) = self.difference() else { return 1.0 };
         let (before, after) = (binomial(self.before.runs, rate), binomial(self.after.runs, rate));
         let share = |count: usize, of: u64| count as f64 / of as f64;
@@ -130,26 +130,26 @@ pub const DEFAULT_MARGIN: f64 = 0.1;
 /// assert_eq!(found.difference.value, Some(1.0));
 /// ```
 pub fn compare_pairs(pairs: &[CasePair], margin: f64, alpha: f64) -> PairedComparison {
-    let told: Vec<CasePair> = pairs.iter().copied().filter(|pair| pair.difference().is_some()).collect();
-    if told.is_empty() {
+    let measured: Vec<CasePair> = pairs.iter().copied().filter(|pair| pair.difference().is_some()).collect();
+    if measured.is_empty() {
         let (difference, verdict) = (Estimate::undefined(0), ComparisonVerdict::Inconclusive);
         return PairedComparison { difference, chance: 1.0, verdict };
     }
-    let differences: Vec<f64> = told.iter().filter_map(|pair| pair.difference()).collect();
+    let differences: Vec<f64> = measured.iter().filter_map(|pair| pair.difference()).collect();
     let value = differences.iter().sum::<f64>() / differences.len() as f64;
-    let chances = direction_chances(&told);
+    let chances = direction_chances(&measured);
     let verdict = match verdict_of_direction(chances, alpha) {
         Some(verdict) => verdict,
-        None if is_within_margin(&told, &differences, margin, alpha) => ComparisonVerdict::Equivalent,
+        None if is_within_margin(&measured, &differences, margin, alpha) => ComparisonVerdict::Equivalent,
         None => ComparisonVerdict::Inconclusive,
     };
-    let interval = bounds_of_difference(&told, &differences, alpha / 2.0).map(|at| match verdict {
+    let interval = bounds_of_difference(&measured, &differences, alpha / 2.0).map(|at| match verdict {
         ComparisonVerdict::Better => Interval { low: at.low.max(0.0), ..at },
         ComparisonVerdict::Worse => Interval { high: at.high.min(0.0), ..at },
         // The interval has to include 0 if the tests cannot rule out that nothing changed.
         ComparisonVerdict::Equivalent | ComparisonVerdict::Inconclusive => at.extended_to(0.0),
     });
-    let difference = Estimate::new(Some(value), interval.map(|at| (at.low, at.high)), told.len() as u64);
+    let difference = Estimate::new(Some(value), interval.map(|at| (at.low, at.high)), measured.len() as u64);
     PairedComparison { difference, chance: chances.two_sided(), verdict }
 }
 
@@ -163,8 +163,8 @@ pub(super) fn verdict_of_direction(chances: DirectionChances, alpha: f64) -> Opt
 }
 
 /// Says whether a difference of the margin is ruled out in both directions.
-fn is_within_margin(told: &[CasePair], differences: &[f64], margin: f64, alpha: f64) -> bool {
-    if let [one] = told {
+fn is_within_margin(measured: &[CasePair], differences: &[f64], margin: f64, alpha: f64) -> bool {
+    if let [one] = measured {
         return bounds_of_one_case(*one, 2.0 * alpha).is_some_and(|at| at.low > -margin && at.high < margin);
     }
     let mirrored: Vec<f64> = differences.iter().map(|difference| -difference).collect();
@@ -172,8 +172,8 @@ fn is_within_margin(told: &[CasePair], differences: &[f64], margin: f64, alpha: 
 }
 
 /// Gives the lower and the upper bound of the difference, each with the error `alpha` on its own side.
-fn bounds_of_difference(told: &[CasePair], differences: &[f64], alpha: f64) -> Option<Interval> {
-    match told {
+fn bounds_of_difference(measured: &[CasePair], differences: &[f64], alpha: f64) -> Option<Interval> {
+    match measured {
         [one] => bounds_of_one_case(*one, 2.0 * alpha),
         _ => mean_bounds(differences, -1.0, 1.0, alpha),
     }

@@ -8,7 +8,7 @@ use super::exact::{convolve, log_factorials};
 ///
 /// A few runs do not determine a rate. So each next run of a case passes with the chance of Laplace's rule of
 /// succession, (passed + 1) / (runs + 2), in which the runs before it count.
-pub fn chance_of_so_few(cases: &[(Cluster, Cluster)]) -> f64 {
+pub(crate) fn chance_of_so_few(cases: &[(Cluster, Cluster)]) -> f64 {
     let mut all = PassDistribution { fewest_passes: 0, chances: vec![1.0] };
     let mut passed = 0;
     for (known, now) in cases {

@@ -2,6 +2,15 @@
 
 /// Gives the chance that at least one of `k` runs passes, if `passed` of `runs` did. `None` with fewer than `k`
 /// runs, because they do not show it.
+///
+/// ```
+/// use practicum_core::stats::{pass_at_k, pass_hat_k};
+///
+/// // 3 of 4 runs passed: of 2 runs, one passes for sure, and both with a chance of one half.
+/// assert_eq!(pass_at_k(3, 4, 2), Some(1.0));
+/// assert_eq!(pass_hat_k(3, 4, 2), Some(0.5));
+/// assert_eq!(pass_at_k(3, 4, 5), None);
+/// ```
 pub fn pass_at_k(passed: u64, runs: u64, k: u64) -> Option<f64> {
     let failed = runs.checked_sub(passed)?;
     chance_all_drawn(failed, runs, k).map(|none| 1.0 - none)

@@ -65,7 +65,7 @@ pub struct ComparisonDesign {
 
 impl ComparisonDesign {
     /// Gives the variances that the design implies.
-    pub fn variances(&self) -> Variances {
+    pub(crate) fn variances(&self) -> Variances {
         let of = |rate: f64| rate * (1.0 - rate);
         let (one, other, chance) = self.rates_after();
         let within_after = chance * of(one) + (1.0 - chance) * of(other);
@@ -167,7 +167,7 @@ pub fn fewest_cases(design: ComparisonDesign) -> Option<u64> {
 
 /// Finds the fewest repeats with which this many cases have the power. `None` if the cases differ too much among
 /// themselves for repeats to help.
-pub fn fewest_repeats(design: ComparisonDesign) -> Option<u64> {
+pub(crate) fn fewest_repeats(design: ComparisonDesign) -> Option<u64> {
     let once = ComparisonDesign { repeat: 1, ..design }.variances();
     let within = once.before.0 + once.after.0;
     let room = design.cases as f64 * (design.effect / quantile_sum(design.alpha, design.power)).powi(2)
@@ -194,7 +194,7 @@ fn search_upwards(first: u64, design: impl Fn(u64) -> ComparisonDesign) -> Optio
 
 /// Finds the smallest gain, in steps of one percentage point, that the design shows with its power. `None` if it
 /// shows none.
-pub fn detectable_effect(design: ComparisonDesign) -> Option<f64> {
+pub(crate) fn detectable_effect(design: ComparisonDesign) -> Option<f64> {
     let gains = (1..=100).map(|points| f64::from(points) / 100.0);
     let possible = gains.take_while(|gain| design.baseline + gain <= 1.0 + 1e-9);
     // Simulation is slow, and hardly ever finds more power than the formula. So gains far below by the formula are

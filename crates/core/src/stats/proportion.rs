@@ -16,7 +16,7 @@ pub struct Interval {
 impl Interval {
     /// Gives the smallest interval that contains both this one and a point.
     #[must_use]
-    pub fn extended_to(self, point: f64) -> Self {
+    pub(crate) fn extended_to(self, point: f64) -> Self {
         Self { low: self.low.min(point), high: self.high.max(point) }
     }
 
@@ -27,7 +27,7 @@ impl Interval {
 
     /// Cuts the interval down to the possible values.
     #[must_use]
-    pub fn clamped_to(self, low: f64, high: f64) -> Self {
+    pub(crate) fn clamped_to(self, low: f64, high: f64) -> Self {
         Self { low: self.low.clamp(low, high), high: self.high.clamp(low, high) }
     }
 }
@@ -49,7 +49,7 @@ pub fn wilson(successes: u64, trials: u64, alpha: f64) -> Option<Interval> {
 }
 
 /// Gives the Wilson score interval for correlated points, which count as fewer than there are.
-pub fn wilson_effective(share: f64, points: f64, alpha: f64) -> Option<Interval> {
+pub(crate) fn wilson_effective(share: f64, points: f64, alpha: f64) -> Option<Interval> {
     if !(points > 0.0 && (0.0..=1.0).contains(&share)) {
         return None;
     }

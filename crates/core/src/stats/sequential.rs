@@ -23,8 +23,8 @@ pub enum SprtDecision {
 }
 
 impl Sprt {
-    /// Makes a test that tells a rate of `low` from one of `high`. `alpha` and `beta` limit how often it is wrong
-    /// if the rate is low and if it is high. `None` if these rates cannot be told apart.
+    /// Makes a test that distinguishes a rate of `low` from one of `high`. `alpha` and `beta` limit how often it is wrong
+    /// if the rate is low and if it is high. `None` if these rates cannot be distinguished.
     pub fn new(low: f64, high: f64, alpha: f64, beta: f64) -> Option<Self> {
         let inside = |share: f64| share > 0.0 && share < 1.0;
         let sound = inside(low) && inside(high) && low < high && inside(alpha) && inside(beta);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_that_cannot_be_told_apart_have_no_test() {
+    fn rates_that_cannot_be_distinguished_have_no_test() {
         for (low, high, alpha, beta) in
             [(0.9, 0.6, 0.05, 0.2), (0.6, 1.0, 0.05, 0.2), (0.0, 0.5, 0.05, 0.2), (0.6, 0.9, 0.6, 0.5)]
         {
@@ -189,13 +189,13 @@ mod tests {
         }
     }
 
-    /// Every possible course of a case, with its chance: the estimates have the right means.
+    /// Every possible series of results of a case, with its chance: the estimates have the right means.
     #[test]
     fn estimates_of_stopped_cases_have_no_bias() {
         for rate in [0.1, 0.5, 0.65, 0.95f64] {
             let (mut mean, mut both, mut any) = (0.0, 0.0, 0.0);
-            for course in 0u32..1 << 9 {
-                let outcomes: Vec<bool> = (0..9).map(|at| course >> at & 1 == 1).collect();
+            for outcome_bits in 0u32..1 << 9 {
+                let outcomes: Vec<bool> = (0..9).map(|at| outcome_bits >> at & 1 == 1).collect();
                 let passes = outcomes.iter().filter(|passed| **passed).count() as i32;
                 let chance = rate.powi(passes) * (1.0 - rate).powi(9 - passes);
                 let found = evaluate_stopped_case(&golden(), outcomes).expect("runs");

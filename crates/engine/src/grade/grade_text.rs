@@ -72,7 +72,7 @@ impl TextGrades {
 }
 
 /// Says whether a text alone can answer at least one check of the case.
-pub fn can_grade_text(case: &Case) -> bool {
+pub(crate) fn can_grade_text(case: &Case) -> bool {
     case.checks.iter().any(needs_only_text)
 }
 
@@ -97,7 +97,7 @@ pub fn keep_answerable_gates(suites: &mut [PlannedSuite], judged: bool) {
 
 /// Gives the checks of a case that a text can answer. They read the given text, whatever file they would read in a
 /// run.
-pub fn text_checks(case: &Case) -> Vec<Check> {
+pub(crate) fn text_checks(case: &Case) -> Vec<Check> {
     let asked = case.checks.iter().filter(|check| needs_only_text(check));
     asked.map(|check| Check { target: CheckTarget::Output, ..check.clone() }).collect()
 }
@@ -141,8 +141,8 @@ impl TextToGrade<'_> {
         for (index, planned, case) in self.selected_cases() {
             let means = self.services.and_then(|means| means.get(index));
             seen.steps = prompt_steps(&planned.suite, case);
-            let (checks, told) = grade_case(&planned.suite, case, means, self, &seen).await;
-            notes.extend(told.into_iter().map(|note| format!("case {}: {note}", case.id)));
+            let (checks, case_notes) = grade_case(&planned.suite, case, means, self, &seen).await;
+            notes.extend(case_notes.into_iter().map(|note| format!("case {}: {note}", case.id)));
             let verdict = self.verdict(case, &checks, &seen);
             tally.add(&trial_record(&planned.suite, case, verdict, checks.clone()));
             cases.push((case.id.clone(), checks));
@@ -195,9 +195,9 @@ impl TextToGrade<'_> {
                 _ => format!("{case}/{}", check.check),
             })
             .collect();
-        let told = "--judge asks a judge, and --allow-unscored 1 lets code alone decide";
+        let advice = "--judge asks a judge, and --allow-unscored 1 lets code alone decide";
         (!names.is_empty()).then(|| {
-            format!("no answer for {}: {}; {told}", count_with_noun(names.len(), "check"), names.join(", "))
+            format!("no answer for {}: {}; {advice}", count_with_noun(names.len(), "check"), names.join(", "))
         })
     }
 }
@@ -230,7 +230,7 @@ async fn grade_case(
         permissions: CheckPermissions { run_code: false, url_checker: captured.network },
         offered_skills: Vec::new(),
     };
-    let marked = match means {
+    let grades = match means {
         Some(means) => {
             let gateway = means.gateway.as_ref().map(|(gateway, _)| gateway);
             let address = || gateway.map(|at| at.register(&case.id, ScopeKind::Judge, BTreeMap::new()));
@@ -248,16 +248,16 @@ async fn grade_case(
         }
         None => {
             let why = NotScoredReason::NotJudged("--judge was not given".to_owned());
-            let mark = || sheet.grade_without_judge(seen, &NoWorkspace, &why);
+            let grade = || sheet.grade_without_judge(seen, &NoWorkspace, &why);
             // Only a check that uses the network takes long enough to need another thread.
-            if captured.network.is_some() { crate::workspace::run::run_blocking(mark) } else { mark() }
+            if captured.network.is_some() { crate::workspace::run::run_blocking(grade) } else { grade() }
         }
     };
     let unseen =
         || NotScoredReason::CheckFailed("only a run can show it, and this is a captured text".to_owned());
     let others = case.checks.iter().filter(|check| !needs_only_text(check));
     let others = others.map(|check| unanswered(check, case.pass_rule, &unseen()));
-    (marked.checks.into_iter().chain(others).collect(), marked.notes)
+    (grades.checks.into_iter().chain(others).collect(), grades.notes)
 }
 
 fn trial_record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckResult>) -> TrialRecord {

@@ -6,7 +6,8 @@
 
 mod skill_text;
 
-pub use skill_text::{SkillText, judge_skill};
+pub use skill_text::SkillText;
+pub(crate) use skill_text::judge_skill;
 
 use std::collections::HashSet;
 
@@ -41,7 +42,7 @@ pub struct TrialGrader<'s> {
 }
 
 /// Gives the skills of a suite and their rivals as agents are offered them; none if no check predicts.
-pub fn offered_skills(suite: &Suite, checks: &[&Check]) -> Vec<OfferedSkill> {
+pub(crate) fn offered_skills(suite: &Suite, checks: &[&Check]) -> Vec<OfferedSkill> {
     if !checks.iter().any(|check| predicted_activation(check).is_some()) {
         return Vec::new();
     }
@@ -124,7 +125,7 @@ impl TrialGrader<'_> {
     }
 
     /// Asks the judge the questions that the checks left open.
-    pub async fn grade_with_findings(
+    pub(crate) async fn grade_with_findings(
         &self,
         seen: &Observation,
         workspace: &dyn WorkspaceView,
@@ -133,19 +134,19 @@ impl TrialGrader<'_> {
         findings: Vec<Option<CheckFinding>>,
     ) -> TrialGrades {
         let started = jiff::Timestamp::now();
-        let marks = self.ask_judge(seen, workspace, given, jury, &findings).await;
-        let judging = jury.judge_usage(marks.usage);
+        let judge_result = self.ask_judge(seen, workspace, given, jury, &findings).await;
+        let judging = jury.judge_usage(judge_result.usage);
         let judged_by = self.needs_judge(seen).then(|| jury.judge_info(started)).flatten();
         TrialGrades {
             judge_usage: judging,
             judge_info: judged_by,
-            ..self.combine_results(seen, findings, marks)
+            ..self.combine_results(seen, findings, judge_result)
         }
     }
 
     /// Runs all deterministic checks without holding up other tasks: checks may run programs and read large files.
     /// Short work stays on the current thread, because moving it would take longer.
-    pub fn run_checks_in_background(
+    pub(crate) fn run_checks_in_background(
         &self,
         seen: &Observation,
         workspace: &dyn WorkspaceView,
@@ -164,12 +165,12 @@ impl TrialGrader<'_> {
     }
 
     /// Says whether a judge must be asked about this observation.
-    pub fn needs_judge(&self, seen: &Observation) -> bool {
+    pub(crate) fn needs_judge(&self, seen: &Observation) -> bool {
         seen.ended.can_be_graded() && !CaseQuestions::from_checks(self.checks.iter().copied()).is_empty()
     }
 
     /// Runs only the checks. Questions for a judge stay unscored, with `why` as the reason.
-    pub fn grade_without_judge(
+    pub(crate) fn grade_without_judge(
         &self,
         seen: &Observation,
         workspace: &dyn WorkspaceView,
@@ -184,13 +185,13 @@ impl TrialGrader<'_> {
         if !seen.ended.can_be_graded() {
             let broken_off = || CheckFinding::not_scored(NotScoredReason::Ended(seen.ended));
             let known = |check: &&Check| {
-                self.mark_activation(check, seen).filter(|finding| finding.verdict == Verdict::Fail)
+                self.grade_activation(check, seen).filter(|finding| finding.verdict == Verdict::Fail)
             };
             return self.checks.iter().map(|check| known(check).or_else(|| Some(broken_off()))).collect();
         }
         let mut findings = checks::run_checks(&self.checks, seen, workspace, self.permissions);
         for (check, finding) in self.checks.iter().zip(&mut findings) {
-            if let Some(found) = self.mark_activation(check, seen) {
+            if let Some(found) = self.grade_activation(check, seen) {
                 *finding = Some(found);
             }
             if let CheckKind::Judged(judged) = &check.kind {
@@ -202,12 +203,12 @@ impl TrialGrader<'_> {
 
     /// Checks what was observed of the skills of an activation check. `None` for other checks, and for
     /// predictions, which a model makes.
-    fn mark_activation(&self, check: &Check, seen: &Observation) -> Option<CheckFinding> {
+    fn grade_activation(&self, check: &Check, seen: &Observation) -> Option<CheckFinding> {
         let CheckKind::Activation(activation) = &check.kind else { return None };
-        let told = self.can_tell_activation(&activation.skills, seen);
-        let untold = || CheckFinding::not_scored(NotScoredReason::CheckFailed(INVOKED_NOTE.to_owned()));
+        let is_known = self.can_tell_activation(&activation.skills, seen);
+        let unknown = || CheckFinding::not_scored(NotScoredReason::CheckFailed(INVOKED_NOTE.to_owned()));
         let found = || checks::check_activation(activation, seen, &self.skill_names());
-        (activation.source == ActivationSource::Observed).then(|| if told { found() } else { untold() })
+        (activation.source == ActivationSource::Observed).then(|| if is_known { found() } else { unknown() })
     }
 
     async fn ask_judge(
@@ -237,9 +238,9 @@ impl TrialGrader<'_> {
             return judge.judge_trial(&questions, &exhibit, &jury.context).await;
         };
         let judge = judge.at_address(|api| scope.base_url_for(api));
-        let mut marks = judge.judge_trial(&questions, &exhibit, &jury.context).await;
-        marks.notes.extend(jury.gateway_notes(&scope));
-        marks
+        let mut judge_result = judge.judge_trial(&questions, &exhibit, &jury.context).await;
+        judge_result.notes.extend(jury.gateway_notes(&scope));
+        judge_result
     }
 
     /// Names the patterns for files to check that matched nothing although others did: the checks then read only a
@@ -263,7 +264,7 @@ impl TrialGrader<'_> {
         &self,
         seen: &Observation,
         findings: Vec<Option<CheckFinding>>,
-        mut marks: JudgeResult,
+        mut judge_result: JudgeResult,
     ) -> TrialGrades {
         let mut checks = Vec::new();
         for (check, finding) in self.checks.iter().zip(findings) {
@@ -273,10 +274,11 @@ impl TrialGrader<'_> {
                     checks.push(with_pass_rule(result, self.case.pass_rule, check.weight));
                 }
                 None => {
-                    let marks = marks.take_verdicts_of(&check.id);
+                    let verdicts = judge_result.take_verdicts_of(&check.id);
                     // The parts of a check share its weight.
-                    let weight = CheckWeight::new(check.weight.get() / marks.len().max(1) as f64);
-                    let results = marks.into_iter().map(|mark| judged_result(check, mark));
+                    let weight = CheckWeight::new(check.weight.get() / verdicts.len().max(1) as f64);
+                    let results =
+                        verdicts.into_iter().map(|judge_verdict| judged_result(check, judge_verdict));
                     checks.extend(results.map(|result| {
                         with_pass_rule(result, self.case.pass_rule, weight.unwrap_or(check.weight))
                     }));
@@ -287,17 +289,19 @@ impl TrialGrader<'_> {
             verdict: self.verdict(seen, &checks),
             activated: self.was_activated(seen),
             skills: self.skill_use(seen),
-            predicted: requested_prediction(self.case)
-                .map(|wanted| ActivationPrediction { chosen: marks.predicted_skills.take(), ..wanted }),
+            predicted: requested_prediction(self.case).map(|wanted| ActivationPrediction {
+                chosen: judge_result.predicted_skills.take(),
+                ..wanted
+            }),
             checks,
-            remarks: marks.remarks,
-            notes: marks
+            remarks: judge_result.remarks,
+            notes: judge_result
                 .notes
                 .into_iter()
-                .chain(marks.shortened.map(|part| part.describe()))
+                .chain(judge_result.shortened.map(|part| part.describe()))
                 .chain(self.unmatched_outputs(seen))
                 .collect(),
-            shortened: marks.shortened,
+            shortened: judge_result.shortened,
             judge_usage: None,
             judge_info: None,
         }
@@ -442,7 +446,7 @@ fn skills_named_in_prompt(prompt: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Says whether any check needs a run of an agent. A prediction needs none.
-pub fn needs_agent(checks: &[&Check]) -> bool {
+pub(crate) fn needs_agent(checks: &[&Check]) -> bool {
     checks.is_empty() || checks.iter().any(|check| predicted_activation(check).is_none())
 }
 
@@ -454,18 +458,18 @@ pub fn unanswered(check: &Check, rule: PassRule, why: &NotScoredReason) -> Check
 }
 
 /// Makes the stored result of one verdict on a check.
-fn judged_result(check: &Check, mark: JudgeVerdict) -> CheckResult {
+fn judged_result(check: &Check, judge_verdict: JudgeVerdict) -> CheckResult {
     let scale = match &check.kind {
         CheckKind::Judged(judged) => Some(judged.scale),
         CheckKind::Rule(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
     };
     // A check with several parts has a verdict for each part, with its own id.
-    let name = check.name.clone().filter(|_| mark.id == check.id);
-    CheckResult { name, ..verdict_to_result(check.need, scale, mark) }
+    let name = check.name.clone().filter(|_| judge_verdict.id == check.id);
+    CheckResult { name, ..verdict_to_result(check.need, scale, judge_verdict) }
 }
 
-fn verdict_to_result(need: CheckNeed, scale: Option<ScoreScale>, mark: JudgeVerdict) -> CheckResult {
-    let JudgeVerdict { check: _, id, finding, weak, flags, votes } = mark;
+fn verdict_to_result(need: CheckNeed, scale: Option<ScoreScale>, judge_verdict: JudgeVerdict) -> CheckResult {
+    let JudgeVerdict { check: _, id, finding, weak, flags, votes } = judge_verdict;
     CheckResult {
         check: id,
         name: None,
@@ -507,7 +511,7 @@ pub fn expected_activation(case: &Case) -> Option<ActivationExpectation> {
 }
 
 /// Gives the prediction that a case asks for, if any, still without the answer.
-pub fn requested_prediction(case: &Case) -> Option<ActivationPrediction> {
+pub(crate) fn requested_prediction(case: &Case) -> Option<ActivationPrediction> {
     let ActivationCheck { skills, expect, .. } = case.checks.iter().find_map(predicted_activation)?;
     Some(ActivationPrediction { expect: *expect, about: skills.clone(), chosen: None })
 }

@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn rows() {
-        let quiet = "  - {id: b, prompt: q, activation: must_not}";
+        let must_not_activate = "  - {id: b, prompt: q, activation: must_not}";
         for (cases, expected) in [
             ("  - {id: a, prompt: p, checks: [{contains: x}]}", vec![]),
             ("  - {id: a, prompt: p, checks: [{not_contains: x}]}", vec!["passes-idle 5"]),
@@ -336,8 +336,8 @@ mod tests {
                 vec!["passes-idle 5"],
             ),
             ("  - {id: a, prompt: p, activation: must}", vec![]),
-            (&format!("  - {{id: a, prompt: p, activation: must}}\n{quiet}"), vec![]),
-            (quiet, vec!["passes-idle 0"]),
+            (&format!("  - {{id: a, prompt: p, activation: must}}\n{must_not_activate}"), vec![]),
+            (must_not_activate, vec!["passes-idle 0"]),
             ("  - {id: a, prompt: p, oracle: good.md, checks: [{contains: Notes}]}", vec![]),
             ("  - {id: a, prompt: p, oracle: good.md, checks: [{contains: Notice}]}", vec!["oracle-fails 5"]),
             (

@@ -15,7 +15,7 @@ pub struct SuiteServices {
 
 impl SuiteServices {
     /// Gives the name of the gateway in notes.
-    pub fn gateway_name(&self) -> &'static str {
+    pub(crate) fn gateway_name(&self) -> &'static str {
         match self.gateway {
             Some((_, GatewayRole::Script)) => "script",
             Some((_, GatewayRole::Replay)) => "replay",
@@ -40,7 +40,7 @@ pub enum GatewayRole {
 
 impl GatewayRole {
     /// Says whether tokens and cost at the gateway are those of a real model, now or when it was recorded.
-    pub fn uses_real_model(self) -> bool {
+    pub(crate) fn uses_real_model(self) -> bool {
         match self {
             GatewayRole::Script => false,
             GatewayRole::Replay | GatewayRole::Record | GatewayRole::Meter => true,
@@ -48,7 +48,7 @@ impl GatewayRole {
     }
 
     /// Says whether an agent that cannot use a gateway may run without it.
-    pub fn is_optional(self) -> bool {
+    pub(crate) fn is_optional(self) -> bool {
         match self {
             GatewayRole::Script | GatewayRole::Replay | GatewayRole::Record => false,
             GatewayRole::Meter => true,

@@ -43,13 +43,17 @@ impl RunExecution {
 
     /// Runs the trials, and asks the judges about the texts of skills meanwhile.
     pub async fn run_trials(&mut self) {
-        let exam = Arc::clone(&self.context);
-        exam.reusable.skills_judged.iter().for_each(|judged| self.recorder.tally.add_skill_judgement(judged));
+        let context = Arc::clone(&self.context);
+        context
+            .reusable
+            .skills_judged
+            .iter()
+            .for_each(|judged| self.recorder.tally.add_skill_judgement(judged));
         let mut judgements = match self.probes_passed {
-            true => skill_judging::start_judging_skills(&exam),
+            true => skill_judging::start_judging_skills(&context),
             false => JoinSet::new(),
         };
-        let mut trials = Scheduler::new(exam.plan.trials.len(), exam.jobs, exam.judge_jobs);
+        let mut trials = Scheduler::new(context.plan.trials.len(), context.jobs, context.judge_jobs);
         loop {
             while self.may_start_trial()
                 && let Some((index, permit)) = trials.take_next()
@@ -82,9 +86,9 @@ impl RunExecution {
 
     /// Starts a trial, unless its result exists already or is not needed.
     fn start_trial(&mut self, trials: &mut Scheduler<TrialRecord>, index: usize, permit: SlotPermit) {
-        let exam = Arc::clone(&self.context);
-        let trial = &exam.plan.trials[index];
-        let known = exam.reusable.trials.get(&trial.id);
+        let context = Arc::clone(&self.context);
+        let trial = &context.plan.trials[index];
+        let known = context.reusable.trials.get(&trial.id);
         if let Some(ReusableTrial::FromThisRun(record)) = known {
             self.recorder.tally.add(record);
             return;
@@ -101,15 +105,16 @@ impl RunExecution {
             self.has_failed |= record.verdict == Verdict::Fail;
             self.recorder.tally.add(&record);
             // Stored again for this run, so that later runs find its probes together with the trial.
-            if let Some(cache) = exam.reusable.cache.as_ref().filter(|_| !exam.probes.trials.is_empty()) {
-                let _ = cache.store(exam.run_dir.id(), &record);
+            if let Some(cache) = context.reusable.cache.as_ref().filter(|_| !context.probes.trials.is_empty())
+            {
+                let _ = cache.store(context.run_dir.id(), &record);
             }
             self.recorder.send_event(&RunEvent::TrialFinished { record: Box::new(record) });
             return;
         }
         // A trial that cannot be copied is run like any other.
-        self.recorder.send_event(&started_event(&exam.plan, trial));
-        trials.spawn(index, async move { run_trial(&exam, index, permit).await });
+        self.recorder.send_event(&started_event(&context.plan, trial));
+        trials.spawn(index, async move { run_trial(&context, index, permit).await });
     }
 
     /// Says whether earlier trials have decided the case, so that this trial is not needed.
@@ -129,14 +134,14 @@ impl RunExecution {
         index: usize,
         ended: Result<TrialRecord, String>,
     ) {
-        let exam = Arc::clone(&self.context);
-        let trial = &exam.plan.trials[index];
+        let context = Arc::clone(&self.context);
+        let trial = &context.plan.trials[index];
         let record =
-            ended.unwrap_or_else(|why| unfinished_record(&exam.plan, trial, AgentEnding::Crashed, &why));
+            ended.unwrap_or_else(|why| unfinished_record(&context.plan, trial, AgentEnding::Crashed, &why));
         let Some((record, retried)) = self.done_or_retry(trials, RunPhase::Trials, index, record) else {
             return;
         };
-        if retried && let Err(error) = exam.run_dir.write_record(&record, &exam.scrubber) {
+        if retried && let Err(error) = context.run_dir.write_record(&record, &context.scrubber) {
             self.recorder.send_event(&RunEvent::Notice { text: error.to_string() });
         }
         self.count_record(record);
@@ -150,14 +155,14 @@ impl RunExecution {
         index: usize,
         record: TrialRecord,
     ) -> Option<(Box<TrialRecord>, bool)> {
-        let exam = Arc::clone(&self.context);
-        let plan = exam.plan_of(phase);
+        let context = Arc::clone(&self.context);
+        let plan = context.plan_of(phase);
         let trial = &plan.trials[index];
-        match scheduler.decide_trial_end(index, record, exam.retry_policy(trial)) {
+        match scheduler.decide_trial_end(index, record, context.retry_policy(trial)) {
             TrialEndDecision::Done { record, retried } => Some((record, retried)),
             TrialEndDecision::Retry { wait, everyone, why } => {
                 // A folder that cannot be set aside is overwritten.
-                let _ = exam.run_dir.set_aside_failed_try(&exam.folder_of(phase, trial));
+                let _ = context.run_dir.set_aside_failed_try(&context.folder_of(phase, trial));
                 self.recorder.send_event(&waiting_event(plan, trial, wait, everyone, &why));
                 None
             }
@@ -192,25 +197,25 @@ impl RunExecution {
 
     /// Ends the run and gives its summary.
     pub fn finish(mut self) -> Result<Summary, StoreError> {
-        let exam = Arc::clone(&self.context);
+        let context = Arc::clone(&self.context);
         let left = count_with_noun(self.trials_left, "trial");
         if let Some(why) = self.recorder.sinks.lost_record() {
             // Without a summary the run counts as interrupted, so it can be resumed.
             let why = format!("{why}; {left} not started, practicum run --resume continues");
-            return Err(StoreError::at_path(exam.run_dir.path())(std::io::Error::other(why)));
+            return Err(StoreError::at_path(context.run_dir.path())(std::io::Error::other(why)));
         }
         let completion = self.completion();
-        if let (RunCompletion::OverBudget, Some(why)) = (completion, exam.ledger.describe_used_up()) {
+        if let (RunCompletion::OverBudget, Some(why)) = (completion, context.ledger.describe_used_up()) {
             let text = format!("the budget is used up: {why}; {left} not started");
             self.recorder.send_event(&RunEvent::Notice { text });
         }
-        if exam.ledger.has_unknown_costs() {
+        if context.ledger.has_unknown_costs() {
             let text =
                 "not everything that was spent has a known price; the limit in money holds only for the rest";
             self.recorder.send_event(&RunEvent::Notice { text: text.to_owned() });
         }
-        let rules = CompletionRules { allow_unscored: exam.allow_unscored, noise: exam.noise.as_ref() };
-        self.recorder.finish(&exam.plan, &exam.run_dir, rules, completion)
+        let rules = CompletionRules { allow_unscored: context.allow_unscored, noise: context.noise.as_ref() };
+        self.recorder.finish(&context.plan, &context.run_dir, rules, completion)
     }
 
     fn completion(&self) -> RunCompletion {

@@ -51,24 +51,25 @@ pub struct PreparedTrial<'p> {
 
 /// Stages a trial and runs its setup. If that fails, the error is a record that says why.
 pub async fn prepare_trial<'p>(
-    exam: &'p Arc<RunContext>,
+    context: &'p Arc<RunContext>,
     part: RunPhase,
     trial: &'p Trial,
 ) -> Result<PreparedTrial<'p>, Box<TrialRecord>> {
-    let plan = exam.plan_of(part);
+    let plan = context.plan_of(part);
     let failed = |ended: AgentEnding, why: String| Box::new(unfinished_record(plan, trial, ended, &why));
     let (planned, case) = plan.suite_and_case(trial);
-    let agent = exam.agents.get(&trial.condition.agent).ok_or_else(|| {
+    let agent = context.agents.get(&trial.condition.agent).ok_or_else(|| {
         failed(AgentEnding::NotLaunched, format!("there is no agent {}", trial.condition.agent))
     })?;
     let folder = match part {
-        RunPhase::Probes => exam.run_dir.create_probe_folder(&trial.id),
-        RunPhase::Trials => exam.run_dir.create_trial_folder(&trial.id),
+        RunPhase::Probes => context.run_dir.create_probe_folder(&trial.id),
+        RunPhase::Trials => context.run_dir.create_trial_folder(&trial.id),
     };
     let folder = folder.map_err(|error| failed(AgentEnding::NotLaunched, error.to_string()))?;
-    let workspace =
-        stage_in_background(exam, part, trial).await.map_err(|why| failed(AgentEnding::NotLaunched, why))?;
-    let means = &exam.suites[trial.suite];
+    let workspace = stage_in_background(context, part, trial)
+        .await
+        .map_err(|why| failed(AgentEnding::NotLaunched, why))?;
+    let means = &context.suites[trial.suite];
     let led = agent.route.as_ref().is_some_and(|route| route.reaches_model(trial.condition.model.as_deref()));
     let gateway = means.gateway.as_ref().filter(|(_, stand)| !stand.is_optional() || led);
     let tried = match part {
@@ -86,10 +87,11 @@ pub async fn prepare_trial<'p>(
     };
     let scope = gateway.map(|(gateway, _)| register(gateway, trial, kind, &workspace, &skill));
     let address = scope.as_ref().map(GatewayScope::base_url);
-    let walls = exam.sandbox.for_trial(workspace.root(), agent, address, &exam.user_env);
+    let walls = context.sandbox.for_trial(workspace.root(), agent, address, &context.user_env);
     let walls = walls.map_err(|error| failed(AgentEnding::NotLaunched, error.to_string()))?;
     // The agent can read its environment, and must not learn from it which case this is.
-    let marker = format!("{}@{}", Digest::of_bytes(trial.id.as_str().as_bytes()).short(), exam.run_dir.id());
+    let marker =
+        format!("{}@{}", Digest::of_bytes(trial.id.as_str().as_bytes()).short(), context.run_dir.id());
     let mut prepared = PreparedTrial {
         phase: part,
         probed_skill: tried,
@@ -105,10 +107,10 @@ pub async fn prepare_trial<'p>(
         marker,
     };
     if let Some(script) = &case.workspace.setup {
-        match prepared.run_script(exam, script).await {
+        match prepared.run_script(context, script).await {
             ScriptEnd::Done => prepared.workspace.reset_snapshot(),
             ScriptEnd::Failed(why) => {
-                let notes = prepared.tear_down(exam).await;
+                let notes = prepared.tear_down(context).await;
                 let record = *failed(AgentEnding::SetupFailed, why);
                 return Err(Box::new(TrialRecord { notes, ..record }));
             }
@@ -140,14 +142,14 @@ fn register(
 /// Stages the workspace on a blocking thread, because copying files would hold up the threads that read from
 /// agents.
 async fn stage_in_background(
-    exam: &Arc<RunContext>,
+    context: &Arc<RunContext>,
     part: RunPhase,
     trial: &Trial,
 ) -> Result<Workspace, String> {
-    let (exam, trial) = (Arc::clone(exam), trial.clone());
+    let (context, trial) = (Arc::clone(context), trial.clone());
     let staged = tokio::task::spawn_blocking(move || {
-        let (planned, case) = exam.plan_of(part).suite_and_case(&trial);
-        let agent = exam.agents.get(&trial.condition.agent).ok_or("no agent")?;
+        let (planned, case) = context.plan_of(part).suite_and_case(&trial);
+        let agent = context.agents.get(&trial.condition.agent).ok_or("no agent")?;
         // The workspace's name must not tell the agent which case this is.
         let opaque = Digest::of_bytes(trial.id.as_str().as_bytes());
         let mut workspace = stage::stage_workspace(&StagingRequest {
@@ -155,12 +157,12 @@ async fn stage_in_background(
             skills: &planned.suite.skills,
             rivals: &planned.suite.rivals,
             plugins: if agent.can_load_plugins() { &planned.suite.plugins } else { &[] },
-            allow_plugin_code: exam.allow_plugin_code,
+            allow_plugin_code: context.allow_plugin_code,
             arm: trial.condition.arm,
             skills_dir: &agent.skills_dir,
             project: &planned.project,
-            hidden_files: &exam.hidden_files,
-            root: WorkspaceRoot::workspace_path(&exam.workspace_root, opaque.short()),
+            hidden_files: &context.hidden_files,
+            root: WorkspaceRoot::workspace_path(&context.workspace_root, opaque.short()),
             alias_ending: opaque.short(),
             add_canaries: !agent.decoder.shows_skills,
         })
@@ -170,10 +172,10 @@ async fn stage_in_background(
             Arm::WithSkill | Arm::Version(_) => &planned.suite.skills,
             Arm::WithoutSkill => &[],
         };
-        if let Some(why) = exam.reusable.why_changed(tested) {
+        if let Some(why) = context.reusable.why_changed(tested) {
             return Err(why);
         }
-        if exam.keep_workspaces {
+        if context.keep_workspaces {
             workspace.set_keep_on_drop();
         }
         Ok::<Workspace, String>(workspace)
@@ -183,9 +185,9 @@ async fn stage_in_background(
 
 impl PreparedTrial<'_> {
     /// Runs the agent, unless no check looks at what it does.
-    pub async fn run_agent(&self, exam: &RunContext) -> ConversationResult {
+    pub async fn run_agent(&self, context: &RunContext) -> ConversationResult {
         if self.needs_agent() {
-            self.run_conversation(exam).await
+            self.run_conversation(context).await
         } else {
             ConversationResult::not_needed(&self.turns())
         }
@@ -195,7 +197,7 @@ impl PreparedTrial<'_> {
         needs_agent(&applicable_checks(self.case, &self.trial.condition))
     }
 
-    async fn run_conversation(&self, exam: &RunContext) -> ConversationResult {
+    async fn run_conversation(&self, context: &RunContext) -> ConversationResult {
         let mut turns = self.turns();
         // An agent without an option for a system prompt gets the text before the user's first prompt.
         if let (Some(text), Some(first)) = (&self.planned.mode_text, turns.first_mut())
@@ -203,8 +205,10 @@ impl PreparedTrial<'_> {
         {
             *first = format!("{text}\n\n{first}");
         }
-        let allowed =
-            exam.pass_env.iter().filter_map(|name| Some((name.clone(), exam.user_env.get(name)?.clone())));
+        let allowed = context
+            .pass_env
+            .iter()
+            .filter_map(|name| Some((name.clone(), context.user_env.get(name)?.clone())));
         let mut extra_env: Vec<(String, String)> = allowed.collect();
         if self.planned.settings.sync_tasks.value {
             let (name, value) = FOREGROUND_TASKS_VARIABLE;
@@ -222,15 +226,15 @@ impl PreparedTrial<'_> {
                 .filter(|_| self.agent.can_append_system_prompt()),
             tools: tools.as_deref(),
             gateway: self.scope.as_ref().map(GatewayScope::base_url),
-            user_env: &exam.user_env,
+            user_env: &context.user_env,
             extra_env: &extra_env,
             sandbox: &self.sandbox,
             time_limit: self.planned.time_limit(self.case),
             marker: &self.marker,
             record_folder: &self.folder,
-            memory: &exam.memory,
+            memory: &context.memory,
         };
-        let mut conversed = run_conversation(&talk, &self.workspace, &exam.stop.cancel).await;
+        let mut conversed = run_conversation(&talk, &self.workspace, &context.stop.cancel).await;
         if let Some(scope) = &self.scope {
             conversed.notes.extend(self.gateway_notes(scope));
         }
@@ -244,13 +248,13 @@ impl PreparedTrial<'_> {
 
     /// Takes over what the gateway knows better than the agent: tokens, cost, and why a request got no answer.
     /// Without a gateway, the agent's own numbers are charged to the budget.
-    pub fn apply_gateway_usage(&self, exam: &RunContext, seen: &mut Observation) {
+    pub fn apply_gateway_usage(&self, context: &RunContext, seen: &mut Observation) {
         // An agent that bypassed the gateway is treated as one without a gateway.
         let asked = self.scope.as_ref().filter(|scope| scope.requests() > 0);
         let Some(scope) = asked else {
             let model = seen.model.as_deref().unwrap_or_default();
-            let cost = seen.cost_usd.or_else(|| exam.ledger.prices().cost(model, seen.usage));
-            exam.ledger.record_spending(seen.usage, cost);
+            let cost = seen.cost_usd.or_else(|| context.ledger.prices().cost(model, seen.usage));
+            context.ledger.record_spending(seen.usage, cost);
             return;
         };
         if self.services.gateway.as_ref().is_some_and(|(_, stand)| stand.uses_real_model()) {
@@ -337,32 +341,32 @@ impl PreparedTrial<'_> {
 
     /// Runs the teardown script after the workspace has been examined. A failure becomes a note and changes no
     /// result.
-    async fn tear_down(&self, exam: &RunContext) -> Vec<String> {
+    async fn tear_down(&self, context: &RunContext) -> Vec<String> {
         let Some(script) = &self.case.workspace.teardown else { return Vec::new() };
-        match self.run_script(exam, script).await {
+        match self.run_script(context, script).await {
             ScriptEnd::Done => Vec::new(),
             ScriptEnd::Failed(why) => vec![TrialRecord::teardown_note(&why)],
         }
     }
 
-    async fn run_script(&self, exam: &RunContext, script: &str) -> ScriptEnd {
-        if !exam.allow_scripts {
+    async fn run_script(&self, context: &RunContext, script: &str) -> ScriptEnd {
+        if !context.allow_scripts {
             return ScriptEnd::Failed("it is not trusted".to_owned());
         }
         let scene = ScriptContext {
             folder: &self.workspace.folder,
             home: &self.workspace.home,
             tmp: &self.workspace.tmp,
-            user_env: &exam.user_env,
+            user_env: &context.user_env,
             sandbox: &self.sandbox,
             marker: &self.marker,
             record_folder: &self.folder,
         };
-        run_script(script, &scene, &exam.stop.cancel).await
+        run_script(script, &scene, &context.stop.cancel).await
     }
 
     /// Makes the grader of the trial.
-    pub fn grader<'s>(&'s self, exam: &'s RunContext) -> TrialGrader<'s> {
+    pub fn grader<'s>(&'s self, context: &'s RunContext) -> TrialGrader<'s> {
         let checks = applicable_checks(self.case, &self.trial.condition);
         TrialGrader {
             suite: &self.planned.suite,
@@ -372,8 +376,8 @@ impl PreparedTrial<'_> {
             arm: self.trial.condition.arm,
             skills: self.skill_names(),
             permissions: CheckPermissions {
-                run_code: exam.allow_scripts,
-                url_checker: exam.web.as_ref().map(|web| web as &dyn UrlChecker),
+                run_code: context.allow_scripts,
+                url_checker: context.web.as_ref().map(|web| web as &dyn UrlChecker),
             },
         }
     }
@@ -392,9 +396,9 @@ impl PreparedTrial<'_> {
     }
 
     /// Finds the skills that the agent lists although they were not staged.
-    pub fn unexpected_skills(&self, exam: &RunContext, seen: &Observation) -> UnexpectedSkills {
+    pub fn unexpected_skills(&self, context: &RunContext, seen: &Observation) -> UnexpectedSkills {
         let listed = seen.skills_listed.as_deref().unwrap_or_default();
-        UnexpectedSkills::find(listed, self.agent, &self.workspace, &exam.user_env)
+        UnexpectedSkills::find(listed, self.agent, &self.workspace, &context.user_env)
     }
 
     /// Gives the skills under test: each with its own name and all its names in the workspace, the listed name
@@ -413,29 +417,29 @@ impl PreparedTrial<'_> {
     /// agents need (a port, a processor). The judge is asked after that, at an address for this trial alone.
     pub async fn grade(
         &self,
-        exam: &RunContext,
+        context: &RunContext,
         seen: &Observation,
         given: &[GivenFile],
-        seat: &mut SlotPermit,
+        slot: &mut SlotPermit,
     ) -> TrialGrades {
-        let (sheet, view) = (self.grader(exam), self.workspace.view());
+        let (sheet, view) = (self.grader(context), self.workspace.view());
         let findings = sheet.run_checks_in_background(seen, &view);
         let judged = self.services.judge.is_ok() && sheet.needs_judge(seen);
         // A trial with a teardown keeps its slot: the setup of the next trial may need what the teardown removes.
-        if self.case.workspace.teardown.is_none() && (judged || !exam.can_delay_next_trial(seen.ended)) {
-            seat.release_agent_slot();
+        if self.case.workspace.teardown.is_none() && (judged || !context.can_delay_next_trial(seen.ended)) {
+            slot.release_agent_slot();
         }
         let address = || {
             let gateway = self.services.gateway.as_ref().map(|(gateway, _)| gateway);
             gateway.map(|gateway| register(gateway, self.trial, ScopeKind::Judge, &self.workspace, ""))
         };
         let judge = match &self.services.judge {
-            _ if exam.stop.cancel.is_cancelled() => Err(NotScoredReason::Ended(AgentEnding::Cancelled)),
+            _ if context.stop.cancel.is_cancelled() => Err(NotScoredReason::Ended(AgentEnding::Cancelled)),
             Err(why) => Err(NotScoredReason::NotJudged(why.clone())),
             Ok(judge) => Ok(judge.as_ref()),
         };
-        let sitting = JudgeContext { marker: &self.marker, cancel: &exam.stop.cancel };
-        let (gateway, prices) = (self.services.gateway_name(), self.services.prices(exam.ledger.prices()));
+        let sitting = JudgeContext { marker: &self.marker, cancel: &context.stop.cancel };
+        let (gateway, prices) = (self.services.gateway_name(), self.services.prices(context.ledger.prices()));
         let jury =
             JudgeAccess { judge, context: sitting, open_scope: &address, gateway_name: gateway, prices };
         sheet.grade_with_findings(seen, &view, given, &jury, findings).await
@@ -486,7 +490,7 @@ impl PreparedTrial<'_> {
     /// Writes the trial's folder. Only then is the trial reported.
     pub async fn store(
         self,
-        exam: &Arc<RunContext>,
+        context: &Arc<RunContext>,
         mut record: TrialRecord,
         seen: Observation,
         facts: TrialFacts,
@@ -494,9 +498,9 @@ impl PreparedTrial<'_> {
         if !(seen.files.is_empty() && self.case.workspace.files.is_empty()) {
             record.notes.extend(crate::workspace::run::run_blocking(|| self.capture(&seen)));
         }
-        record.notes.extend(self.tear_down(exam).await);
+        record.notes.extend(self.tear_down(context).await);
         let (folder, workspace) = (self.folder, self.workspace);
-        let keeper = Arc::clone(exam);
+        let keeper = Arc::clone(context);
         let kept = tokio::task::spawn_blocking(move || {
             let closed =
                 keeper.run_dir.complete_trial(&folder, &record, &seen.output, facts, &keeper.scrubber);
@@ -510,7 +514,7 @@ impl PreparedTrial<'_> {
         match kept.await {
             Ok(record) => record,
             Err(error) => unfinished_record(
-                exam.plan_of(self.phase),
+                context.plan_of(self.phase),
                 self.trial,
                 AgentEnding::Crashed,
                 &error.to_string(),

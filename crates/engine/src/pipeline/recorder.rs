@@ -9,7 +9,7 @@ use practicum_core::aggregate::{RunCompletion, RunTally};
 use practicum_core::event::{EventSinks, RunEvent};
 use practicum_core::model::{Noise, Ratio, Summary};
 
-/// The recorder of a run or of a regrading: who is told of its events, and what they add up to.
+/// The recorder of a run or of a regrading: the receivers of its events, and the sum of its results.
 pub struct RunRecorder {
     pub sinks: EventSinks,
     pub tally: RunTally,

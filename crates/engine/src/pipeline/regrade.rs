@@ -136,8 +136,8 @@ impl Regrade {
         let from = self.source_run.trial_folder(&trial.id);
         let old = &self.old_records[&trial.id];
         let record = if old.ended.can_be_graded() {
-            let marked = self.regraded_record(trial, old, &from).await;
-            TrialRecord { reused_from: Some(self.source_run.id().to_owned()), ..marked }
+            let grades = self.regraded_record(trial, old, &from).await;
+            TrialRecord { reused_from: Some(self.source_run.id().to_owned()), ..grades }
         } else {
             // A trial that did not end properly could not be graded then and cannot be graded now.
             let (_, case) = self.plan.suite_and_case(trial);
@@ -215,9 +215,9 @@ impl Regrade {
         let (gateway, prices) = (means.gateway_name(), means.prices(&self.prices));
         let jury =
             JudgeAccess { judge, context: sitting, open_scope: &address, gateway_name: gateway, prices };
-        let marked =
+        let grades =
             sheet.grade(&recalled.observation, &recalled.workspace, &recalled.given_files, &jury).await;
         let complaints = recalled.given_files.iter().filter_map(GivenFile::describe_problem);
-        build_record(&self.plan, trial, &recalled.observation, marked, complaints.collect())
+        build_record(&self.plan, trial, &recalled.observation, grades, complaints.collect())
     }
 }

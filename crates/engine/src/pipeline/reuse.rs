@@ -40,7 +40,7 @@ pub enum ReusableTrial {
 
 impl ReusableResults {
     /// Looks up every trial: first in the run that is resumed, then, if wanted, in the cache.
-    pub fn look_up(
+    pub(crate) fn look_up(
         plan: &Plan,
         keys: HashMap<TrialId, Digest>,
         resumed: Option<&RunDir>,
@@ -83,7 +83,7 @@ impl ReusableResults {
 
     /// Explains why a suite's skills cannot be tested any more: one of them changed after the run began, so its
     /// results would belong to another version.
-    pub fn why_changed(&self, skills: &[SkillRef]) -> Option<String> {
+    pub(crate) fn why_changed(&self, skills: &[SkillRef]) -> Option<String> {
         let paths = skills.iter().filter_map(|skill| skill.path.as_ref());
         let mut known = paths.filter_map(|path| Some((path, self.skills.get(path)?)));
         let (path, _) = known.find(|(path, before)| digest_of(path).as_ref() != Some(*before))?;
@@ -92,7 +92,7 @@ impl ReusableResults {
 
     /// Gives the probe of a reused trial in its own run. It is still valid, because the same key means the same
     /// skill and the same agent.
-    pub fn probe_of_reused(&self, trial: &Trial, skill: &SkillRef) -> Option<&ProbeRecord> {
+    pub(crate) fn probe_of_reused(&self, trial: &Trial, skill: &SkillRef) -> Option<&ProbeRecord> {
         let ReusableTrial::FromOtherRun { folder, .. } = self.trials.get(&trial.id)? else { return None };
         let condition = &trial.condition;
         let is_it = |probe: &&ProbeRecord| {

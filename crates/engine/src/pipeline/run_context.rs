@@ -72,7 +72,7 @@ pub enum RunPhase {
 }
 
 impl RunContext {
-    pub fn plan_of(&self, part: RunPhase) -> &Plan {
+    pub(crate) fn plan_of(&self, part: RunPhase) -> &Plan {
         match part {
             RunPhase::Probes => &self.probes,
             RunPhase::Trials => &self.plan,
@@ -88,18 +88,18 @@ impl RunContext {
     }
 
     /// Says whether there is still time and money to start more trials.
-    pub fn may_continue(&self) -> bool {
+    pub(crate) fn may_continue(&self) -> bool {
         !self.stop.is_stopping() && self.ledger.describe_used_up().is_none()
     }
 
     /// Says whether the result of a trial can keep the next one from starting.
-    pub fn can_delay_next_trial(&self, ended: AgentEnding) -> bool {
+    pub(crate) fn can_delay_next_trial(&self, ended: AgentEnding) -> bool {
         self.fail_fast || self.stop_early || ended != AgentEnding::Finished
     }
 
     /// Gives the rules for repeating a trial; `None` if that is useless. A script gives the same answer again to
     /// the same question.
-    pub fn retry_policy(&self, trial: &Trial) -> Option<RetryPolicy> {
+    pub(crate) fn retry_policy(&self, trial: &Trial) -> Option<RetryPolicy> {
         let stand = self.suites[trial.suite].gateway.as_ref().map(|(_, stand)| *stand);
         let in_vain =
             matches!(stand, Some(GatewayRole::Script | GatewayRole::Replay)) || self.stop.is_stopping();
@@ -124,7 +124,7 @@ impl StopSignal {
         self.cancel.cancel();
     }
 
-    pub fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.no_new_trials.load(Ordering::Relaxed)
     }
 }

@@ -15,32 +15,32 @@ use practicum_agents::gateway::{PriceTable, ScopeKind};
 use practicum_core::model::{AgentEnding, Digest, NotScoredReason, SkillJudgement, SkillRef, Suite};
 
 /// Starts judging every skill with statements and without a judgement so far, while trials run.
-pub fn start_judging_skills(exam: &Arc<RunContext>) -> JoinSet<SkillJudgement> {
+pub fn start_judging_skills(context: &Arc<RunContext>) -> JoinSet<SkillJudgement> {
     let mut asking = JoinSet::new();
-    if exam.stop.is_stopping() {
+    if context.stop.is_stopping() {
         return asking;
     }
-    for (index, skill) in judged_skills(&exam.plan) {
-        let (exam, skill) = (Arc::clone(exam), skill.clone());
-        let suite = &exam.plan.suites[index].suite;
+    for (index, skill) in judged_skills(&context.plan) {
+        let (context, skill) = (Arc::clone(context), skill.clone());
+        let suite = &context.plan.suites[index].suite;
         let text = SkillText::read(&skill);
-        let said = exam.reusable.skills_judged.iter().rfind(|said| is_about_skill(said, suite, &skill));
+        let said = context.reusable.skills_judged.iter().rfind(|said| is_about_skill(said, suite, &skill));
         if said.is_some_and(|said| said.is_conclusive() && said.text == text.digest()) {
             continue;
         }
         asking.spawn(async move {
-            let means = &exam.suites[index];
+            let means = &context.suites[index];
             let question = SkillTextQuestion {
-                suite: &exam.plan.suites[index].suite,
+                suite: &context.plan.suites[index].suite,
                 skill: &skill,
                 services: means,
-                skip_reason: exam
+                skip_reason: context
                     .ledger
                     .describe_used_up()
                     .map(|_| NotScoredReason::Ended(AgentEnding::OverBudget)),
-                run: exam.run_dir.id(),
-                cancel: &exam.stop.cancel,
-                prices: exam.ledger.prices(),
+                run: context.run_dir.id(),
+                cancel: &context.stop.cancel,
+                prices: context.ledger.prices(),
             };
             question.ask(&text).await
         });

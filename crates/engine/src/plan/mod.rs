@@ -104,7 +104,7 @@ pub struct CaseFilter {
 
 impl CaseFilter {
     /// Says whether this is a shard of suites with at least one selected case.
-    pub fn is_part_of(&self, suites: &[PlannedSuite]) -> bool {
+    pub(crate) fn is_part_of(&self, suites: &[PlannedSuite]) -> bool {
         self.shard.is_some() && suites.iter().any(|planned| self.wants_some_of(&planned.suite))
     }
 
@@ -114,7 +114,7 @@ impl CaseFilter {
     }
 
     /// Gives the selected cases of a suite in all shards.
-    pub fn wanted_cases<'s>(&self, suite: &'s Suite) -> Vec<&'s Case> {
+    pub(crate) fn wanted_cases<'s>(&self, suite: &'s Suite) -> Vec<&'s Case> {
         let whole = CaseFilter { shard: None, ..self.clone() };
         suite.cases.iter().filter(|case| whole.wants(suite, case)).collect()
     }
@@ -132,7 +132,7 @@ impl CaseFilter {
     /// Limits the filter to at most `most` cases. They are drawn by a digest of their names, so that the same
     /// command, or a resumed run, draws the same cases again.
     #[must_use]
-    pub fn with_at_most(self, most: usize, suites: &[PlannedSuite]) -> Self {
+    pub(crate) fn with_at_most(self, most: usize, suites: &[PlannedSuite]) -> Self {
         let cases = suites
             .iter()
             .flat_map(|planned| planned.suite.cases.iter().map(move |case| (&planned.suite, case)));
@@ -191,7 +191,7 @@ fn shard_of(suite: &Suite, case: &Case, parts: u32) -> u32 {
 }
 
 /// Says whether a case checks only the activation of skills.
-pub fn is_activation(case: &Case) -> bool {
+pub(crate) fn is_activation(case: &Case) -> bool {
     !case.checks.is_empty() && case.checks.iter().all(|check| matches!(check.kind, CheckKind::Activation(_)))
 }
 
@@ -341,7 +341,7 @@ fn arms(planned: &PlannedSuite, case: &Case) -> Vec<Arm> {
 }
 
 /// Says whether a case's prompt is only the skill's command, without further text.
-pub fn is_bare_command(suite: &Suite, case: &Case) -> bool {
+pub(crate) fn is_bare_command(suite: &Suite, case: &Case) -> bool {
     match &case.prompt {
         CasePrompt::SkillCommand { args } => suite.prompt_without_skill(args).is_none(),
         CasePrompt::Turns(_) => false,
@@ -349,7 +349,7 @@ pub fn is_bare_command(suite: &Suite, case: &Case) -> bool {
 }
 
 /// Gives the checks of a case that apply under a condition. Without the skill, activation is not checked.
-pub fn applicable_checks<'c>(case: &'c Case, condition: &Condition) -> Vec<&'c Check> {
+pub(crate) fn applicable_checks<'c>(case: &'c Case, condition: &Condition) -> Vec<&'c Check> {
     let without = condition.arm == Arm::WithoutSkill;
     case.checks.iter().filter(|check| !(without && matches!(check.kind, CheckKind::Activation(_)))).collect()
 }

@@ -83,7 +83,7 @@ fn warn_checks_without_effect(suite: &Suite, places: &SuitePositions<'_>, diagno
             let CheckKind::Rule(rule) = &check.kind else { continue };
             let value = rule.value();
             let named = |key: &str| value.as_str().or_else(|| value[key].as_str());
-            let told = match rule.key() {
+            let weakness = match rule.key() {
                 "contains" | "starts_with" | "ends_with" if named("text") == Some("") => Some((
                     "every text has an empty text in it, so this check can never fail".to_owned(),
                     None,
@@ -101,7 +101,7 @@ fn warn_checks_without_effect(suite: &Suite, places: &SuitePositions<'_>, diagno
                 }),
                 _ => None,
             };
-            let Some((message, tool)) = told else { continue };
+            let Some((message, tool)) = weakness else { continue };
             let help = match &tool {
                 None => "say what the text must have".to_owned(),
                 Some(tool) => match closest_word(tool, tool_names()) {
@@ -217,7 +217,7 @@ const VAGUE_WORDS: [&str; 7] =
 
 fn warn_vague_criteria(suite: &Suite, places: &SuitePositions<'_>, diagnostics: &mut Diagnostics) {
     // A format with this rule of its own has already reported it.
-    let told: Vec<Span> = diagnostics
+    let reported: Vec<Span> = diagnostics
         .iter()
         .filter(|known| known.code == "vague-criterion")
         .filter_map(|known| known.span)
@@ -232,7 +232,9 @@ fn warn_vague_criteria(suite: &Suite, places: &SuitePositions<'_>, diagnostics: 
         // A long statement that uses such a word in passing is clear enough.
         let Some(vague) = vague.filter(|_| words.len() <= 12) else { continue };
         let at = places.find_text(statement);
-        if !at.is_some_and(|at| told.iter().any(|told| (told.start..told.end).contains(&at.start))) {
+        if !at.is_some_and(|at| {
+            reported.iter().any(|reported| (reported.start..reported.end).contains(&at.start))
+        }) {
             diagnostics.warning_with_help(
                 "vague-criterion",
                 at,
@@ -427,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_judge_that_nobody_could_ask_is_told() {
+    fn a_missing_judge_is_reported() {
         let with = |judge: &str| {
             codes_of(&format!("judge: {judge}\n"), "  - {id: a, prompt: p, checks: [{contains: x}]}")
         };

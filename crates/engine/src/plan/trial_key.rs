@@ -75,24 +75,24 @@ impl<'k> TrialKeys<'k> {
 
     /// Sets whether the code of plugins may run.
     #[must_use]
-    pub fn with_plugin_code(self, plugin_code: bool) -> Self {
+    pub(crate) fn with_plugin_code(self, plugin_code: bool) -> Self {
         Self { allow_plugin_code: plugin_code, ..self }
     }
 
     /// Sets whether a judge is asked.
     #[must_use]
-    pub fn with_judge(self, judged: bool) -> Self {
+    pub(crate) fn with_judge(self, judged: bool) -> Self {
         Self { has_judge: judged, ..self }
     }
 
     /// Sets the independent sample that the trials belong to.
     #[must_use]
-    pub fn with_sample(self, sample: Option<String>) -> Self {
+    pub(crate) fn with_sample(self, sample: Option<String>) -> Self {
         Self { sample, ..self }
     }
 
     /// Computes the key of a trial.
-    pub fn key_of(&mut self, trial: &Trial) -> Digest {
+    pub(crate) fn key_of(&mut self, trial: &Trial) -> Digest {
         let (planned, case) = self.plan.suite_and_case(trial);
         let mut parts = vec![
             KEY_GENERATION.to_string(),
@@ -237,7 +237,7 @@ fn digest_of_files(folder: &Path, paths: impl Iterator<Item = PathBuf>) -> Diges
 }
 
 /// Computes the digest of a file, or of all files in a folder.
-pub fn digest_of_path(path: &Path) -> Digest {
+pub(crate) fn digest_of_path(path: &Path) -> Digest {
     // A link that a case names is what it leads to.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if !path.is_dir() {

@@ -10,10 +10,10 @@ use practicum_core::event::EventSink;
 
 /// The caller of a run. Every method has a default: a silent caller that approves no script.
 pub trait RunObserver {
-    /// Tells the user something before the run: what was chosen for them, what was left out.
+    /// Shows a message before the run: what was chosen for the user, or what was left out.
     fn on_notice(&mut self, _text: &str) {}
 
-    /// Tells that cases cannot run on this machine, and why.
+    /// Shows which cases cannot run on this machine, and why.
     fn on_case_not_run(&mut self, _text: &str) {}
 
     /// Shows the problems of the eval files that may hold a selected case.
@@ -39,7 +39,7 @@ pub trait RunObserver {
         Vec::new()
     }
 
-    /// Tells that the first agent is about to start, and gives the signal that stops the run.
+    /// Is called before the first agent starts, with the signal that stops the run.
     fn on_start(&mut self, _stop: &StopSignal) {}
 }
 

@@ -184,7 +184,7 @@ impl PreparedRun {
         observer.on_start(&stop);
         stop_at(&stop, self.limits.deadline);
         let options = self.options;
-        let exam = RunContext {
+        let context = RunContext {
             suites,
             plan: self.plan,
             probes: self.probes,
@@ -214,7 +214,7 @@ impl PreparedRun {
             noise,
             stop_early: options.stop_early,
         };
-        let summary = execute_run(exam, EventSinks::new(sinks)).await?;
+        let summary = execute_run(context, EventSinks::new(sinks)).await?;
         RunLock::remove(run_dir.path());
         let workspaces = options.keep_workspaces.then(|| rooms.keep_workspaces());
         Ok(FinishedRun { summary, run_dir, workspaces })
@@ -314,7 +314,7 @@ fn lock_record(run: &RunDir) -> Result<Option<std::fs::File>, SessionError> {
 
 /// Ends the processes that a killed run left, and removes its workspaces. Says whether there was anything.
 ///
-/// The record may come from a stranger. What is removed follows from the run's id and not from the path in the
+/// The record may come from an untrusted source. What is removed follows from the run's id and not from the path in the
 /// record.
 pub fn remove_leftovers(run: &RunDir) -> bool {
     if RunLock::read(run.path()).is_none() || !RunDir::is_id(run.id()) {

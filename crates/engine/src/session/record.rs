@@ -94,7 +94,7 @@ pub struct Digests {
 
 impl Digests {
     /// Describes the skill under test of a suite. `None` if there is no skill, or several, or it is not a folder.
-    pub fn under_test(&mut self, suite: &Suite) -> Option<RunSkill> {
+    pub(crate) fn under_test(&mut self, suite: &Suite) -> Option<RunSkill> {
         let [SkillRef { path: Some(path), .. }] = suite.skills.as_slice() else { return None };
         let held = || SkillContents::scan(path).and_then(|contents| contents.digest()).ok();
         let digest = self.skills.entry(path.clone()).or_insert_with(held).clone()?;

@@ -26,11 +26,12 @@ pub use eval_files::{EvalFiles, read_eval_files, single_command_evals, single_pr
 pub use judges::{JudgePool, require_judges};
 pub use services::{SharedServices, connect_adviser, connect_services, read_script};
 pub use skill_problems::{
-    leave_out_unfit_rivals, meaningless_negative_cases, mismatched_name_notices, missing_description_notices,
-    skill_warnings, uncallable_skill_notices, unread_command_notices, unreadable_skills,
+    leave_out_unfit_rivals, mismatched_name_notices, missing_description_notices, skill_warnings,
+    uncallable_skill_notices, unreadable_skills,
 };
+pub(crate) use skill_problems::{meaningless_negative_cases, unread_command_notices};
 pub use stored_suites::{StoredSuite, stored_suites};
-pub use unfit_fixtures::unfit_fixtures;
+pub(crate) use unfit_fixtures::unfit_fixtures;
 pub use unstaged_files::{overlay_link_notices, skill_link_notices};
 
 use self::eval_files::skill_ref_at;
@@ -114,7 +115,7 @@ impl From<LaunchError> for RunSetupError {
 }
 
 /// Finds what a suite names and this machine does not have. The cases that need it are not run and stay unscored.
-pub fn find_missing_requirements(suite: &Suite) -> MissingRequirements {
+pub(crate) fn find_missing_requirements(suite: &Suite) -> MissingRequirements {
     let mut missing = MissingRequirements::default();
     for skill in &suite.skills {
         match &skill.path {
@@ -156,7 +157,7 @@ pub fn all_agents(
 }
 
 /// Decides how each suite with a selected case is run. Gives also notices about what was chosen for the user.
-pub fn resolve_suites(
+pub(crate) fn resolve_suites(
     reading: EvalFiles,
     ask: &RunInputs,
     layers: &SettingLayers,
@@ -182,7 +183,7 @@ pub fn resolve_suites(
                 let (skill, suite) = (rival.name.clone(), suite.name.clone());
                 match tested.and_then(|tested| same_name_notice(&read_skill(tested)?, &read_skill(rival)?)) {
                     // The skill under test is clear, so another skill of the same name is only left out.
-                    Some(told) => left_out.push(told),
+                    Some(notice) => left_out.push(notice),
                     None => return Err(RunSetupError::SkillIsOwnRival { skill, suite }),
                 }
             }
@@ -210,7 +211,7 @@ pub fn resolve_suites(
         missing.for_agents = commands_not_offered(&suite, &chosen);
         if let Some(tools) = &settings.tools.value {
             let unknown = tools.iter().filter(|tool| !is_tool_name(tool));
-            let told = unknown.map(|tool| {
+            let notices = unknown.map(|tool| {
                 let meant =
                     closest_word(tool, tool_names()).map(|meant| format!("; did you mean \"{meant}\"?"));
                 format!(
@@ -218,7 +219,7 @@ pub fn resolve_suites(
                     meant.unwrap_or_default()
                 )
             });
-            told.for_each(|notice| left_out.push(notice));
+            notices.for_each(|notice| left_out.push(notice));
             let cannot =
                 names.iter().filter(|name| agents.get(*name).is_some_and(|agent| !agent.can_limit_tools()));
             problems.extend(cannot.map(|name| {
@@ -289,8 +290,8 @@ pub fn resolve_suites(
         }
     }
     // Several suites may name the same broken skill. It is reported once.
-    let mut told = HashSet::new();
-    problems.retain(|problem: &String| told.insert(problem.clone()));
+    let mut seen = HashSet::new();
+    problems.retain(|problem: &String| seen.insert(problem.clone()));
     if problems.is_empty() { Ok((planned, notices)) } else { Err(RunSetupError::CannotRun(problems)) }
 }
 
@@ -478,13 +479,13 @@ fn agents_without_gateway(
         (None, None, None) => return Vec::new(),
     };
     let cannot = |name: &&String| agents.get(*name).is_some_and(|agent| agent.route.is_none());
-    let told = |name: &String| {
+    let describe = |name: &String| {
         format!(
             "agent {name} cannot be pointed at a gateway, which {given} needs; leave it off, choose another agent, \
              or say in practicum.toml how the agent is pointed at one"
         )
     };
-    names.iter().filter(cannot).map(told).collect()
+    names.iter().filter(cannot).map(describe).collect()
 }
 
 /// Gives the script that answers for the model, if any. A suite's script works only for the suite's own agents: a
@@ -502,7 +503,7 @@ pub fn choose_script(ask: &RunInputs, suite: &Suite, agents: &[String]) -> Optio
 
 /// Says whether a probe of a suite can be answered. A script or a cassette tests the evals and not an agent, and one
 /// that was made without probes must still work.
-pub fn can_answer_probes(planned: &PlannedSuite, ask: &RunInputs) -> Result<bool, RunSetupError> {
+pub(crate) fn can_answer_probes(planned: &PlannedSuite, ask: &RunInputs) -> Result<bool, RunSetupError> {
     Ok(match (&planned.script, &ask.replay) {
         (Some(script), _) => read_script(script)?.has_scenario_for(ScopeKind::Probe),
         (None, Some(tape)) => {
@@ -513,7 +514,7 @@ pub fn can_answer_probes(planned: &PlannedSuite, ask: &RunInputs) -> Result<bool
 }
 
 /// Builds the sandbox of a run. It hides all files that could tell an agent what it is tested for.
-pub fn build_sandbox(
+pub(crate) fn build_sandbox(
     wanted: SandboxMode,
     env: &BTreeMap<String, String>,
     plan: &Plan,

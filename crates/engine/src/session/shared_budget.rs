@@ -58,7 +58,7 @@ pub fn shared_services(
 ) -> Result<SharedServices, SessionError> {
     let cleaner = scrubber.clone();
     let scrub: ScrubFn = Arc::new(move |text| cleaner.scrub_text(text));
-    let bench = JudgePool::for_project(project, layers, &scrub, options.no_reuse)?;
+    let judges = JudgePool::for_project(project, layers, &scrub, options.no_reuse)?;
     let ledger = limits.budget.open(layers, limits.max_cost_usd, options.prices.as_deref(), tell)?;
-    Ok(SharedServices { ledger, scrub, judges: bench })
+    Ok(SharedServices { ledger, scrub, judges })
 }

@@ -15,8 +15,8 @@ pub fn read_noise(project: &Path) -> Result<Option<Noise>, String> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("{}: {error}", path.display())),
     };
-    let told = |error| format!("{}: {error}; practicum noise measures it again", path.display());
-    serde_json::from_slice(&bytes).map(Some).map_err(told)
+    let describe_error = |error| format!("{}: {error}; practicum noise measures it again", path.display());
+    serde_json::from_slice(&bytes).map(Some).map_err(describe_error)
 }
 
 /// Saves a new measurement together with the earlier ones of other cases.
@@ -33,7 +33,7 @@ pub fn save_noise(project: &Path, measured: &Noise) -> Result<(), String> {
         }
     }
     let path = project.join(NOISE_FILE);
-    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let bytes = serde_json::to_vec_pretty(&all).map_err(|error| told(&error))?;
-    write_unlinked(&path, bytes).map_err(|error| told(&error))
+    let describe_error = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let bytes = serde_json::to_vec_pretty(&all).map_err(|error| describe_error(&error))?;
+    write_unlinked(&path, bytes).map_err(|error| describe_error(&error))
 }

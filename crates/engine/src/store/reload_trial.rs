@@ -27,7 +27,7 @@ pub struct ReloadedTrial {
 }
 
 /// Reads a trial's folder, with the decoders that are known. An error says what is missing.
-pub fn reload_trial(folder: &Path, known: &AgentRegistry) -> Result<ReloadedTrial, String> {
+pub(crate) fn reload_trial(folder: &Path, known: &AgentRegistry) -> Result<ReloadedTrial, String> {
     let facts = TrialFacts::read(folder)?;
     let turns = decode_turns(&facts, &folder.join("transcript.jsonl"), known)?;
     let raw = RawRun { turns, seconds: facts.seconds };

@@ -192,7 +192,7 @@ impl RunDir {
     }
 
     /// Gives the folder of a probe.
-    pub fn probe_folder(&self, probe: &TrialId) -> PathBuf {
+    pub(crate) fn probe_folder(&self, probe: &TrialId) -> PathBuf {
         self.path.join("probes").join(probe.as_str())
     }
 
@@ -213,19 +213,19 @@ impl RunDir {
     }
 
     /// Makes the folder of a trial. Files of an earlier failed run of the trial are deleted.
-    pub fn create_trial_folder(&self, trial: &TrialId) -> Result<PathBuf, StoreError> {
+    pub(crate) fn create_trial_folder(&self, trial: &TrialId) -> Result<PathBuf, StoreError> {
         create_empty_folder(self.trial_folder(trial))
     }
 
     /// Makes the folder of a probe. Files of an earlier failed run of the probe are deleted.
-    pub fn create_probe_folder(&self, probe: &TrialId) -> Result<PathBuf, StoreError> {
+    pub(crate) fn create_probe_folder(&self, probe: &TrialId) -> Result<PathBuf, StoreError> {
         let probes = self.path.join("probes");
         std::fs::create_dir_all(&probes).map_err(StoreError::at_path(&probes))?;
         create_empty_folder(self.probe_folder(probe))
     }
 
     /// Moves the folder of a failed run of a trial aside, because nothing that was paid for is thrown away.
-    pub fn set_aside_failed_try(&self, folder: &Path) -> std::io::Result<()> {
+    pub(crate) fn set_aside_failed_try(&self, folder: &Path) -> std::io::Result<()> {
         let earlier = self.path.join("earlier");
         std::fs::create_dir_all(&earlier)?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -234,7 +234,7 @@ impl RunDir {
     }
 
     /// Completes a trial's folder: output, facts and checks, all without secrets.
-    pub fn complete_trial(
+    pub(crate) fn complete_trial(
         &self,
         folder: &Path,
         record: &TrialRecord,
@@ -254,7 +254,7 @@ impl RunDir {
     }
 
     /// Writes a trial's record again.
-    pub fn write_record(&self, record: &TrialRecord, scrubber: &Scrubber) -> Result<(), StoreError> {
+    pub(crate) fn write_record(&self, record: &TrialRecord, scrubber: &Scrubber) -> Result<(), StoreError> {
         let folder = self.trial_folder(&record.trial);
         write_checks(&folder, record)?;
         let path = folder.join("checks.json");

@@ -31,7 +31,7 @@ impl RunLock {
 
     /// Locks the folder of a run for as long as the file is open. Two processes that resume one run at the same moment
     /// would otherwise both find that nobody is at work on it. `None` if another process has the lock.
-    pub fn lock_folder(run: &Path) -> std::io::Result<Option<std::fs::File>> {
+    pub(crate) fn lock_folder(run: &Path) -> std::io::Result<Option<std::fs::File>> {
         let folder = std::fs::File::open(run)?;
         match folder.try_lock() {
             Ok(()) => Ok(Some(folder)),

@@ -37,7 +37,7 @@ impl Scrubber {
     }
 
     /// Adds the secrets of a login file: every text in it that is long enough to be a token.
-    pub fn with_secrets_in_file(mut self, path: &Path) -> Self {
+    pub(crate) fn with_secrets_in_file(mut self, path: &Path) -> Self {
         let logins = read_regular(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         if let Some(logins) = logins {
             collect_tokens(&logins, &mut self.secrets);
@@ -54,7 +54,7 @@ impl Scrubber {
     }
 
     /// Gives the bytes without secrets, or `None` if there were none.
-    pub fn scrub_bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn scrub_bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut clean: Option<Vec<u8>> = None;
         for secret in &self.secrets {
             let from = clean.as_deref().unwrap_or(bytes);
@@ -66,7 +66,7 @@ impl Scrubber {
     }
 
     /// Scrubs a file in place.
-    pub fn scrub_file(&self, path: &Path) -> std::io::Result<()> {
+    pub(crate) fn scrub_file(&self, path: &Path) -> std::io::Result<()> {
         if self.secrets.is_empty() {
             return Ok(());
         }
@@ -80,7 +80,7 @@ impl Scrubber {
     }
 
     /// Says whether a file contains a secret. A missing file does not.
-    pub fn file_has_secret(&self, path: &Path) -> std::io::Result<bool> {
+    pub(crate) fn file_has_secret(&self, path: &Path) -> std::io::Result<bool> {
         match open_regular(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
             file => self.stream_has_secret(file?),
@@ -111,7 +111,7 @@ impl Scrubber {
     }
 
     /// Scrubs every file below a folder.
-    pub fn scrub_folder(&self, folder: &Path) -> std::io::Result<()> {
+    pub(crate) fn scrub_folder(&self, folder: &Path) -> std::io::Result<()> {
         if self.secrets.is_empty() {
             return Ok(());
         }

@@ -111,11 +111,11 @@ mod tests {
     fn turns_are_told_apart_and_what_is_cut_is_said_to_be() {
         let folder = tempfile::tempdir().expect("a folder");
         let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
-        let told = |most: u64| read_steps(folder.path(), &record(), most, &AgentRegistry::default());
+        let read = |most: u64| read_steps(folder.path(), &record(), most, &AgentRegistry::default());
         let text = |text: &str| Step::Text(text.to_owned());
         let user = |text: &str| Step::User(text.to_owned());
         write("transcript.jsonl", "first\nsecond\n");
-        assert_eq!(told(100), TrialSteps { steps: vec![text("first\nsecond")], is_complete: true });
+        assert_eq!(read(100), TrialSteps { steps: vec![text("first\nsecond")], is_complete: true });
         let facts = serde_json::json!({
             "schema_version": 1, "stream": "text", "ended": "finished", "ended_because": null, "files": [],
             "turns": [{"prompt": "a", "bytes": 6}, {"prompt": "b", "bytes": 7}], "skills": [], "left": null,
@@ -124,9 +124,9 @@ mod tests {
         });
         write("facts.json", &facts.to_string());
         let steps = vec![user("a"), text("first"), user("b"), text("second")];
-        assert_eq!(told(100), TrialSteps { steps, is_complete: true });
+        assert_eq!(read(100), TrialSteps { steps, is_complete: true });
         let steps = vec![user("a"), text("first"), user("b"), text("sec")];
-        assert_eq!(told(9), TrialSteps { steps, is_complete: false });
+        assert_eq!(read(9), TrialSteps { steps, is_complete: false });
     }
 
     #[test]

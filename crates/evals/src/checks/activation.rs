@@ -221,9 +221,9 @@ mod tests {
     }
 
     #[test]
-    fn of_several_skills_the_one_that_fired_is_named() {
+    fn of_several_skills_the_activated_one_is_named() {
         let skills = vec!["greeter".to_owned(), "doctor".to_owned()];
-        for (expect, fired, told) in [
+        for (expect, fired, expected) in [
             (ActivationExpectation::MustNot, vec!["doctor"], "doctor was activated, and must not be"),
             (ActivationExpectation::MustNot, vec![], "none of greeter, doctor was activated"),
             (ActivationExpectation::Must, vec!["doctor"], "doctor was activated"),
@@ -235,7 +235,7 @@ mod tests {
                 &seen(AgentEnding::Finished, &fired, None),
                 &SkillNames::default(),
             );
-            assert_eq!(finding.rationale, told);
+            assert_eq!(finding.rationale, expected);
         }
     }
 

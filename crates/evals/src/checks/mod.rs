@@ -114,6 +114,38 @@ pub fn reads_only_text(rule: &dyn Rule) -> bool {
 
 /// Runs the deterministic checks among `checks`, with the given permissions. The result has the same order; it is
 /// `None` for every other check.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use practicum_core::model::{
+///     AgentEnding, Check, CheckPermissions, Observation, RelPath, Verdict, WorkspaceView,
+/// };
+/// use practicum_evals::checks::{ContainsRule, Needle, run_checks};
+///
+/// /// A workspace without files: the check reads only the text.
+/// struct NoFiles;
+///
+/// impl WorkspaceView for NoFiles {
+///     fn read(&self, _: &RelPath) -> std::io::Result<Option<Vec<u8>>> {
+///         Ok(None)
+///     }
+///
+///     fn exists(&self, _: &RelPath) -> std::io::Result<bool> {
+///         Ok(false)
+///     }
+///
+///     fn folder(&self) -> Option<&std::path::Path> {
+///         None
+///     }
+/// }
+///
+/// let check = Check::by_rule("names-the-file", Arc::new(ContainsRule(Needle::exact("config.toml"))));
+/// let mut observation = Observation::with_ending(AgentEnding::Finished);
+/// observation.output = "Rename config.ini to config.toml.".to_owned();
+/// let found = run_checks(&[&check], &observation, &NoFiles, CheckPermissions::default());
+/// assert_eq!(found[0].as_ref().expect("a deterministic check").verdict, Verdict::Pass);
+/// ```
 pub fn run_checks(
     checks: &[&Check],
     observation: &Observation,
@@ -208,26 +240,27 @@ fn run_rule(
     for checked in &mut texts {
         checked.text = text_for_rule(rule, std::mem::take(&mut checked.text));
     }
-    let mark = |texts: &[CheckedText<'_>]| {
+    let check_texts = |texts: &[CheckedText<'_>]| {
         rule.check(&CheckEvidence { texts, observation, workspace, url_checker: network })
     };
     match texts.iter().find_map(|checked| checked.unread.clone()) {
-        None => mark(&texts),
-        Some(why) => mark_partly_read(rule, texts, why, mark),
+        None => check_texts(&texts),
+        Some(why) => check_partly_read(rule, texts, why, check_texts),
     }
 }
 
 /// Runs a rule when a file cannot be read in full. The result for the other files counts only if nothing in that
 /// file could change it; otherwise the check is not scored.
-fn mark_partly_read<'t>(
+fn check_partly_read<'t>(
     rule: &dyn Rule,
     mut texts: Vec<CheckedText<'t>>,
     why: String,
-    mark: impl Fn(&[CheckedText<'t>]) -> CheckFinding,
+    check_texts: impl Fn(&[CheckedText<'t>]) -> CheckFinding,
 ) -> CheckFinding {
     texts.retain(|checked| checked.unread.is_none());
     let decisive = if rule.is_about_every_text() { Verdict::Fail } else { Verdict::Pass };
-    let found = (!texts.is_empty()).then(|| mark(&texts)).filter(|finding| finding.verdict == decisive);
+    let found =
+        (!texts.is_empty()).then(|| check_texts(&texts)).filter(|finding| finding.verdict == decisive);
     found.unwrap_or_else(|| CheckFinding::not_scored(NotScoredReason::CheckFailed(why)))
 }
 

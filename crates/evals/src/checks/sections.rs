@@ -59,7 +59,7 @@ pub fn check_sections(
     unread: &NotScoredReason,
     taken: &BTreeSet<&str>,
 ) -> Vec<(String, CheckFinding)> {
-    let mut marked: Vec<(String, CheckFinding)> = Vec::new();
+    let mut findings: Vec<(String, CheckFinding)> = Vec::new();
     for section in sections {
         for tier in &section.tiers {
             let entries = extracted.get(section, tier);
@@ -77,15 +77,15 @@ pub fn check_sections(
             let demands_fields = tier.fields.iter().any(has_demands);
             if entries.is_some_and(<[SectionEntry]>::is_empty) && tier.min_entries == 0 && demands_fields {
                 let why = format!("{place} has no entries, and none is required");
-                marked.push((id("count"), CheckFinding::new(true, why)));
+                findings.push((id("count"), CheckFinding::new(true, why)));
             }
             if tier.min_entries > 0 {
                 let least = bounded(|count, wanted| count >= wanted as usize, tier.min_entries, "at least");
-                marked.push((id("count"), least));
+                findings.push((id("count"), least));
             }
             if let Some(most) = tier.max_entries {
                 let most = bounded(|count, wanted| count <= wanted as usize, most, "at most");
-                marked.push((id("count_max"), most));
+                findings.push((id("count_max"), most));
             }
             for field in tier.fields.iter().filter(|field| has_demands(field)) {
                 let finding = match entries {
@@ -111,13 +111,13 @@ pub fn check_sections(
                 let own = field.id.as_str();
                 let is_free = !own.is_empty()
                     && !taken.contains(own)
-                    && !marked.iter().any(|(earlier, _)| earlier == own);
+                    && !findings.iter().any(|(earlier, _)| earlier == own);
                 let id = if is_free { own.to_owned() } else { id(&field.name) };
-                marked.extend(finding.map(|finding| (id, finding)));
+                findings.extend(finding.map(|finding| (id, finding)));
             }
         }
     }
-    marked
+    findings
 }
 
 /// Says whether this field can make an entry wrong.
@@ -198,8 +198,8 @@ mod tests {
         }
         let unread = NotScoredReason::JudgeFailed("gone".into());
         let taken = BTreeSet::from(["c", "taken"]);
-        let marked = check_sections("c", std::slice::from_ref(section), &extracted, &unread, &taken);
-        marked.into_iter().map(|(id, finding)| (id, finding.verdict.name())).collect()
+        let findings = check_sections("c", std::slice::from_ref(section), &extracted, &unread, &taken);
+        findings.into_iter().map(|(id, finding)| (id, finding.verdict.name())).collect()
     }
 
     #[test]
@@ -234,24 +234,24 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_marked_also_where_there_are_too_many_entries() {
+    fn fields_are_checked_also_where_there_are_too_many_entries() {
         let section = section(0, Some(1), vec![field("a", true, Some("email"))]);
-        let marked = check(&section, json!([{"a": "a@b.co"}, {"a": "nobody"}]));
-        assert_eq!(marked, [("c/S/t/count_max".to_owned(), "fail"), ("a".to_owned(), "fail")]);
+        let findings = check(&section, json!([{"a": "a@b.co"}, {"a": "nobody"}]));
+        assert_eq!(findings, [("c/S/t/count_max".to_owned(), "fail"), ("a".to_owned(), "fail")]);
     }
 
     #[test]
     fn a_result_never_takes_the_id_of_another() {
         let fields = ["taken", "", "a", "a"].map(|id| field(id, true, None)).to_vec();
-        let marked = check(&section(0, None, fields), json!([{"taken": "x", "": "x", "a": "x"}]));
-        let ids: Vec<&str> = marked.iter().map(|(id, _)| id.as_str()).collect();
+        let findings = check(&section(0, None, fields), json!([{"taken": "x", "": "x", "a": "x"}]));
+        let ids: Vec<&str> = findings.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(ids, ["c/S/t/the taken", "c/S/t/the ", "a", "c/S/t/the a"]);
     }
 
     #[test]
     fn a_pattern_without_end_is_no_answer() {
         let section = section(0, None, vec![field("a", true, Some(r"(a|aa)+\1b"))]);
-        let marked = check(&section, json!([{"a": "a".repeat(4000)}]));
-        assert_eq!(marked, [("a".to_owned(), "not_scored")]);
+        let findings = check(&section, json!([{"a": "a".repeat(4000)}]));
+        assert_eq!(findings, [("a".to_owned(), "not_scored")]);
     }
 }

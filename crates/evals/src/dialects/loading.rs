@@ -405,8 +405,8 @@ mod tests {
             std::fs::write(&path, text).expect("write");
             let loaded = load_eval_file(&path, &testing::location_in(folder.path()), None);
             assert_eq!(loaded.dialect, Some(chosen), "{text}");
-            let told = loaded.lowered.diagnostics.iter().any(|said| said.code == AMBIGUOUS_FORMAT);
-            assert_eq!(told, codes, "{text}");
+            let is_ambiguous = loaded.lowered.diagnostics.iter().any(|said| said.code == AMBIGUOUS_FORMAT);
+            assert_eq!(is_ambiguous, codes, "{text}");
         }
     }
 }

@@ -31,8 +31,8 @@ pub struct RecognisedFormat {
 /// Says how well a document fits a format.
 pub fn fit_for(source: &SourceFile, format: ForeignFormat) -> FormatMatch {
     match recognise_format(source) {
-        Some(told) if told.format == format => FormatMatch::sure(told.reason),
-        Some(told) if told.alternative == Some(format) => FormatMatch::possible("its form fits"),
+        Some(recognised) if recognised.format == format => FormatMatch::sure(recognised.reason),
+        Some(recognised) if recognised.alternative == Some(format) => FormatMatch::possible("its form fits"),
         Some(_) | None => FormatMatch::NO,
     }
 }
@@ -80,8 +80,8 @@ fn recognise_mapping(source: &SourceFile) -> Option<RecognisedFormat> {
         return Some(certain(ForeignFormat::SkillTest, "it has test cases of skills"));
     }
     let cases = root.get("cases").and_then(TreeNode::as_list);
-    if let Some(told) = cases.and_then(|cases| recognise_cases(cases, root)) {
-        return Some(told);
+    if let Some(recognised) = cases.and_then(|cases| recognise_cases(cases, root)) {
+        return Some(recognised);
     }
     if is_spec(root) {
         Some(certain(ForeignFormat::Clauditor, "its keys"))
@@ -143,7 +143,7 @@ fn recognise_evals(evals: &[TreeNode], source: &SourceFile) -> RecognisedFormat 
         return certain(ForeignFormat::WritingSkills, "its expectations are mappings");
     }
     let texts = expectations_of(evals).any(|item| item.as_text().is_some());
-    // If nothing is graded, only the folder tells the format. A BMad folder has overlays, or it is evals/<skill>
+    // If nothing is graded, only the folder shows the format. A BMad folder has overlays, or it is evals/<skill>
     // and has triggers.
     let is_in_folder_of_bmad =
         || has_overlays(evals, source) || any("expected_output") && is_below_evals(source);
@@ -234,7 +234,7 @@ mod tests {
     use crate::dialects::testing;
 
     fn formats_of(source: &SourceFile) -> Option<(ForeignFormat, Option<ForeignFormat>)> {
-        recognise_format(source).map(|told| (told.format, told.alternative))
+        recognise_format(source).map(|recognised| (recognised.format, recognised.alternative))
     }
 
     #[test]

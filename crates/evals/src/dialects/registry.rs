@@ -220,14 +220,14 @@ mod tests {
         let registry = EvalRegistry::default().with_format(&TaskFolders);
         let loaded = load(&path, &registry);
         assert_eq!(loaded.dialect, Some("skillet"), "the earlier format wins a tie");
-        let told = loaded.lowered.diagnostics.iter().find(|told| told.code == "ambiguous-format");
-        let told = told.expect("a warning");
-        assert_eq!(told.severity, Severity::Warning);
+        let warning = loaded.lowered.diagnostics.iter().find(|warning| warning.code == "ambiguous-format");
+        let warning = warning.expect("a warning");
+        assert_eq!(warning.severity, Severity::Warning);
         for part in ["skillet (it is YAML", "task-folders (it has a prompt)"] {
-            assert!(told.message.contains(part), "{}", told.message);
+            assert!(warning.message.contains(part), "{}", warning.message);
         }
         let alone = load(&path, &EvalRegistry::default());
-        assert!(alone.lowered.diagnostics.iter().all(|told| told.code != "ambiguous-format"));
+        assert!(alone.lowered.diagnostics.iter().all(|warning| warning.code != "ambiguous-format"));
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub struct Analysis {
 }
 
 /// Two versions, after the better one is known.
-pub struct VersionPair<'c> {
+pub struct RankedVersions<'c> {
     pub winner: u32,
     pub loser: u32,
     /// The winner's files, which the suggestions are for.
@@ -67,7 +67,7 @@ const LONGEST_DIFF: usize = 40_000;
 /// Asks the adviser why one version did better, and for suggestions.
 pub async fn analyse_versions(
     adviser: &Adviser,
-    compared: &VersionPair<'_>,
+    compared: &RankedVersions<'_>,
     failures: &FailedChecks,
     round: u32,
 ) -> Result<AdviserAnswer<CheckedAnalysis>, SkillContentsError> {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_suggestion_without_its_one_place_is_dropped_and_told() {
+    fn a_suggestion_without_its_one_place_is_dropped_and_reported() {
         let room = tempfile::tempdir().expect("a folder");
         std::fs::write(room.path().join("SKILL.md"), "Use when deploying. Ask. Ask.").expect("write");
         let draft = SkillEditDraft::from_contents(&SkillContents::scan(room.path()).expect("a skill"))

@@ -22,7 +22,8 @@ pub struct LoopStart {
     pub goal: ImproveGoal,
     pub seed: u64,
     /// The evals and the settings of their runs: results under others cannot be compared.
-    pub exam: Digest,
+    #[serde(rename = "exam")]
+    pub evals_digest: Digest,
 }
 
 /// One line of the journal.
@@ -219,8 +220,13 @@ mod tests {
     #[test]
     fn a_killed_loop_goes_on_and_a_finished_one_does_not() {
         let room = tempfile::tempdir().expect("a folder");
-        let exam = || Digest::of_bytes(b"the evals");
-        let begun = |seed| LoopStart { schema_version: 1, goal: ImproveGoal::Skill, seed, exam: exam() };
+        let evals_digest = || Digest::of_bytes(b"the evals");
+        let begun = |seed| LoopStart {
+            schema_version: 1,
+            goal: ImproveGoal::Skill,
+            seed,
+            evals_digest: evals_digest(),
+        };
         let open = |seed, anew| LoopJournal::open(room.path(), &begun(seed), anew).expect("a journal");
         let mut journal = open(1, false);
         journal.record_step("one", &StepResult { value: 7u32, cost_usd: Some(0.5) }, 2.0).expect("kept");
@@ -241,7 +247,7 @@ mod tests {
         journal.begin_run("run-1").expect("kept");
         drop(journal);
         let mut journal = open(1, false);
-        assert_eq!(journal.unaccounted_run(), Some("run-1"), "nobody told what it took");
+        assert_eq!(journal.unaccounted_run(), Some("run-1"), "nobody recorded its cost");
         journal.record_lost_cost(Some(0.1), 4.0).expect("kept");
         assert_eq!(journal.unaccounted_run(), None);
         let twice = LoopJournal::open(room.path(), &begun(1), false).map(|_| ());
@@ -256,7 +262,7 @@ mod tests {
         assert!(open(1, false).resumed);
         assert!(!open(2, false).resumed, "it was begun otherwise");
         assert!(!open(2, true).resumed, "it is to begin anew");
-        let other = LoopStart { exam: Digest::of_bytes(b"other evals"), ..begun(2) };
+        let other = LoopStart { evals_digest: Digest::of_bytes(b"other evals"), ..begun(2) };
         assert!(!LoopJournal::open(room.path(), &other, false).expect("a journal").resumed, "by other evals");
         assert!(room.path().join("improve-4.jsonl").exists());
     }

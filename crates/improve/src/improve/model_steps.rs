@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::analysis::{CheckedAnalysis as Answer, VersionPair as Versus, analyse_versions};
+use super::analysis::{CheckedAnalysis, RankedVersions, analyse_versions};
 use super::blind::{self, BlindReport, ComparedSide, PairOutcome, SideOutputs};
 use super::description::suggest_description;
 use super::edit_suggestions::{SuggestedEdits, suggest_edits};
@@ -119,7 +119,7 @@ pub async fn explain_winner(
     let contents = SkillContents::scan(&winner.files).map_err(LoopStop::failed)?;
     let (earlier, later) = if winner.version < loser.version { (winner, loser) } else { (loser, winner) };
     let changed = diff_versions(&earlier.files, &later.files).map_err(LoopStop::failed)?;
-    let versus = Versus {
+    let versions = RankedVersions {
         winner: winner.version,
         loser: loser.version,
         contents: &contents,
@@ -127,9 +127,9 @@ pub async fn explain_winner(
         judge_reasons: &looks.reasons,
     };
     let failures = FailedChecks::from_run(winner_run, &|suite, case| split.is_tuning(suite, case));
-    let advice = analyse_versions(adviser, &versus, &failures, round).await.map_err(LoopStop::failed)?;
+    let advice = analyse_versions(adviser, &versions, &failures, round).await.map_err(LoopStop::failed)?;
     let (value, why_not) = match advice.answer {
-        Ok(Answer { analysis, refused_suggestions: refused, .. }) => {
+        Ok(CheckedAnalysis { analysis, refused_suggestions: refused, .. }) => {
             (Some(StepAnalysis { analysis, refused }), None)
         }
         Err(why) => (None, Some(why)),

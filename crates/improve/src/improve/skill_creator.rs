@@ -31,9 +31,9 @@ pub fn comparison_document(of: &BlindComparison) -> Value {
 
 /// Gives each dimension with the scores of this output and of the other one, from 1 to 10.
 fn dimension_scores(of: &BlindComparison, label: OutputLabel) -> impl Iterator<Item = (&str, u8, u8)> {
-    of.scores.iter().map(move |(name, marks)| match label {
-        OutputLabel::A => (name.as_str(), marks.a, marks.b),
-        OutputLabel::B => (name.as_str(), marks.b, marks.a),
+    of.scores.iter().map(move |(name, scores)| match label {
+        OutputLabel::A => (name.as_str(), scores.a, scores.b),
+        OutputLabel::B => (name.as_str(), scores.b, scores.a),
     })
 }
 
@@ -68,7 +68,7 @@ fn overall_score(of: &BlindComparison, label: OutputLabel) -> Option<f64> {
 }
 
 fn quality_document(of: &BlindComparison, label: OutputLabel) -> Value {
-    let told = |better: bool| -> Vec<String> {
+    let points = |better: bool| -> Vec<String> {
         let differing = dimension_scores(of, label).filter(|(_, own, other)| own != other);
         differing
             .filter(|(_, own, other)| (own > other) == better)
@@ -77,8 +77,8 @@ fn quality_document(of: &BlindComparison, label: OutputLabel) -> Value {
     };
     json!({
         "score": overall_score(of, label).map(f64::round),
-        "strengths": told(true),
-        "weaknesses": told(false),
+        "strengths": points(true),
+        "weaknesses": points(false),
     })
 }
 
@@ -103,8 +103,8 @@ const CATEGORIES: [(&str, &[&str]); 5] = [
 /// Gives the documented category of a suggestion's area. Without any of these words it is about instructions.
 fn category(area: &str) -> &'static str {
     let area = area.to_lowercase();
-    let told = CATEGORIES.iter().find(|(_, words)| words.iter().any(|word| area.contains(word)));
-    told.map_or("instructions", |(name, _)| name)
+    let category = CATEGORIES.iter().find(|(_, words)| words.iter().any(|word| area.contains(word)));
+    category.map_or("instructions", |(name, _)| name)
 }
 
 /// Writes why one version is better: `analysis.json`. Labels change with each comparison, so here A is the earlier

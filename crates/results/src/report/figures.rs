@@ -207,10 +207,10 @@ pub fn describe_activation(of: &ActivationSummary) -> Vec<String> {
     if of.skills.len() > 1 {
         let wrong = |rates: &ActivationRates| rates.fp + rates.fn_ + rates.error > 0;
         let many = of.skills.len() > MAX_LISTED;
-        let told = of.skills.iter().filter(|part| !many || wrong(&part.rates)).take(MAX_LISTED);
+        let listed = of.skills.iter().filter(|part| !many || wrong(&part.rates)).take(MAX_LISTED);
         let before = lines.len();
         lines.extend(
-            told.map(|part| format!("  {}: {}", terminal_safe(&part.name), describe_rates(&part.rates))),
+            listed.map(|part| format!("  {}: {}", terminal_safe(&part.name), describe_rates(&part.rates))),
         );
         lines.extend(describe_unlisted(lines.len() - before, of.skills.len(), "skill"));
     }
@@ -243,8 +243,9 @@ pub fn describe_predicted_activation(of: &PredictedActivation) -> Vec<String> {
 }
 
 /// Gives a line that counts what is not listed. Longer reports list everything.
-fn describe_unlisted(told: usize, all: usize, of: &str) -> Option<String> {
-    (told > 0 && told < all).then(|| format!("  and {}", count_with_noun(all - told, &format!("more {of}"))))
+fn describe_unlisted(listed: usize, all: usize, of: &str) -> Option<String> {
+    (listed > 0 && listed < all)
+        .then(|| format!("  and {}", count_with_noun(all - listed, &format!("more {of}"))))
 }
 
 fn describe_rates(of: &ActivationRates) -> String {
@@ -276,10 +277,10 @@ pub fn describe_arms(of: &ArmsSummary) -> Vec<String> {
     let title = format!("{} against {}", of.after, of.before);
     let mut lines = vec![format!("{title}: {}", describe_arms_result(&of.result))];
     let many = of.suites.len() > MAX_LISTED;
-    let told = of.suites.iter().filter(|one| !many || one.result.difference.n > 0).take(MAX_LISTED);
+    let listed = of.suites.iter().filter(|one| !many || one.result.difference.n > 0).take(MAX_LISTED);
     let before = lines.len();
     lines.extend(
-        told.map(|one| format!("  {}: {}", terminal_safe(&one.suite), describe_arms_result(&one.result))),
+        listed.map(|one| format!("  {}: {}", terminal_safe(&one.suite), describe_arms_result(&one.result))),
     );
     lines.extend(describe_unlisted(lines.len() - before, of.suites.len(), "suite"));
     if of.void_pairs > 0 {

@@ -72,6 +72,23 @@ pub struct ReportFormat {
 impl ReportFormat {
     /// Writes the report of a run to a file, or to a folder if it is several files. Gives notes on what the files do
     /// not contain.
+    ///
+    /// ```no_run
+    /// use std::path::Path;
+    ///
+    /// use practicum_engine::store::RunDir;
+    /// use practicum_results::report::{ReportRegistry, RunResults};
+    ///
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let run = RunDir::find(Path::new("path/to/project"), "latest")?;
+    /// let results = RunResults::open(run)?;
+    /// let junit = ReportRegistry::default().report("junit").expect("a built-in report");
+    /// for note in junit.write_to_path(&results, Path::new("junit.xml"))? {
+    ///     println!("{note}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn write_to_path(&self, results: &RunResults, path: &Path) -> std::io::Result<Vec<String>> {
         match self.output {
             ReportOutput::File(write) => {

@@ -262,11 +262,11 @@ fn write_cases(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()>
         examined.partition(|case| case.trials() > 0);
     let (troubled, passed): (Vec<&CaseSummary>, Vec<&CaseSummary>) =
         shown.iter().partition(|case| case.needs_attention());
-    let mut told = BTreeSet::new();
+    let mut reported_reasons = BTreeSet::new();
     for (index, case) in troubled.iter().take(MAX_LISTED_CASES).enumerate() {
         write_case_line(case, all, out)?;
         if index < MAX_EXPLAINED_CASES {
-            write_failure_reasons(results, case, &mut told, out)?;
+            write_failure_reasons(results, case, &mut reported_reasons, out)?;
         }
     }
     if troubled.len() > MAX_LISTED_CASES {
@@ -291,7 +291,7 @@ fn write_cases(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()>
 }
 
 fn write_case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> std::io::Result<()> {
-    let (style, mark) = match case.status() {
+    let (style, symbol) = match case.status() {
         CaseStatus::Passed => (GOOD, "✓"),
         CaseStatus::Failed => (BAD, "✗"),
         CaseStatus::Unscored => (UNSURE, "?"),
@@ -335,7 +335,7 @@ fn write_case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write)
         words.push(format!("activated {}/{}{wanted}", case.fired.yes, case.fired.yes + case.fired.no));
     }
     let (id, words) = (to_one_line(&case.id), words.join(" · "));
-    writeln!(out, "  {style}{mark}{style:#} {id} {FAINT}{words}{FAINT:#}")?;
+    writeln!(out, "  {style}{symbol}{style:#} {id} {FAINT}{words}{FAINT:#}")?;
     match figures::describe_scores(case) {
         Some(scores) => writeln!(out, "      {FAINT}{}{FAINT:#}", to_one_line(&scores)),
         None => Ok(()),
@@ -364,11 +364,11 @@ fn is_baseline_of(other: &CaseSummary, case: &CaseSummary) -> bool {
 }
 
 /// Writes why a case did not pass: its first such trial, and the command that shows all of it. A reason that is
-/// already in `told` is not repeated.
+/// already in `reported_reasons` is not repeated.
 fn write_failure_reasons(
     results: &RunResults,
     case: &CaseSummary,
-    told: &mut BTreeSet<String>,
+    reported_reasons: &mut BTreeSet<String>,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
     let mut first: Option<TrialRecord> = None;
@@ -396,7 +396,7 @@ fn write_failure_reasons(
         // The first line says what happened; those below are the last output of a script.
         let mut lines = why.lines();
         let first = to_one_line(lines.next().unwrap_or_default());
-        let is_new = told.insert(why.clone());
+        let is_new = reported_reasons.insert(why.clone());
         match is_new {
             true => writeln!(out, "      not scored: {}", truncate_text(&first, MAX_REASON_LENGTH))?,
             false => writeln!(out, "      not scored: the same as above")?,
@@ -409,13 +409,13 @@ fn write_failure_reasons(
         writeln!(out, "      {}", shown(&format!("criteria: {criteria}")))?;
     }
     for check in deciding {
-        let (style, mark) = match check.verdict {
+        let (style, symbol) = match check.verdict {
             Verdict::Fail => (BAD, "✗"),
             Verdict::NotScored(_) | Verdict::Pass => (UNSURE, "?"),
         };
         let weight = check.describe_weight();
         let (title, rationale) = (shown(&check.title()), shown(&check.rationale));
-        writeln!(out, "      {style}{mark}{style:#} {title}{weight}: {rationale}")?;
+        writeln!(out, "      {style}{symbol}{style:#} {title}{weight}: {rationale}")?;
         for line in check.evidence.iter().take(MAX_EVIDENCE_LINES) {
             writeln!(out, "        {FAINT}{}{FAINT:#}", shown(line))?;
         }

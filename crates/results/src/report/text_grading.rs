@@ -32,14 +32,14 @@ pub fn render(
     }
     out.push_str("\n\n");
     for (id, result) in results {
-        let (style, mark) = match result.verdict {
+        let (style, symbol) = match result.verdict {
             Verdict::Pass => (GOOD, "✓"),
             Verdict::Fail => (BAD, "✗"),
             Verdict::NotScored(_) => (UNSURE, "?"),
         };
         let weight = result.describe_weight();
         out.push_str(&format!(
-            "  {style}{mark}{style:#} {}{weight}: {}\n",
+            "  {style}{symbol}{style:#} {}{weight}: {}\n",
             shown(&title(id, result.name.as_deref())),
             shown(&result.rationale)
         ));

@@ -114,8 +114,8 @@ pub async fn run(
         #[serde(default)]
         notices: Vec<String>,
     }
-    let told = file("run.json").and_then(|file| serde_json::from_reader::<_, RunNotices>(file).ok());
-    let notices = told.map(|told| told.notices).unwrap_or_default();
+    let stored = file("run.json").and_then(|file| serde_json::from_reader::<_, RunNotices>(file).ok());
+    let notices = stored.map(|stored| stored.notices).unwrap_or_default();
     let suites = grid.iter().map(|row| row.suite.clone()).collect();
     let columns = add_up_cells(&grid);
     Ok(Json(RunDetails { listed: shared.list_entry(row, suites), grid, columns, summary, notices }))

@@ -103,7 +103,7 @@ impl LogTail {
 
     /// Waits for something new and gives the next status.
     async fn next_status(&mut self) -> Option<LiveRunStatus> {
-        if self.last_sent.as_ref().is_some_and(|told| told.finished) {
+        if self.last_sent.as_ref().is_some_and(|sent| sent.finished) {
             return None;
         }
         loop {
@@ -128,10 +128,10 @@ pub async fn live(
     let run = shared.find_run(&id)?.path().to_owned();
     let tail =
         LogTail { run, offset: 0, partial: Vec::new(), status: LiveRunStatus::default(), last_sent: None };
-    let told = stream::unfold(tail, |mut tail| async move {
+    let updates = stream::unfold(tail, |mut tail| async move {
         let standing = tail.next_status().await?;
         let event = Event::default().data(json!(standing).to_string());
         Some((Ok(event), tail))
     });
-    Ok(Sse::new(told).keep_alive(KeepAlive::default()))
+    Ok(Sse::new(updates).keep_alive(KeepAlive::default()))
 }

@@ -11,7 +11,7 @@ use super::GitError;
 /// The largest file that is read from a repository.
 const MAX_OBJECT_SIZE: u64 = 256 * 1024 * 1024;
 
-/// Settings that win over those of a repository, which may come from a stranger: no file monitor and no hooks are
+/// Settings that win over those of a repository, which may come from an untrusted source: no file monitor and no hooks are
 /// started, and a folder that only looks like a bare repository is none.
 const SAFE_SETTINGS: [&str; 4] =
     ["safe.bareRepository=explicit", "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat"];

@@ -37,12 +37,12 @@ pub struct TypeAlignmentResult {
 impl ConventionCompliance {
     /// Makes the result for a skill that can no longer be read. It counts every convention as not followed.
     pub fn unknown(why: &str) -> Self {
-        let mark = || ConventionResult::new(false, format!("unknown: {why}"));
+        let unknown = || ConventionResult::new(false, format!("unknown: {why}"));
         Self {
-            frontmatter: mark(),
-            description_field: mark(),
-            token_efficiency: mark(),
-            progressive_disclosure: mark(),
+            frontmatter: unknown(),
+            description_field: unknown(),
+            token_efficiency: unknown(),
+            progressive_disclosure: unknown(),
             type_alignment: TypeAlignmentResult { passed: None, details: format!("unknown: {why}") },
         }
     }

@@ -164,6 +164,19 @@ impl LintedSkill {
 }
 
 /// Lints one SKILL.md and the folder it is in.
+///
+/// ```
+/// use practicum_skills::lint::lint_skill_file;
+///
+/// # fn main() -> std::io::Result<()> {
+/// let folder = std::env::temp_dir().join(format!("lint-example-{}", std::process::id())).join("greeter");
+/// std::fs::create_dir_all(&folder)?;
+/// std::fs::write(folder.join("SKILL.md"), "---\nname: greeter\n---\n\nGreet people.\n")?;
+/// let linted = lint_skill_file(&folder.join("SKILL.md"));
+/// assert!(!linted.passes(false), "a skill needs a description");
+/// # std::fs::remove_dir_all(&folder)
+/// # }
+/// ```
 pub fn lint_skill_file(file: &Path) -> LintedSkill {
     lint_draft(SkillFileDraft::read(file))
 }

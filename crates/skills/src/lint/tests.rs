@@ -433,13 +433,13 @@ fn errors_come_first_and_survive_a_flood() {
 }
 
 #[test]
-fn conventions_are_marked_in_the_documented_shape() {
-    let mark = |text: &str| {
+fn conventions_are_reported_in_the_documented_shape() {
+    let convention_results = |text: &str| {
         let draft = SkillFileDraft::from_text(Path::new("/nowhere/good/SKILL.md"), text);
         serde_json::to_value(convention_compliance(&draft)).expect("serialisable")
     };
     let passed = |text: &str| {
-        let marks = mark(text);
+        let results = convention_results(text);
         let keys = [
             "frontmatter",
             "description_field",
@@ -447,8 +447,8 @@ fn conventions_are_marked_in_the_documented_shape() {
             "progressive_disclosure",
             "type_alignment",
         ];
-        assert_eq!(marks.as_object().map(|map| map.len()), Some(keys.len()));
-        keys.map(|key| marks[key]["passed"].as_bool())
+        assert_eq!(results.as_object().map(|map| map.len()), Some(keys.len()));
+        keys.map(|key| results[key]["passed"].as_bool())
     };
     let (yes, no) = (Some(true), Some(false));
     let discipline = "You MUST do it.\n".repeat(5);
@@ -468,6 +468,6 @@ fn conventions_are_marked_in_the_documented_shape() {
     ] {
         assert_eq!(passed(&text), expected, "{:.200}", text);
     }
-    let details = mark(&with_body("one two three"))["token_efficiency"]["details"].clone();
+    let details = convention_results(&with_body("one two three"))["token_efficiency"]["details"].clone();
     assert_eq!(details, "3 words, within the target of 500");
 }

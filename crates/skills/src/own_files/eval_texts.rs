@@ -88,7 +88,7 @@ impl EvalTexts {
         }
         eval_document::classify_eval_document(file) != ContentKind::Other
             || self.are_in_code_block(file)
-            || self.are_told_in(file, &found)
+            || self.are_contained_in(file, &found)
     }
 
     /// Whether a file has one of the texts.
@@ -107,18 +107,18 @@ impl EvalTexts {
     /// Whether a file, in which these texts were found, says of cases what they ask and what they expect. Two short
     /// texts of one case may stand in any document by chance, so there must be two such cases, or long texts, or
     /// the keys of a case, or an archive around them.
-    fn are_told_in(&self, file: &Unpacked<'_>, found: &BTreeSet<usize>) -> bool {
+    fn are_contained_in(&self, file: &Unpacked<'_>, found: &BTreeSet<usize>) -> bool {
         let keys = eval_document::named_case_keys(file);
         let is_found = |text: &&SearchedText| found.contains(&text.number);
-        let is_told = |case: &&CaseTexts, is_enough: &dyn Fn(&SearchedText) -> bool| {
+        let is_contained = |case: &&CaseTexts, is_enough: &dyn Fn(&SearchedText) -> bool| {
             case.prompts.iter().filter(is_found).any(is_enough)
                 && case.expectations.iter().filter(is_found).any(is_enough)
         };
         let asks = |case: &&CaseTexts| case.prompts.iter().any(|text| found.contains(&text.number));
-        let told = self.cases.iter().filter(|case| is_told(case, &|_| true)).count();
-        told > 1
-            || told == 1 && (keys.make_case || file.is_binary())
-            || self.cases.iter().any(|case| is_told(&case, &|text| text.is_long))
+        let contained = self.cases.iter().filter(|case| is_contained(case, &|_| true)).count();
+        contained > 1
+            || contained == 1 && (keys.make_case || file.is_binary())
+            || self.cases.iter().any(|case| is_contained(&case, &|text| text.is_long))
             || keys.expect_activation && self.cases.iter().any(|case| case.expects_activation && asks(&case))
     }
 

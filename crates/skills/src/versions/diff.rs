@@ -62,10 +62,10 @@ mod tests {
         assert!(started.elapsed() < 10 * MAX_TIME);
     }
 
-    /// Gives the lines of the diff with one of the marks, as the text that they stand for.
-    fn one_side(diff: &str, marks: [char; 2]) -> String {
+    /// Gives the lines of the diff with one of the prefixes, without the prefix.
+    fn one_side(diff: &str, prefixes: [char; 2]) -> String {
         let whole = diff.replace("\n\\ No newline at end of file\n", "\u{0}");
-        let lines = whole.split_inclusive(['\n', '\u{0}']).filter(|line| line.starts_with(marks));
+        let lines = whole.split_inclusive(['\n', '\u{0}']).filter(|line| line.starts_with(prefixes));
         lines.filter_map(|line| line.get(1..)).collect::<String>().replace('\u{0}', "")
     }
 

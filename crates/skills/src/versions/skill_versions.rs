@@ -280,12 +280,12 @@ mod tests {
     use super::*;
     use crate::skill::SKILL_FILE;
 
-    struct Bench {
+    struct TestSkill {
         room: tempfile::TempDir,
         versions: SkillVersions,
     }
 
-    impl Bench {
+    impl TestSkill {
         fn new() -> Self {
             let room = tempfile::tempdir().expect("a folder");
             let skill = room.path().join("greeter");
@@ -307,27 +307,27 @@ mod tests {
 
     #[test]
     fn a_version_is_the_skill_without_its_evals_and_the_same_is_not_kept_twice() {
-        let bench = Bench::new();
+        let skill = TestSkill::new();
         assert_eq!(
-            bench.versions.snapshot("baseline").expect("taken"),
+            skill.versions.snapshot("baseline").expect("taken"),
             SnapshotResult { version: 0, is_new: true }
         );
         assert_eq!(
-            bench.versions.snapshot("again").expect("taken"),
+            skill.versions.snapshot("again").expect("taken"),
             SnapshotResult { version: 0, is_new: false }
         );
-        bench.write(SKILL_FILE, "two");
+        skill.write(SKILL_FILE, "two");
         // The state after a kill between writing the files and the history.
-        std::fs::create_dir_all(bench.versions.folder().join("v1/skill")).expect("create");
-        std::fs::write(bench.versions.folder().join("v1/skill").join(SKILL_FILE), "two").expect("write");
-        std::fs::create_dir(bench.versions.folder().join(".aside-x")).expect("create");
+        std::fs::create_dir_all(skill.versions.folder().join("v1/skill")).expect("create");
+        std::fs::write(skill.versions.folder().join("v1/skill").join(SKILL_FILE), "two").expect("write");
+        std::fs::create_dir(skill.versions.folder().join(".aside-x")).expect("create");
         assert_eq!(
-            bench.versions.snapshot("better").expect("taken"),
+            skill.versions.snapshot("better").expect("taken"),
             SnapshotResult { version: 1, is_new: true }
         );
-        assert!(!bench.versions.folder().join(".aside-x").exists());
+        assert!(!skill.versions.folder().join(".aside-x").exists());
         let files = |number: u32| {
-            let folder = bench.versions.version_files(number).expect("files");
+            let folder = skill.versions.version_files(number).expect("files");
             let mut names: Vec<String> = std::fs::read_dir(folder)
                 .expect("a folder")
                 .flatten()
@@ -337,7 +337,7 @@ mod tests {
             names
         };
         assert_eq!((files(0), files(1)), (vec![SKILL_FILE.to_owned()], vec![SKILL_FILE.to_owned()]));
-        let history = bench.versions.history().expect("a history");
+        let history = skill.versions.history().expect("a history");
         assert_eq!(history.current_version, 1);
         let kept: Vec<(u32, &str, &str)> = history
             .versions
@@ -349,48 +349,48 @@ mod tests {
 
     #[test]
     fn a_version_that_the_history_does_not_list_is_not_taken_away() {
-        let bench = Bench::new();
+        let skill = TestSkill::new();
         for text in ["one", "two"] {
-            bench.write(SKILL_FILE, text);
-            bench.versions.snapshot(text).expect("taken");
+            skill.write(SKILL_FILE, text);
+            skill.versions.snapshot(text).expect("taken");
         }
-        let path = bench.versions.folder().join("history.json");
-        let mut history = bench.versions.history().expect("a history");
+        let path = skill.versions.folder().join("history.json");
+        let mut history = skill.versions.history().expect("a history");
         history.versions.pop();
         std::fs::write(&path, serde_json::to_vec(&history).expect("JSON")).expect("write");
-        std::fs::create_dir(bench.versions.folder().join("v2")).expect("create");
-        bench.write(SKILL_FILE, "three");
+        std::fs::create_dir(skill.versions.folder().join("v2")).expect("create");
+        skill.write(SKILL_FILE, "three");
         assert_eq!(
-            bench.versions.snapshot("three").expect("taken"),
+            skill.versions.snapshot("three").expect("taken"),
             SnapshotResult { version: 2, is_new: true }
         );
-        let kept = std::fs::read_to_string(bench.versions.folder().join("v1/skill").join(SKILL_FILE));
+        let kept = std::fs::read_to_string(skill.versions.folder().join("v1/skill").join(SKILL_FILE));
         assert_eq!(kept.expect("still there"), "two");
-        bench.write(SKILL_FILE, "two");
+        skill.write(SKILL_FILE, "two");
         assert_eq!(
-            bench.versions.snapshot("two").expect("taken"),
+            skill.versions.snapshot("two").expect("taken"),
             SnapshotResult { version: 3, is_new: true }
         );
     }
 
     #[test]
     fn restoring_keeps_what_was_there_and_the_evals() {
-        let bench = Bench::new();
-        bench.versions.snapshot("baseline").expect("taken");
-        bench.write(SKILL_FILE, "two");
-        bench.write("new.md", "new");
-        let restored = bench.versions.restore(0).expect("restored");
+        let skill = TestSkill::new();
+        skill.versions.snapshot("baseline").expect("taken");
+        skill.write(SKILL_FILE, "two");
+        skill.write("new.md", "new");
+        let restored = skill.versions.restore(0).expect("restored");
         assert_eq!(restored, RestoreResult { backup_version: 1, backup_is_new: true, changed: true });
-        assert_eq!(bench.read(SKILL_FILE).as_deref(), Some("one"));
-        assert_eq!(bench.read("new.md"), None);
-        assert_eq!(bench.read("evals/evals.json").as_deref(), Some("the answers"));
-        let restored = bench.versions.restore(1).expect("restored");
+        assert_eq!(skill.read(SKILL_FILE).as_deref(), Some("one"));
+        assert_eq!(skill.read("new.md"), None);
+        assert_eq!(skill.read("evals/evals.json").as_deref(), Some("the answers"));
+        let restored = skill.versions.restore(1).expect("restored");
         assert_eq!(restored, RestoreResult { backup_version: 0, backup_is_new: false, changed: true });
-        assert_eq!(bench.read("new.md").as_deref(), Some("new"));
-        assert_eq!(bench.versions.history().expect("one").current_version, 1);
-        assert!(!bench.versions.restore(1).expect("restored").changed);
-        assert!(matches!(bench.versions.restore(7), Err(VersionsError::NoVersion(7))));
-        let left: Vec<String> = std::fs::read_dir(bench.room.path())
+        assert_eq!(skill.read("new.md").as_deref(), Some("new"));
+        assert_eq!(skill.versions.history().expect("one").current_version, 1);
+        assert!(!skill.versions.restore(1).expect("restored").changed);
+        assert!(matches!(skill.versions.restore(7), Err(VersionsError::NoVersion(7))));
+        let left: Vec<String> = std::fs::read_dir(skill.room.path())
             .expect("a folder")
             .flatten()
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
@@ -401,38 +401,38 @@ mod tests {
 
     #[test]
     fn a_history_cannot_lead_out_of_its_workspace() {
-        let bench = Bench::new();
-        bench.versions.snapshot("baseline").expect("taken");
-        let path = bench.versions.folder().join("history.json");
+        let skill = TestSkill::new();
+        skill.versions.snapshot("baseline").expect("taken");
+        let path = skill.versions.folder().join("history.json");
         let text = std::fs::read_to_string(&path).expect("a history");
         std::fs::write(&path, text.replace("v0/skill", "../greeter")).expect("write");
-        assert!(matches!(bench.versions.restore(0), Err(VersionsError::History(_))));
+        assert!(matches!(skill.versions.restore(0), Err(VersionsError::History(_))));
         std::fs::write(&path, text).expect("write");
-        let place = bench.versions.folder().join("v0/skill");
+        let place = skill.versions.folder().join("v0/skill");
         std::fs::remove_dir_all(&place).expect("removed");
-        std::os::unix::fs::symlink(bench.room.path().join("greeter"), &place).expect("linked");
-        assert!(matches!(bench.versions.restore(0), Err(VersionsError::FilesMissing { .. })));
+        std::os::unix::fs::symlink(skill.room.path().join("greeter"), &place).expect("linked");
+        assert!(matches!(skill.versions.restore(0), Err(VersionsError::FilesMissing { .. })));
     }
 
     #[test]
     fn a_score_belongs_to_its_own_version_and_of_equals_the_earlier_is_best() {
-        let bench = Bench::new();
+        let skill = TestSkill::new();
         for text in ["one", "two", "three", "four"] {
-            bench.write(SKILL_FILE, text);
-            bench.versions.snapshot(text).expect("taken");
+            skill.write(SKILL_FILE, text);
+            skill.versions.snapshot(text).expect("taken");
         }
         let score = |rate: f64| VersionScore {
             pass_rate: Some(rate),
             average_score: Some(1.0 + 4.0 * rate),
             ..VersionScore::from_records("r", [])
         };
-        bench.versions.record_score(1, &score(0.5)).expect("kept");
-        bench.versions.record_score(2, &score(0.5)).expect("kept");
+        skill.versions.record_score(1, &score(0.5)).expect("kept");
+        skill.versions.record_score(2, &score(0.5)).expect("kept");
         let overfit = VersionScore { rejected: Some("held-out cases got worse".into()), ..score(1.0) };
-        bench.versions.record_score(3, &overfit).expect("kept");
-        let listed = bench.versions.list().expect("listed");
+        skill.versions.record_score(3, &overfit).expect("kept");
+        let listed = skill.versions.list().expect("listed");
         assert_eq!((listed.best, listed.current_version, listed.changed), (Some(1), Some(3), false));
-        let path = bench.versions.folder().join("skill-creator/history.json");
+        let path = skill.versions.folder().join("skill-creator/history.json");
         let text = std::fs::read_to_string(path).expect("skill-creator's history");
         let history: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(history["current_best"], "v1");

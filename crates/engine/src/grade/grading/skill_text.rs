@@ -28,7 +28,7 @@ impl SkillText {
 }
 
 /// Has one skill judged. The result has a verdict for every statement, scored or not.
-pub async fn judge_skill(
+pub(crate) async fn judge_skill(
     suite: &Suite,
     skill: &SkillRef,
     text: &SkillText,
@@ -39,33 +39,41 @@ pub async fn judge_skill(
         .iter()
         .map(|about| StatementQuestion { id: &about.id, statement: &about.judged })
         .collect();
-    let marks = match (&jury.judge, &text.0) {
+    let judge_result = match (&jury.judge, &text.0) {
         (Err(why), _) => unanswered(&statements, why),
         (Ok(_), Err(why)) => unanswered(&statements, &NotScoredReason::CheckFailed(why.clone())),
         (Ok(judge), Ok(text)) => match (jury.open_scope)() {
             None => judge.judge_skill_text(&statements, text, &jury.context).await,
             Some(scope) => {
                 let judge = judge.at_address(|api| scope.base_url_for(api));
-                let mut marks = judge.judge_skill_text(&statements, text, &jury.context).await;
-                marks.notes.extend(jury.gateway_notes(&scope));
-                marks
+                let mut judge_result = judge.judge_skill_text(&statements, text, &jury.context).await;
+                judge_result.notes.extend(jury.gateway_notes(&scope));
+                judge_result
             }
         },
     };
-    let scale = |mark: &JudgeVerdict| -> Option<ScoreScale> {
-        suite.skill_statements.iter().find(|about| about.id == mark.id).map(|about| about.judged.scale)
+    let scale = |judge_verdict: &JudgeVerdict| -> Option<ScoreScale> {
+        suite
+            .skill_statements
+            .iter()
+            .find(|about| about.id == judge_verdict.id)
+            .map(|about| about.judged.scale)
     };
     SkillJudgement {
         suite: suite.name.clone(),
         skill: skill.name.clone(),
         text: text.digest(),
-        judging: jury.judge_usage(marks.usage),
-        checks: marks
+        judging: jury.judge_usage(judge_result.usage),
+        checks: judge_result
             .verdicts
             .into_iter()
-            .map(|mark| verdict_to_result(CheckNeed::Advisory, scale(&mark), mark))
+            .map(|judge_verdict| verdict_to_result(CheckNeed::Advisory, scale(&judge_verdict), judge_verdict))
             .collect(),
-        notes: marks.notes.into_iter().chain(marks.shortened.map(|part| part.describe())).collect(),
+        notes: judge_result
+            .notes
+            .into_iter()
+            .chain(judge_result.shortened.map(|part| part.describe()))
+            .collect(),
     }
 }
 

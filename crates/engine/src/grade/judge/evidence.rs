@@ -68,7 +68,7 @@ impl EvidenceText {
 }
 
 impl TrialEvidence<'_> {
-    pub fn to_text(&self) -> EvidenceText {
+    pub(crate) fn to_text(&self) -> EvidenceText {
         let mut scissors = TextShortener::default();
         let StepsText { shown: steps, shown_of_agent: by_agent, calls_by_name } =
             steps::render_steps(&self.observation.steps, MAX_STEPS_TOTAL, &mut scissors);
@@ -110,7 +110,7 @@ impl TrialEvidence<'_> {
 
     /// Presents texts that the agent was asked to write as the text to grade, with the run as background. `shown`
     /// may label the texts; `evidence` is the texts without labels.
-    pub fn to_graded_text(&self, shown: &str, evidence: &str) -> EvidenceText {
+    pub(crate) fn to_graded_text(&self, shown: &str, evidence: &str) -> EvidenceText {
         let run = self.to_text();
         let mut scissors = TextShortener::default();
         let shown = make_visible(&scissors.shorten(shown, MAX_GRADED_TEXT));
@@ -261,9 +261,13 @@ mod tests {
         let lay_out = |seen: &Observation| {
             TrialEvidence { observation: seen, context: None, workspace: &Flood, given_files: &[] }.to_text()
         };
-        let quiet = lay_out(&seen);
+        let without_tool_output = lay_out(&seen);
         let in_files = |text: &str| text.len() - text.find("## Files").expect("files");
-        assert!((90_000..110_000).contains(&in_files(&quiet.evidence)), "{}", in_files(&quiet.evidence));
+        assert!(
+            (90_000..110_000).contains(&in_files(&without_tool_output.evidence)),
+            "{}",
+            in_files(&without_tool_output.evidence)
+        );
         seen.steps = (0..1000).map(|n| Step::Text(format!("{n} {}", "step ".repeat(1000)))).collect();
         seen.output = "out ".repeat(100_000);
         let loud = lay_out(&seen);
@@ -276,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_of_each_given_file_is_told() {
+    fn the_evidence_says_what_became_of_each_given_file() {
         let given = |path: &str, fate| GivenFile { path: RelPath::new(path).expect("a path"), fate };
         let given = [
             given("in/a", GivenFileFate::Unchanged),

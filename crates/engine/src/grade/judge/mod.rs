@@ -99,8 +99,8 @@ struct SectionQuestion<'q> {
 impl SectionQuestion<'_> {
     fn to_verdicts(&self, extracted: &ExtractedSections, unread: &NotScoredReason) -> Vec<JudgeVerdict> {
         let id = &self.check.id;
-        let marked = check_sections(id, self.sections, extracted, unread, &self.reserved_ids).into_iter();
-        marked.map(|(part, finding)| JudgeVerdict::new(id, &part, finding)).collect()
+        let findings = check_sections(id, self.sections, extracted, unread, &self.reserved_ids).into_iter();
+        findings.map(|(part, finding)| JudgeVerdict::new(id, &part, finding)).collect()
     }
 }
 
@@ -143,9 +143,9 @@ impl JudgeVerdict {
 
 impl JudgeResult {
     /// Removes and returns the verdicts of one check.
-    pub fn take_verdicts_of(&mut self, check: &str) -> Vec<JudgeVerdict> {
+    pub(crate) fn take_verdicts_of(&mut self, check: &str) -> Vec<JudgeVerdict> {
         let (own, others) =
-            std::mem::take(&mut self.verdicts).into_iter().partition(|mark| mark.check == check);
+            std::mem::take(&mut self.verdicts).into_iter().partition(|verdict| verdict.check == check);
         self.verdicts = others;
         own
     }
@@ -214,7 +214,7 @@ impl<'q> CaseQuestions<'q> {
 
     /// Sets the input for predictions of activation.
     #[must_use]
-    pub fn with_prediction_input(self, situation: PredictionInput) -> Self {
+    pub(crate) fn with_prediction_input(self, situation: PredictionInput) -> Self {
         Self { prediction_input: situation, ..self }
     }
 
@@ -229,11 +229,11 @@ impl<'q> CaseQuestions<'q> {
         let statements = self.statements.iter().chain(about_files).map(|statement| statement.id);
         let ids = statements.chain(self.predictions.iter().map(|(id, _)| *id));
         let unscored = |id: &str| JudgeVerdict::new(id, id, CheckFinding::not_scored(why.clone()));
-        let mut marks: Vec<JudgeVerdict> = ids.map(unscored).collect();
+        let mut verdicts: Vec<JudgeVerdict> = ids.map(unscored).collect();
         for sections in &self.extractions {
-            marks.extend(sections.to_verdicts(&ExtractedSections::default(), why));
+            verdicts.extend(sections.to_verdicts(&ExtractedSections::default(), why));
         }
-        JudgeResult { verdicts: marks, ..JudgeResult::default() }
+        JudgeResult { verdicts, ..JudgeResult::default() }
     }
 }
 
@@ -245,27 +245,27 @@ impl Judge {
 
     /// Sets how often the judge is asked about the same statements. The majority decides.
     #[must_use]
-    pub fn with_votes(mut self, votes: u32) -> Self {
+    pub(crate) fn with_votes(mut self, votes: u32) -> Self {
         self.votes = votes.max(1);
         self
     }
 
     /// Sets how to treat a pass whose quotes do not support it, even after the judge was asked once more.
     #[must_use]
-    pub fn with_unsupported(self, unsupported: UnsupportedPassPolicy) -> Self {
+    pub(crate) fn with_unsupported(self, unsupported: UnsupportedPassPolicy) -> Self {
         Self { unsupported, ..self }
     }
 
     /// Sets a cache, so that a question with a stored answer is not asked again.
     #[must_use]
-    pub fn with_cache(mut self, cache: AnswerCache) -> Self {
+    pub(crate) fn with_cache(mut self, cache: AnswerCache) -> Self {
         self.cache = Some(cache);
         self
     }
 
     /// Sets a function that removes secrets from everything that the judge is shown.
     #[must_use]
-    pub fn with_scrub(mut self, scrub: ScrubFn) -> Self {
+    pub(crate) fn with_scrub(mut self, scrub: ScrubFn) -> Self {
         self.scrub = Some(scrub);
         self
     }
@@ -293,25 +293,25 @@ impl Judge {
         exhibit: &TrialEvidence<'_>,
         sitting: &JudgeContext<'_>,
     ) -> JudgeResult {
-        let mut marks = JudgeResult::default();
+        let mut judge_result = JudgeResult::default();
         if !questions.statements.is_empty() {
             let laid = exhibit.to_text();
-            marks.add(
+            judge_result.add(
                 self.judge_statements(StatementSubject::Run, &questions.statements, laid, sitting).await,
             );
         }
         for FileStatements { check, statements } in &questions.file_statements {
-            marks.add(self.judge_files(check, statements, exhibit, sitting).await);
+            judge_result.add(self.judge_files(check, statements, exhibit, sitting).await);
         }
         for sections in &questions.extractions {
-            marks.add(self.judge_sections(sections, exhibit, sitting).await);
+            judge_result.add(self.judge_sections(sections, exhibit, sitting).await);
         }
         if !questions.predictions.is_empty() {
-            marks.add(
+            judge_result.add(
                 self.predict_activation(&questions.predictions, &questions.prediction_input, sitting).await,
             );
         }
-        marks
+        judge_result
     }
 
     /// Judges statements about the files that an agent was asked to write, from the contents of these files.
@@ -329,16 +329,16 @@ impl Judge {
                 self.judge_statements(StatementSubject::Files, statements, laid, sitting).await
             }
             Err(finding) => {
-                let mark = |statement: &StatementQuestion<'_>| {
+                let verdict = |statement: &StatementQuestion<'_>| {
                     JudgeVerdict::new(statement.id, statement.id, finding.clone())
                 };
-                JudgeResult { verdicts: statements.iter().map(mark).collect(), ..JudgeResult::default() }
+                JudgeResult { verdicts: statements.iter().map(verdict).collect(), ..JudgeResult::default() }
             }
         }
     }
 
     /// Judges statements about the text of a skill.
-    pub async fn judge_skill_text(
+    pub(crate) async fn judge_skill_text(
         &self,
         statements: &[StatementQuestion<'_>],
         text: &str,
@@ -359,9 +359,9 @@ impl Judge {
         let mut decided = JudgeResult { shortened: laid.shortened, ..JudgeResult::default() };
         let mut rounds = Vec::new();
         for vote in 0..self.votes {
-            let marks = self.collect_vote(subject, statements, &record, vote, sitting).await;
-            rounds.push(marks.verdicts.clone());
-            decided.add(JudgeResult { verdicts: Vec::new(), ..marks });
+            let judge_result = self.collect_vote(subject, statements, &record, vote, sitting).await;
+            rounds.push(judge_result.verdicts.clone());
+            decided.add(JudgeResult { verdicts: Vec::new(), ..judge_result });
         }
         decided.verdicts = votes::majority(rounds);
         decided
@@ -391,19 +391,19 @@ impl Judge {
             },
             vote,
         };
-        let mut marking = StatementAnswerReader::new(statements, record, self.unsupported);
+        let mut reader = StatementAnswerReader::new(statements, record, self.unsupported);
         let cache = self.cache.as_ref();
         let QuestionResult { usage, missing } =
-            question.ask(&self.connection, &self.model, cache, &mut marking, sitting).await;
-        let (mut marks, remarks) = marking.finish();
+            question.ask(&self.connection, &self.model, cache, &mut reader, sitting).await;
+        let (mut verdicts, remarks) = reader.finish();
         let unscored = |id: &str| {
             let why =
                 missing.clone().unwrap_or_else(|| NotScoredReason::JudgeFailed("it is missing".to_owned()));
             JudgeVerdict::new(id, id, CheckFinding::not_scored(why))
         };
         let in_order = statements.iter().map(|statement| {
-            let given = marks.iter().position(|mark| mark.id == statement.id);
-            given.map_or_else(|| unscored(statement.id), |at| marks.swap_remove(at))
+            let given = verdicts.iter().position(|verdict| verdict.id == statement.id);
+            given.map_or_else(|| unscored(statement.id), |at| verdicts.swap_remove(at))
         });
         JudgeResult { verdicts: in_order.collect(), remarks, usage, ..JudgeResult::default() }
     }
@@ -420,9 +420,9 @@ impl Judge {
             Ok(texts) => texts,
             Err(finding) => {
                 let nothing = NotScoredReason::NotJudged(finding.rationale.clone());
-                let mut marks = asked.to_verdicts(&ExtractedSections::default(), &nothing);
-                marks.iter_mut().for_each(|mark| mark.finding = finding.clone());
-                return JudgeResult { verdicts: marks, ..JudgeResult::default() };
+                let mut verdicts = asked.to_verdicts(&ExtractedSections::default(), &nothing);
+                verdicts.iter_mut().for_each(|verdict| verdict.finding = finding.clone());
+                return JudgeResult { verdicts, ..JudgeResult::default() };
             }
         };
         let laid = text_within_window(&label(&texts));
@@ -450,11 +450,11 @@ impl Judge {
         let unread =
             missing.unwrap_or_else(|| NotScoredReason::JudgeFailed("a field was left out".to_owned()));
         let ExtractionReader { extracted, flags, .. } = extraction;
-        let mut marks = asked.to_verdicts(&extracted, &unread);
-        if let Some(first) = marks.first_mut() {
+        let mut verdicts = asked.to_verdicts(&extracted, &unread);
+        if let Some(first) = verdicts.first_mut() {
             first.flags = flags;
         }
-        JudgeResult { verdicts: marks, shortened: laid.shortened, usage, ..JudgeResult::default() }
+        JudgeResult { verdicts, shortened: laid.shortened, usage, ..JudgeResult::default() }
     }
 }
 

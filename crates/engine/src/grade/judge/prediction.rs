@@ -51,21 +51,16 @@ impl Judge {
     ) -> JudgeResult {
         let read = |answer: &Value| read_choice(answer, &situation.skills);
         let consulted = self.ask_structured(&prediction_question(situation), &read, sitting).await;
-        let mark = |(id, activation): &(&str, &ActivationCheck)| {
+        let verdict_of = |(id, activation): &(&str, &ActivationCheck)| {
             let finding = match &consulted.answer {
                 Ok(SkillChoice { skills, reasoning }) => check_prediction(activation, skills, reasoning),
                 Err(why) => CheckFinding::not_scored(why.clone()),
             };
             JudgeVerdict::new(id, id, finding)
         };
-        let marks = asked.iter().map(mark).collect();
+        let verdicts = asked.iter().map(verdict_of).collect();
         let chosen = consulted.answer.ok().map(|choice| choice.skills);
-        JudgeResult {
-            verdicts: marks,
-            predicted_skills: chosen,
-            usage: consulted.usage,
-            ..JudgeResult::default()
-        }
+        JudgeResult { verdicts, predicted_skills: chosen, usage: consulted.usage, ..JudgeResult::default() }
     }
 }
 

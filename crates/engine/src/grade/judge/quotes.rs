@@ -83,7 +83,7 @@ impl QuotableText {
     /// Sets the lines that support a verdict only if they are quoted as a whole.
     #[must_use]
     pub fn with_whole_lines(self, lines: impl Iterator<Item = String>) -> Self {
-        Self { whole_lines: lines.map(|line| remove_marks(&line)).collect(), ..self }
+        Self { whole_lines: lines.map(|line| remove_markup(&line)).collect(), ..self }
     }
 
     /// Says whether any shown text contains the quote.
@@ -111,13 +111,13 @@ impl QuotableText {
         let bare = quote.trim().trim_matches(|c| matches!(straighten(c), '"' | '\'' | '`'));
         let candidates = [quote.as_str(), bare];
         if candidates.iter().any(|quote| self.evidence.has(quote)) {
-            let is_ours = self.headings.iter().any(|heading| remove_marks(heading) == remove_marks(bare));
+            let is_ours = self.headings.iter().any(|heading| remove_markup(heading) == remove_markup(bare));
             return match self.evidence.is_substantial(bare) && !is_ours {
                 true => QuoteCheck::Supports,
                 false => QuoteCheck::SupportsNothing,
             };
         }
-        let whole = remove_marks(bare);
+        let whole = remove_markup(bare);
         if self.whole_lines.contains(&whole) {
             return QuoteCheck::Supports;
         }
@@ -146,14 +146,14 @@ impl NormalisedText {
         let mut short_lines: Vec<String> = lines.filter(|line| count_letters(line) > 0).collect();
         short_lines.sort_unstable();
         short_lines.dedup();
-        Self { plain: normalise_plain(text), unmarked: remove_marks(text), short_lines }
+        Self { plain: normalise_plain(text), unmarked: remove_markup(text), short_lines }
     }
 
     fn has(&self, quote: &str) -> bool {
         contains(&self.plain, &normalise_plain(quote))
-            || contains(&self.unmarked, &remove_marks(quote))
+            || contains(&self.unmarked, &remove_markup(quote))
             || contains_parts(&self.plain, quote, normalise_plain)
-            || contains_parts(&self.unmarked, quote, remove_marks)
+            || contains_parts(&self.unmarked, quote, remove_markup)
     }
 
     /// Says whether a quote that was found is long enough to mean something: "a" is in every text.
@@ -244,7 +244,7 @@ fn straighten(c: char) -> char {
 }
 
 /// Resolves JSON escapes and removes Markdown marks.
-fn remove_marks(text: &str) -> String {
+fn remove_markup(text: &str) -> String {
     let text = remove_links(&unescape(text));
     let text: String = text
         .chars()

@@ -77,22 +77,22 @@ impl<'m> StatementAnswerReader<'m> {
         record: &'m QuotableText,
         unsupported: UnsupportedPassPolicy,
     ) -> Self {
-        let (marks, doubted, remarks) = (Vec::new(), Vec::new(), Remarks::default());
-        Self { statements, record, unsupported, verdicts: marks, doubted_passes: doubted, remarks }
+        let (verdicts, doubted, remarks) = (Vec::new(), Vec::new(), Remarks::default());
+        Self { statements, record, unsupported, verdicts, doubted_passes: doubted, remarks }
     }
 
     /// Gives the verdicts on all answered statements, and the judge's remarks. If the judge was asked about a pass
     /// once more and did not answer, its first answer counts.
     pub fn finish(mut self) -> (Vec<JudgeVerdict>, Remarks) {
         for given in std::mem::take(&mut self.doubted_passes) {
-            let mark = given.into_final_verdict(self.unsupported);
-            self.verdicts.push(mark);
+            let judge_verdict = given.into_final_verdict(self.unsupported);
+            self.verdicts.push(judge_verdict);
         }
         (self.verdicts, self.remarks)
     }
 
     fn is_open(&self, id: &str) -> bool {
-        !self.verdicts.iter().any(|mark| mark.id == id)
+        !self.verdicts.iter().any(|judge_verdict| judge_verdict.id == id)
     }
 
     /// Adds one verdict. `Err` says why the judge must be asked about its statement once more.
@@ -176,9 +176,15 @@ impl AnswerReader for StatementAnswerReader<'_> {
                 request: again.then(|| self.request()),
             });
         }
-        match self.verdicts.iter().find(|mark| matches!(mark.finding.verdict, Verdict::NotScored(_))) {
+        match self
+            .verdicts
+            .iter()
+            .find(|judge_verdict| matches!(judge_verdict.finding.verdict, Verdict::NotScored(_)))
+        {
             // The error keeps this answer out of the cache.
-            Some(mark) => Err(AnswerProblem { description: mark.finding.rationale.clone(), request: None }),
+            Some(judge_verdict) => {
+                Err(AnswerProblem { description: judge_verdict.finding.rationale.clone(), request: None })
+            }
             None => Ok(()),
         }
     }
@@ -274,8 +280,9 @@ fn read_verdict(
         evidence: quotes,
     };
     let weak = result["weak"].as_str().filter(|weak| !weak.trim().is_empty()).map(str::to_owned);
-    let mark = JudgeVerdict { weak, flags, ..JudgeVerdict::new(statement.id, statement.id, finding) };
-    Ok(QuotedVerdict { verdict: mark, support, complaint })
+    let judge_verdict =
+        JudgeVerdict { weak, flags, ..JudgeVerdict::new(statement.id, statement.id, finding) };
+    Ok(QuotedVerdict { verdict: judge_verdict, support, complaint })
 }
 
 /// Looks up the quotes of a verdict: how well they support it, flags for people, and a complaint for the judge.
@@ -346,12 +353,12 @@ mod tests {
         let judged = JudgedStatement { statement: "s".into(), context: None, scale };
         let statements = [StatementQuestion { id: "a", statement: &judged }];
         let record = QuotableText::new("the record says\nhello  world".to_owned());
-        let mut marking = StatementAnswerReader::new(&statements, &record, unsupported);
+        let mut reader = StatementAnswerReader::new(&statements, &record, unsupported);
         for (round, answer) in answers.iter().enumerate() {
-            let _ = marking.read_answer(answer, round);
+            let _ = reader.read_answer(answer, round);
         }
-        let (marks, _) = marking.finish();
-        let JudgeVerdict { finding, flags, .. } = marks.into_iter().next()?;
+        let (verdicts, _) = reader.finish();
+        let JudgeVerdict { finding, flags, .. } = verdicts.into_iter().next()?;
         match finding.verdict {
             Verdict::NotScored(_) => None,
             verdict => Some((verdict == Verdict::Pass, finding.score, flags.len())),
@@ -485,11 +492,11 @@ mod tests {
         let judged = JudgedStatement { statement: "s".into(), context: None, scale: ScoreScale::PassFail };
         let statements = ["a", "b", "c"].map(|id| StatementQuestion { id, statement: &judged });
         let record = QuotableText::new("hello world".to_owned());
-        let mut marking = StatementAnswerReader::new(&statements, &record, UnsupportedPassPolicy::NotScored);
-        let mark = |id: &str, quotes: &[&str]| json!({"id": id, "verdict": "pass", "evidence": quotes});
-        let first =
-            json!({"results": [mark("a", &["hello"]), mark("b", &["nothing\nsuch"]), mark("c", &[])]});
-        let problem = marking.read_answer(&first, 0).expect_err("two have no support");
+        let mut reader = StatementAnswerReader::new(&statements, &record, UnsupportedPassPolicy::NotScored);
+        let judge_verdict =
+            |id: &str, quotes: &[&str]| json!({"id": id, "verdict": "pass", "evidence": quotes});
+        let first = json!({"results": [judge_verdict("a", &["hello"]), judge_verdict("b", &["nothing\nsuch"]), judge_verdict("c", &[])]});
+        let problem = reader.read_answer(&first, 0).expect_err("two have no support");
         let request = problem.request.expect("they are asked about again");
         assert!(request.contains("about these statements only: \"b\", \"c\""), "{request}");
         assert!(
@@ -497,12 +504,14 @@ mod tests {
         );
         assert!(problem.description.contains("\"c\" is met according to you, but it has no quote"));
         assert!(!problem.description.contains("nothing"), "quotes are not repeated: {}", problem.description);
-        let second = json!({"results": [mark("b", &["hello"])]});
-        let problem = marking.read_answer(&second, 1).expect_err("one is missing");
+        let second = json!({"results": [judge_verdict("b", &["hello"])]});
+        let problem = reader.read_answer(&second, 1).expect_err("one is missing");
         assert_eq!(problem.request, None, "it was asked about twice");
-        let (marks, _) = marking.finish();
-        let verdicts: Vec<(&str, &str)> =
-            marks.iter().map(|mark| (mark.id.as_str(), mark.finding.verdict.name())).collect();
+        let (verdicts, _) = reader.finish();
+        let verdicts: Vec<(&str, &str)> = verdicts
+            .iter()
+            .map(|judge_verdict| (judge_verdict.id.as_str(), judge_verdict.finding.verdict.name()))
+            .collect();
         assert_eq!(verdicts, [("a", "pass"), ("b", "pass"), ("c", "not_scored")]);
     }
 

@@ -108,8 +108,10 @@ impl StepLimits {
     }
 
     fn size_of(&self, size: &StepSize) -> usize {
-        let mark = |limit: usize| if limit < KEEP_END_FROM { SHORT_CUT_MARK_BYTES } else { CUT_MARK_BYTES };
-        let cut = |length: usize, limit: usize| if length > limit { limit + mark(limit) } else { length };
+        let mark_bytes =
+            |limit: usize| if limit < KEEP_END_FROM { SHORT_CUT_MARK_BYTES } else { CUT_MARK_BYTES };
+        let cut =
+            |length: usize, limit: usize| if length > limit { limit + mark_bytes(limit) } else { length };
         STEP_OVERHEAD
             + cut(size.name, LONGEST_NAME)
             + cut(size.text, self.text)

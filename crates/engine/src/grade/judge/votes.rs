@@ -11,10 +11,10 @@ pub fn majority(rounds: Vec<Vec<JudgeVerdict>>) -> Vec<JudgeVerdict> {
     if rest.is_empty() {
         return first.clone();
     }
-    let ballots = first.iter().map(|mark| {
+    let ballots = first.iter().map(|judge_verdict| {
         rounds
             .iter()
-            .filter_map(|round| round.iter().find(|vote| vote.id == mark.id))
+            .filter_map(|round| round.iter().find(|vote| vote.id == judge_verdict.id))
             .collect::<Vec<&JudgeVerdict>>()
     });
     ballots.filter_map(|ballot| majority_verdict(&ballot, votes)).collect()
@@ -23,27 +23,27 @@ pub fn majority(rounds: Vec<Vec<JudgeVerdict>>) -> Vec<JudgeVerdict> {
 fn majority_verdict(ballot: &[&JudgeVerdict], votes: usize) -> Option<JudgeVerdict> {
     let of = |wanted: &Verdict| ballot.iter().filter(|vote| vote.finding.verdict == *wanted).count();
     let (passed, failed) = (of(&Verdict::Pass), of(&Verdict::Fail));
-    let kept = ballot.iter().map(|mark| JudgeVote {
-        verdict: mark.finding.verdict.clone(),
-        score: mark.finding.score,
-        rationale: mark.finding.rationale.clone(),
+    let kept = ballot.iter().map(|judge_verdict| JudgeVote {
+        verdict: judge_verdict.finding.verdict.clone(),
+        score: judge_verdict.finding.score,
+        rationale: judge_verdict.finding.rationale.clone(),
     });
     let kept: Vec<JudgeVote> = kept.collect();
     let winner = match (2 * passed > votes, 2 * failed > votes) {
         (true, _) => Verdict::Pass,
         (_, true) => Verdict::Fail,
         (false, false) => {
-            let told = JudgeVote::describe_agreement(&kept).unwrap_or_default();
+            let agreement = JudgeVote::describe_agreement(&kept).unwrap_or_default();
             let finding =
-                CheckFinding::not_scored(NotScoredReason::JudgeFailed(format!("no majority; {told}")));
+                CheckFinding::not_scored(NotScoredReason::JudgeFailed(format!("no majority; {agreement}")));
             let first = ballot.first()?;
             return Some(JudgeVerdict { votes: kept, ..JudgeVerdict::new(&first.check, &first.id, finding) });
         }
     };
-    let mark = ballot.iter().find(|vote| vote.finding.verdict == winner)?;
-    let mut mark = (*mark).clone();
-    mark.votes = kept;
-    Some(mark)
+    let judge_verdict = ballot.iter().find(|vote| vote.finding.verdict == winner)?;
+    let mut judge_verdict = (*judge_verdict).clone();
+    judge_verdict.votes = kept;
+    Some(judge_verdict)
 }
 
 #[cfg(test)]
@@ -69,13 +69,13 @@ mod tests {
             (vec!["none", "none", "pass"], "not_scored", "2 of 3 votes agree"),
             (vec!["pass", "pass", "none"], "pass", "2 of 3 votes agree"),
         ] {
-            let marks = majority(votes.iter().map(|vote| round(vote)).collect());
-            let mark = &marks[0];
-            assert_eq!(mark.finding.verdict.name(), expected, "{votes:?}");
-            let told = JudgeVote::describe_agreement(&mark.votes).unwrap_or_default();
-            assert!(told.contains(agreed), "{told}");
+            let judge_verdicts = majority(votes.iter().map(|vote| round(vote)).collect());
+            let judge_verdict = &judge_verdicts[0];
+            assert_eq!(judge_verdict.finding.verdict.name(), expected, "{votes:?}");
+            let agreement = JudgeVote::describe_agreement(&judge_verdict.votes).unwrap_or_default();
+            assert!(agreement.contains(agreed), "{agreement}");
             let kept = if votes.len() == 1 { 0 } else { votes.len() };
-            assert_eq!(mark.votes.len(), kept, "every vote is kept");
+            assert_eq!(judge_verdict.votes.len(), kept, "every vote is kept");
         }
     }
 }

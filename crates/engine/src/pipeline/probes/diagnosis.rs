@@ -9,7 +9,7 @@ use practicum_core::model::{
 };
 
 /// Gives the prompt of a probe. It asks only for activation of the skill, so that a probe costs little.
-pub fn probe_prompt(skill: &str) -> String {
+pub(crate) fn probe_prompt(skill: &str) -> String {
     format!(
         "Use the skill {skill}. This only tests whether it can be activated: activate it, do none of its \
          work, and answer \"ready\"."
@@ -136,13 +136,13 @@ fn description_failure(wanted: &ProbedSkill<'_>) -> Option<ProbeFailure> {
         let hint = "say in its frontmatter what it does and when to use it";
         return Some(new_failure(ProbeFailureKind::DescriptionMissing, why, hint));
     }
-    let told = collapse_spaces(wanted.model_input?);
-    if told.contains(&whole) {
+    let model_input_text = collapse_spaces(wanted.model_input?);
+    if model_input_text.contains(&whole) {
         return None;
     }
     let beginning: String = whole.chars().take(DESCRIPTION_START).collect();
     let hint = "shorten the description, or stage fewer skills beside it: an agent shows its model only a limited length";
-    Some(if told.contains(&beginning) {
+    Some(if model_input_text.contains(&beginning) {
         let why = format!("the model got only a part of the description of {name}");
         new_failure(ProbeFailureKind::DescriptionCut, why, hint)
     } else {
@@ -195,7 +195,7 @@ mod tests {
         };
         let undescribed = ProbedSkill { description: None, ..greeter };
         let reserved = ProbedSkill { model_may_use: false, ..greeter };
-        let told = |told| ProbedSkill { model_input: told, ..greeter };
+        let model_input_text = |model_input_text| ProbedSkill { model_input: model_input_text, ..greeter };
         let fired =
             ActivatedSkill { skill: "greeter".into(), plugin: None, evidence: ActivationEvidence::SkillTool };
         let taken = |ended| Observation { activated: vec![fired.clone()], ..Observation::with_ending(ended) };
@@ -213,13 +213,13 @@ mod tests {
             (refused(SkillRefusalSource::Permissions), &greeter, Some(PermissionDenied)),
             (finished(None), &reserved, Some(KeptFromModel)),
             (finished(None), &undescribed, Some(DescriptionMissing)),
-            (finished(None), &told(Some("use the skill greeter")), Some(DescriptionMissing)),
+            (finished(None), &model_input_text(Some("use the skill greeter")), Some(DescriptionMissing)),
             (
                 finished(None),
-                &told(Some("- greeter: Greets people by name. Use when asked to gr…")),
+                &model_input_text(Some("- greeter: Greets people by name. Use when asked to gr…")),
                 Some(DescriptionCut),
             ),
-            (finished(None), &told(None), Some(NotTaken)),
+            (finished(None), &model_input_text(None), Some(NotTaken)),
             (blind, &greeter, Some(NotSeen)),
             (Observation::with_ending(AgentEnding::AuthFailed), &greeter, Some(NotLoggedIn)),
             (Observation::with_ending(AgentEnding::RateLimited), &greeter, Some(RateLimited)),

@@ -6,8 +6,8 @@ mod planning;
 
 use std::sync::Arc;
 
-pub use self::diagnosis::probe_prompt;
-pub use self::planning::{choose_probes, probed_skill};
+pub(crate) use self::diagnosis::probe_prompt;
+pub(crate) use self::planning::{choose_probes, probed_skill};
 
 use self::diagnosis::{ProbedSkill, diagnose_activation};
 use super::execution::RunExecution;
@@ -27,40 +27,40 @@ type ProbeResult = (TrialRecord, Option<ProbeFailure>);
 impl RunExecution {
     /// Runs all probes. The trials can be run only if each probe activated its skill.
     pub async fn run_probes(&mut self) {
-        let exam = Arc::clone(&self.context);
-        exam.reusable.probes.iter().for_each(|probe| self.recorder.tally.add_probe(probe));
-        let mut probes: Scheduler<ProbeResult> = Scheduler::new(exam.probes.trials.len(), exam.jobs, 0);
+        let context = Arc::clone(&self.context);
+        context.reusable.probes.iter().for_each(|probe| self.recorder.tally.add_probe(probe));
+        let mut probes: Scheduler<ProbeResult> = Scheduler::new(context.probes.trials.len(), context.jobs, 0);
         let mut results = InOrder::new();
         let mut activated = 0;
         loop {
-            while exam.may_continue()
+            while context.may_continue()
                 && let Some((index, permit)) = probes.take_next()
             {
-                let exam = Arc::clone(&exam);
+                let context = Arc::clone(&context);
                 probes.spawn(index, async move {
-                    let result = run_probe(&exam, &exam.probes.trials[index]).await;
+                    let result = run_probe(&context, &context.probes.trials[index]).await;
                     drop(permit);
                     result
                 });
             }
-            let may_start = exam.may_continue();
+            let may_start = context.may_continue();
             if probes.is_done(may_start) {
                 break;
             }
             let Some((index, ended)) = probes.wait(may_start).await else { continue };
-            let trial = &exam.probes.trials[index];
+            let trial = &context.probes.trials[index];
             let (record, failure) = ended.unwrap_or_else(|why| {
-                failed_probe(unfinished_record(&exam.probes, trial, AgentEnding::Crashed, &why))
+                failed_probe(unfinished_record(&context.probes, trial, AgentEnding::Crashed, &why))
             });
             if let Some((record, _)) = self.done_or_retry(&mut probes, RunPhase::Probes, index, record) {
-                let skill = probed_skill(&exam.probes, trial).map_or("", |skill| &skill.name);
+                let skill = probed_skill(&context.probes, trial).map_or("", |skill| &skill.name);
                 activated += usize::from(failure.is_none());
                 let probe = ProbeRecord::new(skill, &record, failure);
                 results.add(index, probe).into_iter().for_each(|probe| self.record_probe(probe));
             }
         }
         results.rest().for_each(|probe| self.record_probe(probe));
-        self.probes_passed = activated == exam.probes.trials.len();
+        self.probes_passed = activated == context.probes.trials.len();
     }
 
     fn record_probe(&mut self, probe: ProbeRecord) {
@@ -70,19 +70,19 @@ impl RunExecution {
 }
 
 /// Stages, runs, observes, diagnoses and stores a probe.
-async fn run_probe(exam: &Arc<RunContext>, trial: &Trial) -> ProbeResult {
-    let prepared = match prepared_trial::prepare_trial(exam, RunPhase::Probes, trial).await {
+async fn run_probe(context: &Arc<RunContext>, trial: &Trial) -> ProbeResult {
+    let prepared = match prepared_trial::prepare_trial(context, RunPhase::Probes, trial).await {
         Ok(prepared) => prepared,
         Err(record) => return failed_probe(*record),
     };
     let ObservedRun { observation: seen, started, turns, notes, memory_permit: held } =
-        run_and_observe(exam, &prepared).await;
-    let trouble = diagnose_probe(exam, trial, &prepared, &seen);
+        run_and_observe(context, &prepared).await;
+    let trouble = diagnose_probe(context, trial, &prepared, &seen);
     let nobody = NotScoredReason::NotJudged("a probe has nothing to judge".to_owned());
-    let marked = prepared.grader(exam).grade_without_judge(&seen, &prepared.workspace.view(), &nobody);
+    let grades = prepared.grader(context).grade_without_judge(&seen, &prepared.workspace.view(), &nobody);
     let facts = prepared.facts(&seen, started, turns, Vec::new());
-    let record = build_record(&exam.probes, trial, &seen, marked, notes);
-    let record = prepared.store(exam, record, seen, facts).await;
+    let record = build_record(&context.probes, trial, &seen, grades, notes);
+    let record = prepared.store(context, record, seen, facts).await;
     drop(held);
     (record, trouble)
 }
@@ -97,20 +97,20 @@ fn failed_probe(record: TrialRecord) -> ProbeResult {
 }
 
 fn diagnose_probe(
-    exam: &RunContext,
+    context: &RunContext,
     trial: &Trial,
     prepared: &PreparedTrial<'_>,
     seen: &Observation,
 ) -> Option<ProbeFailure> {
-    let path = probed_skill(&exam.probes, trial).and_then(|skill| skill.path.as_deref());
+    let path = probed_skill(&context.probes, trial).and_then(|skill| skill.path.as_deref());
     // The skill was read a moment ago for staging, so this rarely fails.
     let skill = path.and_then(|path| Skill::read(path).ok());
-    let told = prepared.model_input_text();
+    let model_input_text = prepared.model_input_text();
     let wanted = ProbedSkill {
         name: prepared.probed_skill_name().unwrap_or_default(),
         description: skill.as_ref().and_then(|skill| skill.description.as_deref()),
         model_may_use: skill.as_ref().is_none_or(Skill::is_model_invocable),
-        model_input: told.as_deref(),
+        model_input: model_input_text.as_deref(),
     };
     diagnose_activation(seen, &wanted)
 }

@@ -13,7 +13,7 @@ use practicum_core::model::{
 
 /// Chooses the probes that run before the trials of a plan: those whose results are not known yet, of suites in which
 /// somebody can answer a probe.
-pub fn choose_probes<E>(
+pub(crate) fn choose_probes<E>(
     plan: &Plan,
     prior: &mut ReusableResults,
     mut can_answer: impl FnMut(&PlannedSuite) -> Result<bool, E>,
@@ -74,7 +74,7 @@ fn probe_plan(plan: &Plan, mut needs_probe: impl FnMut(&Trial, &SkillRef) -> boo
 }
 
 /// Gives the skill that a probe of a plan is about.
-pub fn probed_skill<'p>(probes: &'p Plan, probe: &Trial) -> Option<&'p SkillRef> {
+pub(crate) fn probed_skill<'p>(probes: &'p Plan, probe: &Trial) -> Option<&'p SkillRef> {
     let (planned, case) = probes.suite_and_case(probe);
     measured_skills(planned, case, probe.condition.arm).next()
 }

@@ -11,7 +11,10 @@ use practicum_core::tree::json_schema;
 
 /// Gives the agents that project and user files describe. A project's agent wins over a user's agent of the same
 /// name.
-pub fn own_agents(layers: &SettingLayers, known: &AgentRegistry) -> Result<Vec<AgentCli>, SettingsError> {
+pub(crate) fn own_agents(
+    layers: &SettingLayers,
+    known: &AgentRegistry,
+) -> Result<Vec<AgentCli>, SettingsError> {
     let mut agents: Vec<AgentCli> = Vec::new();
     for (name, value, path) in layers.table("agents") {
         let agent = own_agent(name, value, known).map_err(|why| SettingsError::BadFile {

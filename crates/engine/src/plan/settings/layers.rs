@@ -235,7 +235,7 @@ pub struct ProjectRoots {
 }
 
 impl ProjectRoots {
-    pub fn root_of(&mut self, start: &Path) -> PathBuf {
+    pub(crate) fn root_of(&mut self, start: &Path) -> PathBuf {
         let folder = if start.is_dir() { start } else { start.parent().unwrap_or(start) };
         let here = || std::env::current_dir().unwrap_or_else(|_| folder.to_owned());
         self.nearest_root(folder).unwrap_or_else(here)

@@ -11,7 +11,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use agents::own_agents;
+pub(crate) use agents::own_agents;
 pub use definitions::{
     JOBS, JUDGE_JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SETTING_DESCRIPTIONS,
     SettingDefinition,

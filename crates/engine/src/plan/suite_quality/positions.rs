@@ -35,7 +35,7 @@ impl<'t> SuitePositions<'t> {
     }
 
     /// Finds a position of a text, quoted or not.
-    pub fn find_text(&self, said: &str) -> Option<Span> {
+    pub(crate) fn find_text(&self, said: &str) -> Option<Span> {
         let line = said.lines().next().unwrap_or(said).trim();
         if line.is_empty() {
             return None;
@@ -65,7 +65,7 @@ impl<'t> SuitePositions<'t> {
     }
 
     /// Finds the position of a case: its id, or else its prompt.
-    pub fn case_span(&self, case: &Case) -> Option<Span> {
+    pub(crate) fn case_span(&self, case: &Case) -> Option<Span> {
         let asked = || match &case.prompt {
             CasePrompt::Turns(turns) => turns.first().and_then(|turn| self.find_text(turn)),
             CasePrompt::SkillCommand { args } => self.find_text(args),

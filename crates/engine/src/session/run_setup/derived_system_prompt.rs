@@ -43,7 +43,7 @@ mod tests {
     use practicum_agents::agents::find_agent;
     use practicum_evals::dialects::{EvalFileLocation, load_text};
 
-    fn told(files: &[(&str, &str)], spec: &str, agent_name: &str) -> Result<Option<String>, String> {
+    fn derive(files: &[(&str, &str)], spec: &str, agent_name: &str) -> Result<Option<String>, String> {
         let folder = tempfile::tempdir().expect("a folder");
         for (path, content) in files {
             let path = folder.path().join(path);
@@ -63,7 +63,7 @@ mod tests {
         ("tide/SKILL.md", "---\nname: tide\ndescription: d\n---\nRead the tide table.\n");
 
     #[test]
-    fn the_nearest_text_is_told() {
+    fn the_nearest_text_is_used() {
         let beside = ("tide/AGENTS.md", "beside");
         let root = ("AGENTS.md", "root");
         let explicit =
@@ -78,7 +78,7 @@ mod tests {
             (vec![SKILL, root], explicit.as_str(), "codex", None),
         ] {
             assert_eq!(
-                told(&files, spec, agent).expect("a text"),
+                derive(&files, spec, agent).expect("a text"),
                 expected.map(str::to_owned),
                 "{files:?} {agent}"
             );
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn a_skill_that_cannot_be_read_stops_before_anything_is_spent() {
         let why =
-            told(&[("tide/SKILL.md", "---\nname: \"\n---\n")], BY_COMMAND, "codex").expect_err("broken");
+            derive(&[("tide/SKILL.md", "---\nname: \"\n---\n")], BY_COMMAND, "codex").expect_err("broken");
         assert!(why.contains("tide"), "{why}");
     }
 

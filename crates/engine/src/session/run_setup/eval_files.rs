@@ -35,7 +35,7 @@ const MISSING_SKILL_CODES: [&str; 3] = ["skill-not-found", "several-skills", "un
 impl EvalFiles {
     /// Turns the warnings about missing skills into errors, for a run. Someone who only checks a file may not have
     /// its skill.
-    pub fn refuse_missing_skills(&mut self) {
+    pub(crate) fn refuse_missing_skills(&mut self) {
         for LoadedFile { lowered, .. } in &mut self.files {
             let Some(mut suite) = lowered.suite.clone() else { continue };
             if let Some(skill) = &self.skill {
@@ -75,7 +75,7 @@ impl EvalFiles {
 
     /// Leaves out what would keep the selected cases from running: broken cases of the same file, and missing
     /// skills that no selected case is about. What is left out stays a warning.
-    pub fn leave_out_unselected(&mut self, filter: &CaseFilter) {
+    pub(crate) fn leave_out_unselected(&mut self, filter: &CaseFilter) {
         if !filter.is_selective() {
             return;
         }
@@ -97,13 +97,13 @@ impl EvalFiles {
     }
 
     /// Says whether an invalid file may contain a selected case, and describes the other invalid files.
-    pub fn invalid_files(&self, filter: &CaseFilter) -> (bool, Vec<String>) {
+    pub(crate) fn invalid_files(&self, filter: &CaseFilter) -> (bool, Vec<String>) {
         let cases = self.files.iter().filter_map(|file| file.lowered.suite.as_ref()).flat_map(|of| &of.cases);
         let ids: HashSet<&str> = cases.map(|case| case.id.as_str()).collect();
         // If an id without wildcards was found, other files need not be searched for it.
         let is_found = |glob: &CaseGlob| glob.is_literal && ids.iter().any(|id| glob.matches(id));
         let all_found = !filter.cases.is_empty() && filter.cases.iter().all(is_found);
-        let mut told = Vec::new();
+        let mut notices = Vec::new();
         let mut any = false;
         for file in self.files.iter().filter(|file| file.lowered.diagnostics.has_errors()) {
             let may_be_wanted = match self.case_id_of_file(file) {
@@ -115,12 +115,12 @@ impl EvalFiles {
             any |= may_be_wanted && !is_other_kind;
             let path = file.path.display();
             if is_other_kind {
-                told.push(format!("{path} cannot be understood; trigger queries are not asked for"));
+                notices.push(format!("{path} cannot be understood; trigger queries are not asked for"));
             } else if !may_be_wanted {
-                told.push(format!("{path} cannot be understood, and does not name a case that is wanted"));
+                notices.push(format!("{path} cannot be understood, and does not name a case that is wanted"));
             }
         }
-        (any, told)
+        (any, notices)
     }
 
     /// Gives the id of the only case of a file, if the format makes it from the file's path.

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_exam_hands_out_is_none() {
+    fn fixtures_are_not_read_as_evals() {
         let given = FixturePaths(HashMap::from([
             ("/p/evals/s/setup".into(), vec!["/p/evals/s/evals.json".into()]),
             ("/p/evals/s/files/a.yaml".into(), vec!["/p/evals/s/evals.json".into()]),

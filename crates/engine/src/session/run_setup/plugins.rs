@@ -41,14 +41,14 @@ pub fn plugin_notices<'a>(
     agents: impl IntoIterator<Item = &'a AgentCli>,
     trust: bool,
 ) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut notices = Vec::new();
     for agent in agents {
-        told.extend(plugins.iter().map(|plugin| match agent.can_load_plugins() {
+        notices.extend(plugins.iter().map(|plugin| match agent.can_load_plugins() {
             true => describe_whole_plugin(plugin, suite, trust),
             false => describe_plugin_as_skills(plugin, suite, &agent.name),
         }));
     }
-    told
+    notices
 }
 
 /// Describes how many skills of a plugin are staged and how many are not, because another skill has the same name

@@ -35,7 +35,7 @@ pub fn mismatched_name_notices(suite: &Suite) -> Vec<String> {
 
 /// Describes the command files under test that an agent does not get, because it looks for no commands where they
 /// are staged. A case of a format that calls the command itself gives such an agent the text in its place.
-pub fn unread_command_notices<'a>(
+pub(crate) fn unread_command_notices<'a>(
     suite: &Suite,
     agents: impl IntoIterator<Item = &'a AgentCli>,
 ) -> Vec<String> {
@@ -50,14 +50,16 @@ pub fn unread_command_notices<'a>(
     let reads_none = |agent: &&AgentCli| {
         agent.skill_command.is_none() && agent.skills_dir.as_str() != CLAUDE_SKILLS_FOLDER
     };
-    let told = |agent: &AgentCli, command: &SkillRef| {
+    let describe = |agent: &AgentCli, command: &SkillRef| {
         format!(
             "{} reads no command files, so it runs without {}: /{} is plain text for it",
             agent.name, command.name, command.name
         )
     };
     let agents = agents.into_iter().filter(reads_none);
-    agents.flat_map(|agent| commands.iter().map(|command| told(agent, command)).collect::<Vec<_>>()).collect()
+    agents
+        .flat_map(|agent| commands.iter().map(|command| describe(agent, command)).collect::<Vec<_>>())
+        .collect()
 }
 
 /// The folder of skills of the agents that look for commands where they are staged.
@@ -69,13 +71,13 @@ pub fn uncallable_skill_notices(suite: &Suite) -> Vec<String> {
     if !checks.any(|check| matches!(check.kind, CheckKind::Activation(_))) {
         return Vec::new();
     }
-    let told = |(_, why): (&str, String)| {
+    let describe = |(_, why): (&str, String)| {
         format!(
             "{why}: a case in which it must be activated always fails, and one in which it must not be activated \
              proves nothing"
         )
     };
-    skills_disabled_for_models(suite).map(told).collect()
+    skills_disabled_for_models(suite).map(describe).collect()
 }
 
 /// Gives the skills under test that forbid activation by a model, each with its name in the suite and a sentence.
@@ -90,23 +92,23 @@ fn skills_disabled_for_models(suite: &Suite) -> impl Iterator<Item = (&str, Stri
     };
     suite.skills.iter().filter_map(move |known| {
         let skill = Skill::read(known.path.as_deref()?).ok().filter(is_hidden)?;
-        let told = format!(
+        let problem = format!(
             "{} says disable-model-invocation: true, so no model can activate the skill {}",
             skill.file.display(),
             skill.name
         );
-        Some((known.name.as_str(), told))
+        Some((known.name.as_str(), problem))
     })
 }
 
 /// Describes the skills under test without a description in their SKILL.md, which agents do not list properly.
 pub fn missing_description_notices(suite: &Suite) -> Vec<String> {
-    skills_without_description(suite).map(|(_, told)| told).collect()
+    skills_without_description(suite).map(|(_, problem)| problem).collect()
 }
 
 /// Gives the cases that only check that a skill is not activated although no model could activate it, with the
 /// reason.
-pub fn meaningless_negative_cases(suite: &Suite) -> Vec<(String, String)> {
+pub(crate) fn meaningless_negative_cases(suite: &Suite) -> Vec<(String, String)> {
     let unlisted: Vec<(&str, String)> =
         skills_without_description(suite).chain(skills_disabled_for_models(suite)).collect();
     let proves_nothing = |check: &Check| match &check.kind {
@@ -119,8 +121,8 @@ pub fn meaningless_negative_cases(suite: &Suite) -> Vec<(String, String)> {
     let Some((_, why)) = unlisted.first() else { return Vec::new() };
     let cases = suite.cases.iter();
     let cases = cases.filter(|case| !case.checks.is_empty() && case.checks.iter().all(proves_nothing));
-    let told = |case: &Case| (case.id.clone(), format!("{why}; that it is not activated proves nothing"));
-    cases.map(told).collect()
+    let describe = |case: &Case| (case.id.clone(), format!("{why}; that it is not activated proves nothing"));
+    cases.map(describe).collect()
 }
 
 /// Finds the cases about the activation of a command file that some of these agents do not offer to their model:
@@ -182,7 +184,7 @@ fn why_not_listed(skill: &Skill, name: &str) -> Option<String> {
 /// rival is another author's skill, so a broken one does not stop the run. A workspace can hold one skill of a
 /// name: the skill under test wins, then the rival that is listed first.
 pub fn leave_out_unfit_rivals(suite: &mut Suite) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut notices = Vec::new();
     let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
     let mut staged: Vec<Skill> = paths.filter_map(|path| Skill::read(path).ok()).collect();
     suite.rivals.retain(|rival| {
@@ -190,22 +192,22 @@ pub fn leave_out_unfit_rivals(suite: &mut Suite) -> Vec<String> {
         let skill = match Skill::read(path) {
             Ok(skill) => skill,
             Err(error) => {
-                told.push(format!("the skill {} is not staged beside the others: {error}", rival.name));
+                notices.push(format!("the skill {} is not staged beside the others: {error}", rival.name));
                 return false;
             }
         };
         if let Some(why) = skill.describe_unusable_name().or_else(|| why_not_listed(&skill, &rival.name)) {
-            told.push(format!("a skill is not staged beside the others: {why}"));
+            notices.push(format!("a skill is not staged beside the others: {why}"));
             return false;
         }
         if let Some(first) = staged.iter().find(|first| first.name == skill.name) {
-            told.extend(same_name_notice(first, &skill));
+            notices.extend(same_name_notice(first, &skill));
             return false;
         }
         staged.push(skill);
         true
     });
-    told
+    notices
 }
 
 /// Says which of two skills of one name is staged; `None` if they are the same.

@@ -56,7 +56,7 @@ pub fn warn_unstaged_skills(files: &mut [LoadedFile], more: &[SkillRef]) {
             continue;
         }
         let places = SuitePositions::new(&file.text);
-        let mut told: Vec<(String, String, Option<Span>)> = Vec::new();
+        let mut problems: Vec<(String, String, Option<Span>)> = Vec::new();
         let of_plugins = suite.plugins.iter().flat_map(|root| skills_of_plugin(root));
         let more: Vec<SkillRef> = more.iter().cloned().chain(of_plugins).collect();
         for case in &suite.cases {
@@ -66,8 +66,8 @@ pub fn warn_unstaged_skills(files: &mut [LoadedFile], more: &[SkillRef]) {
             });
             for activation in activations {
                 for name in &activation.skills {
-                    let is_told = told.iter().any(|(known, ..)| known == name);
-                    if is_told || staged_in.has(name, suite, case, &file.project, &more) {
+                    let is_reported = problems.iter().any(|(known, ..)| known == name);
+                    if is_reported || staged_in.has(name, suite, case, &file.project, &more) {
                         continue;
                     }
                     let so = match activation.expect {
@@ -79,14 +79,14 @@ pub fn warn_unstaged_skills(files: &mut [LoadedFile], more: &[SkillRef]) {
                     };
                     let message =
                         format!("case {} names the skill \"{name}\", which is not staged: {so}", case.id);
-                    told.push((name.clone(), message, places.case_span(case)));
+                    problems.push((name.clone(), message, places.case_span(case)));
                 }
             }
         }
         let skills: Vec<String> =
             suite.skills.iter().chain(&suite.rivals).chain(&more).map(|skill| skill.name.clone()).collect();
         let known: Vec<&str> = skills.iter().map(String::as_str).collect();
-        for (name, message, span) in told {
+        for (name, message, span) in problems {
             let help = match closest_word(&name, &known) {
                 Some(meant) => format!("did you mean \"{meant}\"?"),
                 None => "name the skill with --skill, or stage it with --with-skill".to_owned(),

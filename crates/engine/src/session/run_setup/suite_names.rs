@@ -18,10 +18,10 @@ pub fn make_names_unique(suites: &mut [LocatedSuite]) -> Vec<String> {
             placed.suite.name = name(placed);
         }
     }
-    let told = first.into_iter().map(|(name, count)| {
+    let notices = first.into_iter().map(|(name, count)| {
         format!("{count} suites are called {name}, so each has its folder before its name")
     });
-    told.collect()
+    notices.collect()
 }
 
 /// Counts the suites for each name that several have.

@@ -11,15 +11,15 @@ use practicum_skills::own_files::{EvalTexts, Unpacked};
 use practicum_skills::skill::{SKILL_FILE, Skill, SkillForm, command_path, is_eval_file};
 
 /// Explains why fixtures of a suite cannot be staged, by case id.
-pub fn unfit_fixtures(suite: &Suite) -> BTreeMap<String, Vec<String>> {
-    let mut told: BTreeMap<String, Vec<String>> = BTreeMap::new();
+pub(crate) fn unfit_fixtures(suite: &Suite) -> BTreeMap<String, Vec<String>> {
+    let mut problems: BTreeMap<String, Vec<String>> = BTreeMap::new();
     if suite.cases.iter().all(|case| case.workspace.files.is_empty() && case.workspace.overlays.is_empty()) {
-        return told;
+        return problems;
     }
     let guarded = ProtectedSkillFiles::for_suite(suite);
     for case in &suite.cases {
         for why in case.workspace.files.iter().filter_map(|fixture| guarded.why_unfit(fixture)) {
-            told.entry(case.id.clone()).or_default().push(why);
+            problems.entry(case.id.clone()).or_default().push(why);
         }
     }
     let known = EvalCopies::of(suite);
@@ -28,11 +28,11 @@ pub fn unfit_fixtures(suite: &Suite) -> BTreeMap<String, Vec<String>> {
         let given = case.workspace.files.iter().map(|fixture| &fixture.source).filter(|from| from.is_dir());
         for folder in case.workspace.overlays.iter().chain(given) {
             let why = copies.entry(folder).or_insert_with(|| known.why_unfit(folder));
-            told.entry(case.id.clone()).or_default().extend(why.clone());
+            problems.entry(case.id.clone()).or_default().extend(why.clone());
         }
     }
-    told.retain(|_, why| !why.is_empty());
-    told
+    problems.retain(|_, why| !why.is_empty());
+    problems
 }
 
 /// The most entries of a folder that are examined.

@@ -41,21 +41,21 @@ impl ProjectNotices {
 /// Describes the overlays of a suite's cases that are not in the folder of its file.
 pub fn outside_overlay_notices(suite: &Suite, project: &Path) -> Vec<String> {
     let folder = suite.origin.path.parent().unwrap_or(Path::new(""));
-    let mut told: Vec<String> = Vec::new();
+    let mut notices: Vec<String> = Vec::new();
     for overlay in suite.cases.iter().flat_map(|case| &case.workspace.overlays) {
         let shown = overlay.strip_prefix(project).unwrap_or(overlay).display();
         let words = format!("the overlay {shown} is laid into the workspaces of suite {}", suite.name);
-        if !overlay.starts_with(folder) && !told.contains(&words) {
-            told.push(words);
+        if !overlay.starts_with(folder) && !notices.contains(&words) {
+            notices.push(words);
         }
     }
-    told
+    notices
 }
 
 /// Describes the links in overlays of a suite's cases that lead out of them.
 pub fn overlay_link_notices(suite: &Suite) -> Vec<String> {
     let overlays: BTreeSet<&PathBuf> = suite.cases.iter().flat_map(|case| &case.workspace.overlays).collect();
-    let mut told = Vec::new();
+    let mut notices = Vec::new();
     for overlay in overlays {
         let walk = ignore::WalkBuilder::new(overlay).standard_filters(false).follow_links(false).build();
         let links = walk.flatten().filter(|entry| entry.depth() > 0 && entry.path_is_symlink());
@@ -69,12 +69,12 @@ pub fn overlay_link_notices(suite: &Suite) -> Vec<String> {
             })
             .collect();
         let (named, more) = out.split_at(out.len().min(MOST_NAMED_LINKS));
-        told.extend_from_slice(named);
+        notices.extend_from_slice(named);
         if !more.is_empty() {
-            told.push(format!("so do {} more links of the overlay {}", more.len(), overlay.display()));
+            notices.push(format!("so do {} more links of the overlay {}", more.len(), overlay.display()));
         }
     }
-    told
+    notices
 }
 
 /// The most links of one skill that are named. The rest is only counted.
@@ -91,7 +91,7 @@ pub fn skill_link_notices(suite: &Suite) -> Vec<String> {
 fn link_notices_of_skill(skill: &Skill) -> Vec<String> {
     let (name, links) = (&skill.name, links_leading_out(skill));
     let (named, more) = links.split_at(links.len().min(MOST_NAMED_LINKS));
-    let mut told: Vec<String> = named
+    let mut notices: Vec<String> = named
         .iter()
         .map(|(link, target)| {
             let (link, target) = (link.display(), target.display());
@@ -101,9 +101,9 @@ fn link_notices_of_skill(skill: &Skill) -> Vec<String> {
         })
         .collect();
     if !more.is_empty() {
-        told.push(format!("so do {} more links of the skill {name}", more.len()));
+        notices.push(format!("so do {} more links of the skill {name}", more.len()));
     }
-    told
+    notices
 }
 
 #[cfg(test)]
@@ -117,9 +117,12 @@ mod tests {
         for n in 1..=7 {
             std::os::unix::fs::symlink("../out", folder.path().join(format!("l{n}"))).expect("a link");
         }
-        let told = link_notices_of_skill(&Skill::read(folder.path()).expect("a skill"));
-        assert_eq!(told.len(), 6);
-        assert_eq!(told[0], "l1 of the skill s is a link that leads out of it, to ../out, and is not staged");
-        assert_eq!(told[5], "so do 2 more links of the skill s");
+        let notices = link_notices_of_skill(&Skill::read(folder.path()).expect("a skill"));
+        assert_eq!(notices.len(), 6);
+        assert_eq!(
+            notices[0],
+            "l1 of the skill s is a link that leads out of it, to ../out, and is not staged"
+        );
+        assert_eq!(notices[5], "so do 2 more links of the skill s");
     }
 }

@@ -75,10 +75,10 @@ impl DoubtfulCheck {
                 )
             }
             DoubtReason::SameWithoutSkill => {
-                let (passed, told) = self.counts_with_skill();
-                let told_without = self.passed_without + self.failed_without;
+                let (passed, scored) = self.counts_with_skill();
+                let scored_without = self.passed_without + self.failed_without;
                 format!(
-                    "passed {passed} of {told} with it, {} of {told_without} without",
+                    "passed {passed} of {scored} with it, {} of {scored_without} without",
                     self.passed_without
                 )
             }
@@ -116,16 +116,16 @@ pub fn audit(index: &Index, suite: Option<&str>, runs: usize, least: u64) -> Res
 }
 
 fn find_doubts(check: &CheckCounts, least: u64) -> Vec<DoubtfulCheck> {
-    let told = check.passed + check.failed;
+    let scored = check.passed + check.failed;
     let without = check.passed_without + check.failed_without;
-    let with = told - without;
-    let rate = |passed: u64, told: u64| passed as f64 / told as f64;
+    let with = scored - without;
+    let rate = |passed: u64, scored: u64| passed as f64 / scored as f64;
     let compared = without >= least && with >= least;
     let same = compared
         && (rate(check.passed - check.passed_without, with) - rate(check.passed_without, without)).abs()
             < SAME_RATE_TOLERANCE;
-    let never_fails = told >= least && check.failed == 0;
-    let flaky = told >= least && check.divided > 0;
+    let never_fails = scored >= least && check.failed == 0;
+    let flaky = scored >= least && check.divided > 0;
     let found = [
         (never_fails, DoubtReason::NeverFails),
         (same, DoubtReason::SameWithoutSkill),

@@ -39,10 +39,10 @@ impl Badge {
     pub fn from_run(label: &str, run: Option<&RunRow>) -> Self {
         let badge = |message: String, tone: BadgeTone| Self { label: label.to_owned(), message, tone };
         let Some(run) = run else { return badge("no runs".to_owned(), BadgeTone::Unsure) };
-        let (passed, told) = (run.examined.passed, run.examined.passed + run.examined.failed);
+        let (passed, scored) = (run.examined.passed, run.examined.passed + run.examined.failed);
         let sample = run.sample.as_ref().map(|sample| format!(", {sample}")).unwrap_or_default();
-        let counted = format!("{passed} of {told} passed{sample}");
-        match (told, run.status()) {
+        let counted = format!("{passed} of {scored} passed{sample}");
+        match (scored, run.status()) {
             (0, _) => badge("nothing scored".to_owned(), BadgeTone::Unsure),
             // Answers from a script show nothing about a model.
             (_, Some(RunStatus::Passed)) if run.scripted => {
@@ -156,7 +156,7 @@ mod tests {
             (Some(run(None, 2, 0)), "2 of 2 passed, incomplete", BadgeTone::Unsure),
             (Some(run(Some(3), 0, 0)), "nothing scored", BadgeTone::Unsure),
         ] {
-            let badge = Badge::from_run("exam", run.as_ref());
+            let badge = Badge::from_run("notes", run.as_ref());
             assert_eq!((badge.message.as_str(), badge.tone), (message, tone));
         }
     }

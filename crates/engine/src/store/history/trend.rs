@@ -59,10 +59,12 @@ const SPARKLINE_BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '�
 /// Draws a bar for each value, and a dot if there is none. Shares are drawn on a scale from 0 to 1, so that a fall
 /// from 1.00 to 0.99 stays small. Other numbers are drawn between the smallest and the largest.
 pub fn sparkline(values: &[Option<f64>], is_share: bool) -> String {
-    let told = || values.iter().flatten().copied();
+    let known_values = || values.iter().flatten().copied();
     let (low, high) = match is_share {
         true => (0.0, 1.0),
-        false => (told().fold(f64::INFINITY, f64::min), told().fold(f64::NEG_INFINITY, f64::max)),
+        false => {
+            (known_values().fold(f64::INFINITY, f64::min), known_values().fold(f64::NEG_INFINITY, f64::max))
+        }
     };
     let highest = SPARKLINE_BARS.len() - 1;
     let bar = |value: f64| {

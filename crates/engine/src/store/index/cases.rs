@@ -51,8 +51,8 @@ fn column(row: &Row<'_>, from: usize) -> rusqlite::Result<ConditionColumn> {
 
 fn cell(row: &Row<'_>, from: usize) -> rusqlite::Result<CaseCell> {
     let count = |at: usize| row.get::<_, i64>(from + at).map(i64::unsigned_abs);
-    let (trials, told, passed) = (count(4)?, count(5)?, count(6)?);
-    let (failed, not_scored) = (told - passed, trials - told);
+    let (trials, scored, passed) = (count(4)?, count(5)?, count(6)?);
+    let (failed, not_scored) = (scored - passed, trials - scored);
     Ok(CaseCell { column: column(row, from)?, passed, failed, not_scored, passes: None })
 }
 

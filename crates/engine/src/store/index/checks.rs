@@ -54,20 +54,24 @@ impl Index {
     }
 
     /// Counts the results of every check in the newest runs, at most `runs` of them.
-    pub fn check_counts(&self, suite: Option<&str>, runs: usize) -> Result<Vec<CheckCounts>, IndexError> {
+    pub(crate) fn check_counts(
+        &self,
+        suite: Option<&str>,
+        runs: usize,
+    ) -> Result<Vec<CheckCounts>, IndexError> {
         // The query first groups equal trials of one run, then all results of a check. Reused trials are left out,
         // because they would count again for every run that reused them.
         let sql = "
             WITH newest AS (SELECT n FROM runs WHERE not_in_history IS NULL ORDER BY id DESC LIMIT ?2),
             groups AS (
                 SELECT t.run, t.suite, t.case_id, c.id AS check_id, t.arm = 'without' AS without,
-                    count(*) AS n, count(c.verdict) AS told, ifnull(sum(c.verdict), 0) AS passed
+                    count(*) AS n, count(c.verdict) AS scored, ifnull(sum(c.verdict), 0) AS passed
                 FROM trials t JOIN checks c ON c.trial = t.n
                 WHERE t.run IN newest AND (?1 IS NULL OR t.suite = ?1) AND NOT t.reused
                 GROUP BY t.run, t.suite, t.case_id, c.id, t.agent, t.model, t.arm, t.mode)
-            SELECT suite, case_id, check_id, count(DISTINCT run), sum(passed), sum(told - passed), sum(n - told),
-                sum(iif(without, passed, 0)), sum(iif(without, told - passed, 0)),
-                sum(told > 1), sum(passed > 0 AND passed < told)
+            SELECT suite, case_id, check_id, count(DISTINCT run), sum(passed), sum(scored - passed), sum(n - scored),
+                sum(iif(without, passed, 0)), sum(iif(without, scored - passed, 0)),
+                sum(scored > 1), sum(passed > 0 AND passed < scored)
             FROM groups GROUP BY suite, case_id, check_id ORDER BY suite, case_id, check_id";
         let mut query = self.db.prepare(sql)?;
         let rows = query.query_map(params![suite, i64::try_from(runs).unwrap_or(i64::MAX)], |row| {

@@ -259,7 +259,7 @@ impl<'b> ImportBatch<'b> {
         }
         let why = record.not_scored_reason();
         let judged = || record.checks.iter().filter(|check| check.scale.is_some());
-        let told = |verdict: &Verdict| !matches!(verdict, Verdict::NotScored(_));
+        let is_scored = |verdict: &Verdict| !matches!(verdict, Verdict::NotScored(_));
         let shares: Vec<f64> = judged().filter_map(|check| check.normalised_score()).collect();
         let usage = record.usage;
         let mut insert = self.transaction.prepare_cached(
@@ -288,7 +288,7 @@ impl<'b> ImportBatch<'b> {
             record.seconds,
             to_sql_integer(usage.input.saturating_add(usage.output)),
             record.reused_from.is_some(),
-            to_sql_integer(judged().filter(|check| told(&check.verdict)).count() as u64),
+            to_sql_integer(judged().filter(|check| is_scored(&check.verdict)).count() as u64),
             to_sql_integer(judged().filter(|check| check.verdict == Verdict::Pass).count() as u64),
             to_sql_integer(shares.len() as u64),
             shares.iter().sum::<f64>(),

@@ -123,7 +123,7 @@ pub struct MetricPoint {
 
 impl Index {
     /// Gives a metric for each of the newest runs that have trials in scope, the oldest first.
-    pub fn metric_points(
+    pub(crate) fn metric_points(
         &self,
         metric: Metric,
         scope: &MetricScope,

@@ -17,7 +17,7 @@ const MOST_PAST_TRIALS: i64 = 500;
 
 impl Index {
     /// Gives the times and costs of the newest trials of a suite with an agent and model, without reused ones.
-    pub fn past_trial_costs(
+    pub(crate) fn past_trial_costs(
         &self,
         suite: &str,
         agent: &str,

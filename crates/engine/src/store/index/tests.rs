@@ -203,8 +203,8 @@ fn while_another_writes_a_run_goes_on_and_readers_read() {
     writer.execute_batch("BEGIN IMMEDIATE; UPDATE runs SET planned = 7").expect("locked");
     store.log(&run, &[RunEvent::TrialFinished { record: Box::new(record("b", 1, Verdict::Pass)) }]);
     let summary = Box::new(RunTally::default().summary("1", &[], 1.0, RunCompletion::Completed));
-    let heard = IndexSink::new(store.project(), &run).receive(&RunEvent::RunFinished { summary });
-    assert!(heard.is_ok(), "{heard:?}");
+    let received = IndexSink::new(store.project(), &run).receive(&RunEvent::RunFinished { summary });
+    assert!(received.is_ok(), "{received:?}");
     let index = store.index();
     assert_eq!(index.trials(&TrialFilter::default(), TrialOrder::Newest, None, 9).expect("trials").len(), 1);
     assert!(index.notice().is_some_and(|notice| notice.contains("being written")), "{:?}", index.notice());
@@ -324,11 +324,11 @@ fn what_is_only_compared_with_is_not_among_what_has_to_pass() {
     store.run("2", &both, false);
     store.run("3", &[without("a")], true);
     let rows = store.index().runs(None, 9).expect("runs");
-    let told = |at: usize| {
+    let counts = |at: usize| {
         let of = rows[at].examined;
         [of.trials, of.passed, of.failed, of.not_scored]
     };
-    assert_eq!([told(0), told(1), told(2)], [[1, 0, 1, 0], [2, 1, 0, 1], [2, 1, 0, 1]]);
+    assert_eq!([counts(0), counts(1), counts(2)], [[1, 0, 1, 0], [2, 1, 0, 1], [2, 1, 0, 1]]);
 }
 
 /// The viewer shows the decision of the rate, whatever the verdicts of the trials are.

@@ -239,7 +239,7 @@ impl Index {
     }
 
     /// Calls `each` for every trial, ordered by run and case.
-    pub fn each_trial(
+    pub(crate) fn each_trial(
         &self,
         filter: &TrialFilter,
         mut each: impl FnMut(TrialRow) -> std::io::Result<()>,

@@ -48,7 +48,7 @@ pub struct ConversationResult {
 
 impl ConversationResult {
     /// Makes the result of a conversation that is not needed: the user's prompts and a normal end.
-    pub fn not_needed(turns: &[String]) -> Self {
+    pub(crate) fn not_needed(turns: &[String]) -> Self {
         let turn = |prompt: &String| RawTurn {
             prompt: prompt.clone(),
             transcript: StreamTranscript {

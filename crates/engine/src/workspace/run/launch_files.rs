@@ -5,7 +5,7 @@ use std::path::Path;
 use practicum_agents::agents::Launch;
 
 /// Writes the files and the link of a launch.
-pub fn write_launch_files(launch: &Launch) -> Result<(), String> {
+pub(crate) fn write_launch_files(launch: &Launch) -> Result<(), String> {
     for (path, content) in &launch.files {
         make_with_parent(path, |path| std::fs::write(path, content))?;
     }

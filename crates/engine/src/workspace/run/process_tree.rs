@@ -83,13 +83,13 @@ impl TrialProcesses {
 }
 
 /// Kills every adopted orphan that is still alive. Use it only when no trial is running.
-pub fn kill_orphans() -> usize {
+pub(crate) fn kill_orphans() -> usize {
     let known: HashSet<i32> = list_orphans().into_iter().collect();
     if known.is_empty() { 0 } else { kill_processes(None, known, None) }
 }
 
 /// Kills all processes that the trials of a run left behind, for runs that were killed.
-pub fn kill_run_processes(run: &str) -> usize {
+pub(crate) fn kill_run_processes(run: &str) -> usize {
     let ending = format!("@{run}");
     let markers: HashSet<String> = list_processes()
         .into_values()
@@ -131,8 +131,8 @@ fn add_related_processes(
     marker: Option<&str>,
 ) {
     if let Some(marker) = marker {
-        let marked = processes.iter().filter(|(_, process)| process.marker.as_deref() == Some(marker));
-        known.extend(marked.map(|(pid, _)| *pid));
+        let with_marker = processes.iter().filter(|(_, process)| process.marker.as_deref() == Some(marker));
+        known.extend(with_marker.map(|(pid, _)| *pid));
     }
     loop {
         let more: Vec<i32> = processes

@@ -33,7 +33,7 @@ pub struct ScriptContext<'s> {
     pub record_folder: &'s Path,
 }
 
-pub async fn run_script(script: &str, scene: &ScriptContext<'_>, cancel: &CancelToken) -> ScriptEnd {
+pub(crate) async fn run_script(script: &str, scene: &ScriptContext<'_>, cancel: &CancelToken) -> ScriptEnd {
     let ScriptContext { folder, home, tmp, user_env, sandbox: walls, marker, record_folder: record } = scene;
     let inherited = ["PATH", "LANG", "LC_ALL", "TZ"]
         .into_iter()

@@ -91,7 +91,7 @@ mod tests {
         kept.push(b"abcdef", &path);
         kept.push(&vec![b'-'; MAX_TAIL_BYTES], &path);
         kept.push(b"\nend", &path);
-        let note = kept.finish().expect("told");
+        let note = kept.finish().expect("a note");
         assert!(note.contains("the last 1048576 were kept"), "{note}");
         let text = std::fs::read_to_string(&path).expect("kept");
         assert!(text.starts_with("abc\n---") && text.ends_with("---\nend"), "{}", text.len());

@@ -210,7 +210,7 @@ impl TrialSandbox {
     }
 
     /// Says whether processes have a namespace of their own, whose first process ends last.
-    pub fn has_init_process(&self) -> bool {
+    pub(crate) fn has_init_process(&self) -> bool {
         self.0.as_ref().is_some_and(|walls| matches!(walls.backend, SandboxBackend::Bubblewrap(_)))
     }
 

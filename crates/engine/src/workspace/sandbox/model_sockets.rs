@@ -227,7 +227,7 @@ mod tests {
     /// Sends a text to the proxy and gives the answer.
     async fn say(socket: &Path, text: &str) -> String {
         let mut stream = UnixStream::connect(socket).await.expect("a proxy");
-        stream.write_all(text.as_bytes()).await.expect("heard");
+        stream.write_all(text.as_bytes()).await.expect("received");
         stream.shutdown().await.expect("all said");
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
@@ -240,10 +240,11 @@ mod tests {
         let port = server.local_addr().expect("bound").port();
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = server.accept().await {
-                let mut heard = Vec::new();
-                let _ = stream.read_to_end(&mut heard).await;
-                let _ =
-                    stream.write_all(format!("heard {}", String::from_utf8_lossy(&heard)).as_bytes()).await;
+                let mut received = Vec::new();
+                let _ = stream.read_to_end(&mut received).await;
+                let _ = stream
+                    .write_all(format!("received {}", String::from_utf8_lossy(&received)).as_bytes())
+                    .await;
             }
         });
         let folder = tempfile::tempdir().expect("a folder");
@@ -254,11 +255,11 @@ mod tests {
         let ok = "HTTP/1.1 200 Connection established\r\n\r\n";
         let get =
             format!("GET http://127.0.0.1:{port}/x HTTP/1.1\r\na: b\r\nConnection: keep-alive\r\n\r\nbody");
-        let got = "heard GET /x HTTP/1.1\r\na: b\r\nconnection: close\r\n\r\nbody";
+        let got = "received GET /x HTTP/1.1\r\na: b\r\nconnection: close\r\n\r\nbody";
         for (asked, expected) in [
             (
                 format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\nhost: x\r\n\r\nhello"),
-                format!("{ok}heard hello"),
+                format!("{ok}received hello"),
             ),
             (get, got.to_owned()),
             ("CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n".to_owned(), "HTTP/1.1 403".to_owned()),
@@ -285,14 +286,14 @@ mod tests {
             ),
             (
                 format!("POST http://127.0.0.1:{port} HTTP/1.1\r\nPROXY-Connection:x\r\nk:  é \r\n\r\n"),
-                "heard POST / HTTP/1.1\r\nk: é\r\nconnection: close\r\n\r\n".to_owned(),
+                "received POST / HTTP/1.1\r\nk: é\r\nconnection: close\r\n\r\n".to_owned(),
             ),
             ("x".repeat(2 * LONGEST_REQUEST_HEAD), String::new()),
         ] {
             let answer = say(&at.join("0"), &asked).await;
             assert!(answer.starts_with(&expected), "{asked:?}: {answer:?}");
         }
-        assert_eq!(say(&at.join("1"), "plain").await, "heard plain");
+        assert_eq!(say(&at.join("1"), "plain").await, "received plain");
         drop(wires);
         assert!(!at.exists() && UnixStream::connect(at.join("1")).await.is_err());
     }

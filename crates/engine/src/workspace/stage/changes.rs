@@ -40,12 +40,12 @@ impl Snapshot {
                     path.strip_prefix(folder).ok().and_then(|path| path.to_str()).and_then(RelPath::new);
                 let (Some(relative), Ok(metadata)) = (relative, entry.metadata()) else { continue };
                 if kind.is_file() && files.len() < MOST_FILES {
-                    let mark = FileStamp {
+                    let stamp = FileStamp {
                         bytes: metadata.len(),
                         inode: metadata.ino(),
                         changed: (metadata.ctime(), metadata.ctime_nsec()),
                     };
-                    files.insert(relative, mark);
+                    files.insert(relative, stamp);
                 }
             }
         }
@@ -54,13 +54,13 @@ impl Snapshot {
 
     pub fn changes(&self, after: &Snapshot) -> Vec<FileChange> {
         let mut changes = Vec::new();
-        for (path, mark) in &after.files {
+        for (path, stamp) in &after.files {
             let change = match self.files.get(path) {
                 None => FileChangeKind::Created,
-                Some(before) if before != mark => FileChangeKind::Changed,
+                Some(before) if before != stamp => FileChangeKind::Changed,
                 Some(_) => continue,
             };
-            changes.push(FileChange { path: path.clone(), change, bytes: mark.bytes });
+            changes.push(FileChange { path: path.clone(), change, bytes: stamp.bytes });
         }
         for path in self.files.keys().filter(|path| !after.files.contains_key(*path)) {
             changes.push(FileChange { path: path.clone(), change: FileChangeKind::Deleted, bytes: 0 });
@@ -84,7 +84,7 @@ pub fn fixture_digests(path: &Path, relative: &RelPath) -> Vec<(RelPath, Digest)
 }
 
 /// Lists the files that the agent was given to work on, as they are now.
-pub fn editable_file_changes(fixtures: &[Fixture], workspace: &Path) -> Vec<FileChange> {
+pub(crate) fn editable_file_changes(fixtures: &[Fixture], workspace: &Path) -> Vec<FileChange> {
     let mut files = Vec::new();
     for fixture in fixtures.iter().filter(|fixture| fixture.access == FixtureAccess::Mutable) {
         let path = fixture.destination.join_to(workspace);
@@ -95,8 +95,8 @@ pub fn editable_file_changes(fixtures: &[Fixture], workspace: &Path) -> Vec<File
         if metadata.is_file() {
             add(Some(fixture.destination.clone()), metadata.len());
         } else if metadata.is_dir() {
-            for (below, mark) in Snapshot::of_folder(&path).files {
-                add(RelPath::new(&format!("{}/{below}", fixture.destination)), mark.bytes);
+            for (below, stamp) in Snapshot::of_folder(&path).files {
+                add(RelPath::new(&format!("{}/{below}", fixture.destination)), stamp.bytes);
             }
         }
     }
@@ -107,7 +107,7 @@ const LARGEST_CAPTURED_FILE: u64 = 10 * 1024 * 1024;
 const MOST_CAPTURED_BYTES: u64 = 100 * 1024 * 1024;
 
 /// Copies files of the workspace into the record, up to a limit. Gives a note for each file that was left out.
-pub fn capture_changed_files(changes: &[FileChange], workspace: &Path, record: &Path) -> Vec<String> {
+pub(crate) fn capture_changed_files(changes: &[FileChange], workspace: &Path, record: &Path) -> Vec<String> {
     let mut notes = Vec::new();
     let mut total = 0;
     for file in changes.iter().filter(|file| file.change != FileChangeKind::Deleted) {

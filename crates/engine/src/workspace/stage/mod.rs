@@ -13,11 +13,14 @@ mod workspace_root;
 
 use std::path::{Path, PathBuf};
 
-pub use changes::{Snapshot, capture_changed_files, editable_file_changes};
-pub use project::{HiddenFiles, is_skill_under_test, staged_of_folder, staged_of_project};
+pub use changes::Snapshot;
+pub(crate) use changes::{capture_changed_files, editable_file_changes};
+pub use project::HiddenFiles;
+pub(crate) use project::{is_skill_under_test, staged_of_folder, staged_of_project};
 pub use remove_folder::remove_folder;
 pub use view::FolderView;
-pub use workspace_root::{WorkspaceRoot, remove_workspace};
+pub use workspace_root::WorkspaceRoot;
+pub(crate) use workspace_root::remove_workspace;
 
 use practicum_core::model::{
     Arm, Canary, Case, Digest, FileChange, FixtureAccess, GivenFile, GivenFileFate, RelPath, SkillRef,
@@ -101,7 +104,7 @@ pub struct Workspace {
 
 /// Stages a workspace: base, overlays, skills and files, in that order. The skill under test replaces whatever the
 /// base and the overlays have in its place.
-pub fn stage_workspace(order: &StagingRequest<'_>) -> Result<Workspace, StageError> {
+pub(crate) fn stage_workspace(order: &StagingRequest<'_>) -> Result<Workspace, StageError> {
     let room = order.root.clone();
     let mut workspace = Workspace {
         folder: room.join("workspace"),
@@ -119,8 +122,8 @@ pub fn stage_workspace(order: &StagingRequest<'_>) -> Result<Workspace, StageErr
         read_only: Vec::new(),
         keep_on_drop: false,
     };
-    if let Some(corridor) = workspace.root.parent() {
-        std::fs::create_dir_all(corridor).map_err(StageError::io("creating", corridor))?;
+    if let Some(parent) = workspace.root.parent() {
+        std::fs::create_dir_all(parent).map_err(StageError::io("creating", parent))?;
     }
     for folder in [&workspace.root, &workspace.folder, &workspace.home, &workspace.tmp] {
         std::fs::create_dir(folder).map_err(StageError::io("creating", folder))?;
@@ -230,12 +233,12 @@ fn alias(own: &str, ending: &str) -> String {
 
 impl Workspace {
     /// Gives the name by which a user or a model calls a skill with this staged name.
-    pub fn call_name_of<'w>(&'w self, staged: &'w str) -> &'w str {
+    pub(crate) fn call_name_of<'w>(&'w self, staged: &'w str) -> &'w str {
         let mut both = self.staged_names.iter().zip(&self.call_names);
         both.find(|(name, _)| *name == staged).map_or(staged, |(_, called)| called)
     }
 
-    pub fn set_keep_on_drop(&mut self) {
+    pub(crate) fn set_keep_on_drop(&mut self) {
         self.keep_on_drop = true;
     }
 
@@ -244,7 +247,7 @@ impl Workspace {
     }
 
     /// Takes a new snapshot after the setup script, so that its changes do not count as the agent's.
-    pub fn reset_snapshot(&mut self) {
+    pub(crate) fn reset_snapshot(&mut self) {
         self.read_only.retain_mut(|(path, digest)| match read_regular(path.join_to(&self.folder)) {
             Ok(bytes) => {
                 *digest = Digest::of_bytes(&bytes);

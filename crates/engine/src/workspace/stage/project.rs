@@ -44,12 +44,12 @@ impl HiddenFiles {
 
     /// Adds the files that this program wrote.
     #[must_use]
-    pub fn with_own_files(self, own: OwnFiles) -> Self {
+    pub(crate) fn with_own_files(self, own: OwnFiles) -> Self {
         Self { own_files: Arc::new(own), ..self }
     }
 
     /// Says whether an agent must not see a file of a skill or a plugin.
-    pub fn hides(&self, path: &Path) -> bool {
+    pub(crate) fn hides(&self, path: &Path) -> bool {
         is_version_control(path) || self.hides_in_project(path) || self.is_credential(path)
     }
 
@@ -83,7 +83,7 @@ impl HiddenFiles {
     /// Whether an agent must not see a file in a folder that its case gives to it. Such a folder may hold evals
     /// and a history, but neither what this program wrote nor keys and passwords, unless the case names exactly
     /// that folder of credentials.
-    pub fn hides_in_given_folder(&self, folder: &Path, path: &Path) -> bool {
+    pub(crate) fn hides_in_given_folder(&self, folder: &Path, path: &Path) -> bool {
         let kind = self.own_files.kind(path);
         if kind == ContentKind::Written {
             return self.leave_out(path, kind);
@@ -130,7 +130,7 @@ impl HiddenFiles {
     }
 
     /// Gives the eval files that agents do get, because they are in a folder that a case gives to them.
-    pub fn given_evals(&self) -> Vec<PathBuf> {
+    pub(crate) fn given_evals(&self) -> Vec<PathBuf> {
         self.found.lock().map(|found| found.given.iter().cloned().collect()).unwrap_or_default()
     }
 }
@@ -160,13 +160,13 @@ pub fn copy_project(
 
 /// Says whether a project is itself a skill under test. Then everything in it belongs to the skill, and nothing is
 /// copied.
-pub fn is_skill_under_test(project: &Path, skills: &[SkillRef]) -> bool {
+pub(crate) fn is_skill_under_test(project: &Path, skills: &[SkillRef]) -> bool {
     SkillsUnderTest::from_refs(skills).has(project, true)
 }
 
 /// Lists the staged files of a project, for copying and for detecting changes. The workspace itself is left out,
 /// in case it is inside the project.
-pub fn staged_of_project(
+pub(crate) fn staged_of_project(
     project: &Path,
     hidden: &HiddenFiles,
     skills: &[SkillRef],
@@ -182,7 +182,10 @@ pub fn staged_of_project(
 }
 
 /// Lists the staged files of a folder that an eval gives to agents.
-pub fn staged_of_folder(folder: &Path, hidden: &HiddenFiles) -> impl Iterator<Item = ignore::DirEntry> {
+pub(crate) fn staged_of_folder(
+    folder: &Path,
+    hidden: &HiddenFiles,
+) -> impl Iterator<Item = ignore::DirEntry> {
     let (hidden, root) = (hidden.clone(), folder.to_owned());
     let walk = ignore::WalkBuilder::new(folder)
         .standard_filters(false)

@@ -36,7 +36,7 @@ impl WorkspaceRoot {
 
     /// Gives the folder of one workspace: in one of sixteen subfolders, which the file system places far from each
     /// other. Placing every single workspace far from the others would cost small ones more than it gains.
-    pub fn workspace_path(rooms: &Path, name: &str) -> PathBuf {
+    pub(crate) fn workspace_path(rooms: &Path, name: &str) -> PathBuf {
         rooms.join(name.get(..1).unwrap_or("0")).join(name)
     }
 
@@ -70,6 +70,6 @@ fn spread_folders(folder: &Path) {
 }
 
 /// Deletes a workspace, whatever an agent made of it. What cannot be deleted stays.
-pub fn remove_workspace(room: &Path) {
+pub(crate) fn remove_workspace(room: &Path) {
     let _ = remove_folder(room);
 }

@@ -18,7 +18,7 @@ const STEPS_PER_BYTE: usize = 32;
 /// The largest number of open choices at a time. It limits memory.
 const MOST_OPEN_CHOICES: usize = 2_000_000;
 
-/// The mark of a group that has not matched yet.
+/// The position of a group that has not matched yet.
 const NO_POSITION: usize = usize::MAX;
 
 /// One search of one pattern in one text.
@@ -26,7 +26,7 @@ pub struct Backtracker<'p, 't> {
     program: &'p PatternProgram,
     text: &'t str,
     steps_left: usize,
-    marks: Vec<usize>,
+    positions: Vec<usize>,
     loop_turns: Vec<LoopTurns>,
     open_choices: Vec<OpenChoice>,
 }
@@ -58,7 +58,7 @@ enum OpenChoice {
         turn: StepIndex,
         at: usize,
     },
-    /// No choice: the old value of a mark, restored on the way back.
+    /// No choice: the old position of a group, restored on the way back.
     RestoreMark(usize, usize),
     RestoreTurns(usize, LoopTurns),
 }
@@ -78,7 +78,7 @@ impl<'p, 't> Backtracker<'p, 't> {
             program,
             text,
             steps_left: BASE_STEPS.saturating_add(text.len().saturating_mul(STEPS_PER_BYTE)),
-            marks: vec![NO_POSITION; program.group_count * 2],
+            positions: vec![NO_POSITION; program.group_count * 2],
             loop_turns: vec![LoopTurns { count: 0, last: NO_POSITION }; program.loop_count],
             open_choices: Vec::new(),
         }
@@ -119,8 +119,8 @@ impl<'p, 't> Backtracker<'p, 't> {
     }
 
     fn match_at(&mut self, at: usize, goal: MatchGoal) -> Result<Option<usize>, TooMuchBacktracking> {
-        self.spend_steps(self.marks.len() / 16)?;
-        self.marks.fill(NO_POSITION);
+        self.spend_steps(self.positions.len() / 16)?;
+        self.positions.fill(NO_POSITION);
         self.open_choices.clear();
         self.run_from(0, at, goal)
     }
@@ -179,9 +179,9 @@ impl<'p, 't> Backtracker<'p, 't> {
                 Some((pc + 1, at))
             }
             PatternStep::Jump(to) => Some((*to, at)),
-            PatternStep::MarkGroup(mark) => {
-                self.push_choice(OpenChoice::RestoreMark(*mark, self.marks[*mark]))?;
-                self.marks[*mark] = at;
+            PatternStep::MarkGroup(slot) => {
+                self.push_choice(OpenChoice::RestoreMark(*slot, self.positions[*slot]))?;
+                self.positions[*slot] = at;
                 Some((pc + 1, at))
             }
             PatternStep::RepeatCharacter(many) => self.run_character_repeat(pc, at, many)?,
@@ -216,7 +216,7 @@ impl<'p, 't> Backtracker<'p, 't> {
             self.spend_steps(1)?;
             match self.open_choices.pop() {
                 None => break,
-                Some(OpenChoice::RestoreMark(mark, before)) => self.marks[mark] = before,
+                Some(OpenChoice::RestoreMark(slot, before)) => self.positions[slot] = before,
                 Some(OpenChoice::RestoreTurns(turns, before)) => self.loop_turns[turns] = before,
                 Some(OpenChoice::GoTo(pc, at)) => return Ok(Some((pc, at))),
                 Some(OpenChoice::TakeFewer { next, least, at }) => {
@@ -372,7 +372,7 @@ impl<'p, 't> Backtracker<'p, 't> {
     }
 
     fn group_range(&self, group: usize) -> Option<Range<usize>> {
-        let (start, end) = (self.marks[group * 2], self.marks[group * 2 + 1]);
+        let (start, end) = (self.positions[group * 2], self.positions[group * 2 + 1]);
         (start != NO_POSITION && end != NO_POSITION && start <= end).then_some(start..end)
     }
 

@@ -1,4 +1,4 @@
-//! Finds the skill that an eval file is about, if only the file's location tells it.
+//! Finds the skill that an eval file is about, if only the file's location shows it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

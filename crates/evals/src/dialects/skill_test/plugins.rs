@@ -63,8 +63,8 @@ pub fn find_skills(
 ) -> FoundSkills {
     let SkillCollection { skills: here, plugins, broken_plugins: broken } =
         collect_skills(source.folder(), place);
-    for told in broken {
-        diagnostics.warning("broken-plugin", None, told);
+    for problem in broken {
+        diagnostics.warning("broken-plugin", None, problem);
     }
     let mut skills = Vec::new();
     for skill in wanted {

@@ -39,8 +39,12 @@ pub fn lower_source(
 
 /// Gives a line like `error missing-key 3:5` for each diagnostic of at least the severity `least`.
 pub fn describe_diagnostics(diagnostics: &Diagnostics, source: &SourceFile, least: Severity) -> Vec<String> {
-    let heard = |diagnostic: &&Diagnostic| diagnostic.severity <= least;
-    diagnostics.iter().filter(heard).map(|diagnostic| describe_diagnostic(diagnostic, source)).collect()
+    let is_severe_enough = |diagnostic: &&Diagnostic| diagnostic.severity <= least;
+    diagnostics
+        .iter()
+        .filter(is_severe_enough)
+        .map(|diagnostic| describe_diagnostic(diagnostic, source))
+        .collect()
 }
 
 fn describe_diagnostic(diagnostic: &Diagnostic, source: &SourceFile) -> String {

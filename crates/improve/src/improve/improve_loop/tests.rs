@@ -29,7 +29,7 @@ struct World {
     usd_lost: f64,
     /// Whether the model cannot be reached, so that no trial has a verdict.
     mute: bool,
-    told: Vec<String>,
+    notices: Vec<String>,
 }
 
 impl World {
@@ -44,7 +44,7 @@ impl World {
             usd_each: 0.1,
             usd_lost: 0.0,
             mute: false,
-            told: Vec::new(),
+            notices: Vec::new(),
         }
     }
 
@@ -167,16 +167,16 @@ impl LoopServices for World {
     }
 
     fn show_message(&mut self, text: &str) {
-        self.told.push(text.to_owned());
+        self.notices.push(text.to_owned());
     }
 }
 
-struct Bench {
+struct TestSkill {
     _room: tempfile::TempDir,
     versions: SkillVersions,
 }
 
-impl Bench {
+impl TestSkill {
     fn new() -> Self {
         let room = tempfile::tempdir().expect("a folder");
         let skill = room.path().join("gull");
@@ -188,8 +188,8 @@ impl Bench {
 
     fn improve(&self, world: &mut World, options: &LoopOptions) -> ImproveReport {
         std::fs::create_dir_all(self.versions.folder()).expect("create");
-        let exam = Digest::of_bytes(b"the evals");
-        let begun = LoopStart { schema_version: 1, goal: options.goal, seed: options.seed, exam };
+        let evals_digest = Digest::of_bytes(b"the evals");
+        let begun = LoopStart { schema_version: 1, goal: options.goal, seed: options.seed, evals_digest };
         let journal = LoopJournal::open(self.versions.folder(), &begun, false).expect("a journal");
         ImproveLoop::new(&self.versions, journal, options, world).run().expect("written")
     }
@@ -236,17 +236,17 @@ fn diligent(text: &str) -> Vec<EditSuggestion> {
 
 #[test]
 fn two_defects_are_mended_in_two_rounds() {
-    let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
-    let improved = bench.improve(&mut world, &options());
+    let (skill, mut world) = (TestSkill::new(), World::new(&CASES, diligent));
+    let improved = skill.improve(&mut world, &options());
     assert_eq!((improved.stopped, improved.best, improved.applied), (LoopEnd::Target, Some(2), true));
     assert_eq!((improved.baseline_pass_rate, improved.best_pass_rate), (Some(1.0 / 3.0), Some(1.0)));
     assert_eq!(improved.rounds.iter().filter(|round| round.accepted).count(), 2);
-    assert!(bench.skill().contains("First right. Second right."));
+    assert!(skill.skill().contains("First right. Second right."));
     for round in [1, 2] {
-        let analysis = bench.versions.folder().join(format!("rounds/{round}/analysis.json"));
+        let analysis = skill.versions.folder().join(format!("rounds/{round}/analysis.json"));
         assert!(analysis.exists(), "also of the round that ends it: {round}");
     }
-    let listed = bench.versions.list().expect("listed");
+    let listed = skill.versions.list().expect("listed");
     assert_eq!((listed.best, listed.current_version, listed.changed), (Some(2), Some(2), false));
 }
 
@@ -260,27 +260,27 @@ fn what_passed_by_luck_is_not_confirmed_and_replaces_nothing() {
         ("d", "gull"),
         ("e", "gull"),
     ];
-    let (bench, mut world) = (Bench::new(), World::new(&lucky, diligent));
-    let improved = bench.improve(&mut world, &LoopOptions { rounds: 1, ..options() });
-    assert_eq!((improved.best, bench.skill().as_str()), (Some(0), SKILL), "{improved:?}");
+    let (skill, mut world) = (TestSkill::new(), World::new(&lucky, diligent));
+    let improved = skill.improve(&mut world, &LoopOptions { rounds: 1, ..options() });
+    assert_eq!((improved.best, skill.skill().as_str()), (Some(0), SKILL), "{improved:?}");
     let round = &improved.rounds[0];
     assert!(!round.accepted && round.why.contains("fresh runs do not confirm"), "{round:?}");
     let confirmation = round.confirmation.as_ref().expect("a test");
     assert_eq!((confirmation.number, confirmation.pass_rate), (1, Some(0.4)));
     assert_eq!((improved.baseline_pass_rate, improved.best_pass_rate), (Some(0.4), Some(0.4)));
-    let listed = bench.versions.list().expect("listed");
+    let listed = skill.versions.list().expect("listed");
     assert_eq!((listed.best, listed.current_version), (Some(0), Some(0)));
 }
 
 /// Tests a stop after the target was reached. Only the analysis is left at that point, and it does not matter.
 #[test]
 fn who_stops_it_after_the_target_is_reached_has_reached_it() {
-    let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+    let (skill, mut world) = (TestSkill::new(), World::new(&CASES, diligent));
     world.stopped_at = Some(12);
-    let improved = bench.improve(&mut world, &options());
+    let improved = skill.improve(&mut world, &options());
     assert_eq!((improved.stopped, improved.best, improved.applied), (LoopEnd::Target, Some(2), true));
     assert_eq!(world.begun, 12);
-    assert!(!bench.versions.folder().join("rounds/2/analysis.json").exists());
+    assert!(!skill.versions.folder().join("rounds/2/analysis.json").exists());
 }
 
 #[test]
@@ -298,20 +298,21 @@ fn what_does_not_help_ends_after_two_flat_rounds_and_leaves_the_skill() {
     for (propose, tried, refused) in
         [(busy as fn(&str) -> _, true, 0), (lazy, false, 0), (malicious, false, 2)]
     {
-        let (bench, mut world) = (Bench::new(), World::new(&CASES, propose));
-        let improved = bench.improve(&mut world, &options());
+        let (skill, mut world) = (TestSkill::new(), World::new(&CASES, propose));
+        let improved = skill.improve(&mut world, &options());
         assert_eq!((improved.stopped, improved.best), (LoopEnd::Flat, Some(0)));
         assert_eq!(improved.rounds.len(), 2);
         assert_eq!(improved.rounds[0].version.is_some(), tried);
         assert_eq!(improved.rounds[0].refused.len(), refused);
-        assert_eq!(bench.skill(), SKILL);
-        assert_eq!(bench.versions.history().expect("one").current_version, 0);
+        assert_eq!(skill.skill(), SKILL);
+        assert_eq!(skill.versions.history().expect("one").current_version, 0);
     }
 }
 
 #[test]
 fn who_learns_the_answers_by_heart_is_not_accepted() {
-    let (bench, mut world) = (Bench::new(), World::new(&[], |_| vec![edit("First wrong.", "First right.")]));
+    let (skill, mut world) =
+        (TestSkill::new(), World::new(&[], |_| vec![edit("First wrong.", "First right.")]));
     // The held-out cases get worse. Which cases these are is known, because the split is seeded.
     let all: Vec<TrialRecord> =
         CASES.iter().map(|(case, wanted)| record(case, 1, SKILL.contains(wanted))).collect();
@@ -325,31 +326,31 @@ fn who_learns_the_answers_by_heart_is_not_accepted() {
         })
         .collect();
     assert!(world.cases.iter().any(|(_, wanted)| wanted.starts_with('!')), "{split:?}");
-    let improved = bench.improve(&mut world, &options());
+    let improved = skill.improve(&mut world, &options());
     let why = &improved.rounds[0].why;
     let is_refused = ["held-out", "do not confirm", "does no better"].iter().any(|words| why.contains(words));
     assert!(!improved.rounds[0].accepted && is_refused, "{improved:?}");
-    assert_eq!((improved.best, bench.skill().as_str()), (Some(0), SKILL));
-    assert_eq!(bench.versions.list().expect("listed").best, Some(0));
+    assert_eq!((improved.best, skill.skill().as_str()), (Some(0), SKILL));
+    assert_eq!(skill.versions.list().expect("listed").best, Some(0));
 }
 
 /// Kills each step once, before its result is written. The next start continues and ends the same.
 #[test]
 fn a_kill_in_any_step_changes_nothing_in_the_end() {
     let whole = {
-        let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
-        let improved = bench.improve(&mut world, &options());
-        (world.begun, improved.best, improved.rounds, bench.skill())
+        let (skill, mut world) = (TestSkill::new(), World::new(&CASES, diligent));
+        let improved = skill.improve(&mut world, &options());
+        (world.begun, improved.best, improved.rounds, skill.skill())
     };
     for step in 1..=whole.0 {
-        let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+        let (skill, mut world) = (TestSkill::new(), World::new(&CASES, diligent));
         world.killed_at = Some(step);
-        let killed = bench.improve(&mut world, &options());
+        let killed = skill.improve(&mut world, &options());
         assert_eq!((killed.stopped, killed.failed.as_deref()), (LoopEnd::Failed, Some("killed")));
         world.killed_at = None;
-        let improved = bench.improve(&mut world, &options());
+        let improved = skill.improve(&mut world, &options());
         assert_eq!(
-            (improved.best, &improved.rounds, &bench.skill()),
+            (improved.best, &improved.rounds, &skill.skill()),
             (whole.1, &whole.2, &whole.3),
             "{step}"
         );
@@ -363,17 +364,17 @@ fn a_kill_in_any_step_changes_nothing_in_the_end() {
 #[test]
 fn a_step_that_was_done_and_not_written_down_is_done_again_to_the_same_end() {
     let whole = {
-        let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
-        let improved = bench.improve(&mut world, &options());
-        (world.begun, improved.best, improved.rounds, bench.skill())
+        let (skill, mut world) = (TestSkill::new(), World::new(&CASES, diligent));
+        let improved = skill.improve(&mut world, &options());
+        (world.begun, improved.best, improved.rounds, skill.skill())
     };
     let mut forgotten = std::collections::BTreeSet::new();
     for step in 1..=whole.0 + 1 {
-        let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+        let (skill, mut world) = (TestSkill::new(), World::new(&CASES, diligent));
         world.killed_at = Some(step);
-        bench.improve(&mut world, &options());
+        skill.improve(&mut world, &options());
         world.killed_at = None;
-        let path = bench.versions.folder().join("improve.jsonl");
+        let path = skill.versions.folder().join("improve.jsonl");
         let journal = std::fs::read_to_string(&path).expect("a journal");
         // The journal says that a run began before the run is killed.
         let mut lines: Vec<&str> = journal.lines().filter(|line| !line.contains("running")).collect();
@@ -386,13 +387,13 @@ fn a_step_that_was_done_and_not_written_down_is_done_again_to_the_same_end() {
         let begun = world.begun;
         std::fs::write(&path, lines.iter().map(|line| format!("{line}\n")).collect::<String>())
             .expect("write");
-        let improved = bench.improve(&mut world, &options());
+        let improved = skill.improve(&mut world, &options());
         assert_eq!(
-            (improved.best, &improved.rounds, &bench.skill()),
+            (improved.best, &improved.rounds, &skill.skill()),
             (whole.1, &whole.2, &whole.3),
             "{step}"
         );
-        assert_eq!(bench.versions.history().expect("one").versions.len(), 3, "{step}");
+        assert_eq!(skill.versions.history().expect("one").versions.len(), 3, "{step}");
         assert!(
             world.begun <= begun + whole.0 - (step - 1).min(whole.0),
             "{step}: something was asked twice"
@@ -403,67 +404,67 @@ fn a_step_that_was_done_and_not_written_down_is_done_again_to_the_same_end() {
 
 #[test]
 fn money_and_time_of_a_run_that_was_killed_are_not_forgotten() {
-    let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+    let (skill, mut world) = (TestSkill::new(), World::new(&CASES, diligent));
     (world.killed_at, world.usd_lost) = (Some(1), 0.3);
-    bench.improve(&mut world, &options());
+    skill.improve(&mut world, &options());
     world.killed_at = None;
     let begun = world.begun;
     let poor = LoopOptions { max_usd: Some(0.25), ..options() };
-    let improved = bench.improve(&mut world, &poor);
+    let improved = skill.improve(&mut world, &poor);
     assert_eq!((improved.stopped, improved.cost_usd), (LoopEnd::Cost, Some(0.3)));
     let late = LoopOptions { max_seconds: Some(4.0), ..options() };
-    assert_eq!(bench.improve(&mut world, &late).stopped, LoopEnd::Time);
+    assert_eq!(skill.improve(&mut world, &late).stopped, LoopEnd::Time);
     assert_eq!(world.begun, begun, "nothing more is spent");
     let one_round = LoopOptions { rounds: 1, ..options() };
-    let improved = bench.improve(&mut world, &one_round);
+    let improved = skill.improve(&mut world, &one_round);
     let cost = improved.cost_usd.expect("known");
     assert!((cost - 0.7).abs() < 1e-9, "once, beside the four runs that came to their end: {cost}");
 }
 
 #[test]
 fn limits_end_it_with_the_best_so_far_and_more_lets_it_go_on() {
-    let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+    let (skill, mut world) = (TestSkill::new(), World::new(&CASES, diligent));
     let one_round = LoopOptions { rounds: 1, ..options() };
-    let improved = bench.improve(&mut world, &one_round);
+    let improved = skill.improve(&mut world, &one_round);
     assert_eq!((improved.stopped, improved.best, improved.applied), (LoopEnd::Rounds, Some(1), true));
-    assert!(bench.skill().contains("First right. Second wrong."));
+    assert!(skill.skill().contains("First right. Second wrong."));
     // The first round took four runs: the baseline, the new version, and fresh runs of both.
     let poor = LoopOptions { max_usd: Some(0.45), ..options() };
-    let improved = bench.improve(&mut world, &poor);
+    let improved = skill.improve(&mut world, &poor);
     assert_eq!((improved.stopped, improved.best), (LoopEnd::Cost, Some(1)));
     let cost = improved.cost_usd.expect("known");
     assert!((cost - 0.45).abs() < 1e-9, "what was spent on a run that was stopped counts, too: {cost}");
     let begun = world.begun;
-    assert_eq!(bench.improve(&mut world, &poor).stopped, LoopEnd::Cost);
+    assert_eq!(skill.improve(&mut world, &poor).stopped, LoopEnd::Cost);
     assert_eq!(world.begun, begun, "the same money is not spent again");
     let late = LoopOptions { max_seconds: Some(0.0), ..options() };
-    assert_eq!(bench.improve(&mut world, &late).stopped, LoopEnd::Time);
+    assert_eq!(skill.improve(&mut world, &late).stopped, LoopEnd::Time);
     let begun = world.begun;
-    let improved = bench.improve(&mut world, &options());
+    let improved = skill.improve(&mut world, &options());
     assert_eq!((improved.stopped, improved.best), (LoopEnd::Target, Some(2)));
     assert!(world.begun - begun <= 6, "the first round was not done again");
 }
 
 #[test]
 fn evals_that_everything_passes_show_nothing() {
-    let (bench, mut world) = (Bench::new(), World::new(&[("a", "gull"), ("b", "gull")], diligent));
-    let improved = bench.improve(&mut world, &options());
+    let (skill, mut world) = (TestSkill::new(), World::new(&[("a", "gull"), ("b", "gull")], diligent));
+    let improved = skill.improve(&mut world, &options());
     assert_eq!((improved.stopped, world.begun), (LoopEnd::TooEasy, 1));
     let forced = LoopOptions { force: true, ..options() };
-    assert_eq!(bench.improve(&mut world, &forced).stopped, LoopEnd::Flat);
-    assert_eq!(bench.skill(), SKILL);
+    assert_eq!(skill.improve(&mut world, &forced).stopped, LoopEnd::Flat);
+    assert_eq!(skill.skill(), SKILL);
 }
 
 #[test]
 fn a_skill_that_the_user_changed_meanwhile_stays_the_users() {
-    let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+    let (skill, mut world) = (TestSkill::new(), World::new(&CASES, diligent));
     let one_round = LoopOptions { rounds: 1, ..options() };
-    bench.improve(&mut world, &one_round);
-    let own = bench.skill().replace("Second wrong.", "My own words.");
-    std::fs::write(bench.versions.skill().join("SKILL.md"), &own).expect("write");
-    let improved = bench.improve(&mut world, &options());
+    skill.improve(&mut world, &one_round);
+    let own = skill.skill().replace("Second wrong.", "My own words.");
+    std::fs::write(skill.versions.skill().join("SKILL.md"), &own).expect("write");
+    let improved = skill.improve(&mut world, &options());
     assert_eq!((improved.best, improved.applied), (Some(2), false));
-    assert_eq!(bench.skill(), own);
+    assert_eq!(skill.skill(), own);
 }
 
 #[test]
@@ -476,12 +477,12 @@ fn the_best_version_wins_and_not_the_last() {
             }
         }
     }
-    let (bench, mut world) = (Bench::new(), World::new(&CASES, clumsy));
-    let improved = bench.improve(&mut world, &options());
+    let (skill, mut world) = (TestSkill::new(), World::new(&CASES, clumsy));
+    let improved = skill.improve(&mut world, &options());
     assert_eq!((improved.stopped, improved.best, improved.rounds.len()), (LoopEnd::Flat, Some(1), 3));
-    assert!(bench.skill().contains("First right. Second wrong."), "{}", bench.skill());
+    assert!(skill.skill().contains("First right. Second wrong."), "{}", skill.skill());
     assert!(improved.diff.contains("-First wrong. Second wrong.\n+First right. Second wrong.\n"));
-    assert_eq!(bench.versions.history().expect("one").current_version, 1);
+    assert_eq!(skill.versions.history().expect("one").current_version, 1);
 }
 
 #[test]
@@ -493,38 +494,38 @@ fn a_target_ends_the_loop_wherever_it_is_reached() {
         // The target was reached before, and the user wanted to continue.
         (0.3, true, (LoopEnd::Flat, Some(2), 4)),
     ] {
-        let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
-        let improved = bench.improve(&mut world, &LoopOptions { target, force, ..options() });
+        let (skill, mut world) = (TestSkill::new(), World::new(&CASES, diligent));
+        let improved = skill.improve(&mut world, &LoopOptions { target, force, ..options() });
         assert_eq!((improved.stopped, improved.best, improved.rounds.len()), expected, "{target} {force}");
     }
 }
 
 #[test]
 fn the_skill_is_what_it_was_until_the_end() {
-    let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+    let (skill, mut world) = (TestSkill::new(), World::new(&CASES, diligent));
     world.killed_at = Some(4);
-    let killed = bench.improve(&mut world, &options());
-    assert_eq!((killed.best, bench.versions.history().expect("one").versions.len()), (Some(0), 2));
-    assert_eq!(bench.versions.history().expect("one").current_version, 0);
-    assert_eq!(bench.skill(), SKILL);
+    let killed = skill.improve(&mut world, &options());
+    assert_eq!((killed.best, skill.versions.history().expect("one").versions.len()), (Some(0), 2));
+    assert_eq!(skill.versions.history().expect("one").current_version, 0);
+    assert_eq!(skill.skill(), SKILL);
 }
 
 #[test]
-fn a_version_that_could_not_be_examined_is_examined_again() {
+fn a_version_that_could_not_be_tested_is_tested_again() {
     // The first step runs the baseline, the third step runs the first candidate.
     for step in [1, 3] {
-        let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+        let (skill, mut world) = (TestSkill::new(), World::new(&CASES, diligent));
         if step > 1 {
             world.killed_at = Some(step);
-            bench.improve(&mut world, &options());
+            skill.improve(&mut world, &options());
             world.killed_at = None;
         }
         world.mute = true;
-        let improved = bench.improve(&mut world, &options());
+        let improved = skill.improve(&mut world, &options());
         assert_eq!(improved.stopped, LoopEnd::Failed, "{improved:?}");
         assert!(improved.failed.is_some_and(|why| why.contains("gave an answer")));
         world.mute = false;
-        let improved = bench.improve(&mut world, &options());
+        let improved = skill.improve(&mut world, &options());
         assert_eq!((improved.stopped, improved.best), (LoopEnd::Target, Some(2)));
     }
 }
@@ -539,14 +540,14 @@ fn what_an_analysis_suggests_in_vain_is_reported() {
             false => vec![edit("nowhere to be found", "x")],
         }
     }
-    let (bench, mut world) = (Bench::new(), World::new(&CASES, first_then_vain));
-    let improved = bench.improve(&mut world, &options());
+    let (skill, mut world) = (TestSkill::new(), World::new(&CASES, first_then_vain));
+    let improved = skill.improve(&mut world, &options());
     assert_eq!((improved.stopped, improved.best), (LoopEnd::Flat, Some(1)));
     assert_eq!(improved.rounds[1].refused.len(), 2, "of the analysis, and of the proposer after it");
     assert_eq!(
-        world.told.iter().filter(|line| line.contains("not in the skill")).count(),
+        world.notices.iter().filter(|line| line.contains("not in the skill")).count(),
         3,
         "{:?}",
-        world.told
+        world.notices
     );
 }

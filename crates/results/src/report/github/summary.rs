@@ -35,7 +35,7 @@ fn comment_marker(name: &str) -> String {
 pub fn write_summary(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
     let (examined, without) = results.totals();
-    let (mark, word) = match summary.status() {
+    let (symbol, word) = match summary.status() {
         RunStatus::Passed if !summary.has_gate() => ("✅", "passed, and no gate was set".to_owned()),
         RunStatus::Passed => ("✅", "passed".to_owned()),
         RunStatus::Failed => ("❌", "failed".to_owned()),
@@ -47,7 +47,7 @@ pub fn write_summary(results: &RunResults, out: &mut dyn Write) -> std::io::Resu
         }
     };
     let names: Vec<String> = results.suite_names().iter().map(|name| escape_markdown(name)).collect();
-    writeln!(out, "## {mark} {}: {word}\n", figures::list_suites(&names))?;
+    writeln!(out, "## {symbol} {}: {word}\n", figures::list_suites(&names))?;
     writeln!(out, "| | trials run | passed | failed | not scored | not run |\n|---|---|---|---|---|---|")?;
     for (title, of) in [("with the skill", examined), ("without the skill", without)] {
         let TrialTotals { trials, passed, failed, not_scored, not_run } = of;

@@ -165,7 +165,7 @@ impl CasesPage<'_> {
         Ok(html! {
             details class="case" data-stand=(stand.css_class()) {
                 summary {
-                    (status_mark(stand))
+                    (status_symbol(stand))
                     span class="name" {
                         b { (truncate_text(&case.id, MAX_TEXT_LENGTH)) } " " small { (about.join(" · ")) }
                         @if let Some(words) = problem { span class={ (stand.css_class()) " why" } { (words) } }
@@ -219,7 +219,7 @@ impl CasesPage<'_> {
             details class="trial" data-trial=(record.trial) data-verdict=(record.verdict.name())
                 open[stand != DisplayStatus::Passed] {
                 summary {
-                    (status_mark(stand))
+                    (status_symbol(stand))
                     span { "run " (record.attempt) " " small { (facts.join(" · ")) } " " (why.unwrap_or_default()) }
                 }
                 @if brief {
@@ -243,7 +243,7 @@ impl CasesPage<'_> {
         let flags = check.flags.iter().chain(&weak).map(|line| (line, "flag"));
         html! {
             li {
-                (status_mark(DisplayStatus::from_verdict(&check.verdict)))
+                (status_symbol(DisplayStatus::from_verdict(&check.verdict)))
                 div {
                     b dir="auto" { (truncate_text(wording.unwrap_or(&check.check), MAX_TEXT_LENGTH)) }
                     @for tag in check_tags(check) { " " small class="tag" { (tag) } }
@@ -258,7 +258,7 @@ impl CasesPage<'_> {
     }
 }
 
-fn status_mark(of: DisplayStatus) -> Markup {
+fn status_symbol(of: DisplayStatus) -> Markup {
     html! { span class={ "mark " (of.css_class()) } { (of.symbol()) } }
 }
 

@@ -17,13 +17,13 @@ const MAX_TEXT_LENGTH: usize = 600;
 pub fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let questions = results.case_texts();
     // The section on activation already shows everything about the other cases.
-    let told: Vec<&CaseSummary> =
+    let listed: Vec<&CaseSummary> =
         results.summary.cases.iter().filter(|case| !case.is_only_about_activation()).collect();
-    if told.is_empty() {
+    if listed.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n## Cases")?;
-    for case in told {
+    for case in listed {
         write_case(results, &questions, case, out)?;
     }
     Ok(())
@@ -85,7 +85,7 @@ fn write_case(
             .map(|note| format!("\n- note: {}", plain(&truncate_text(note, MAX_TEXT_LENGTH))));
         writeln!(out, "{}", notes.collect::<String>())?;
     }
-    let (troubled, mut told) = (case.failed + case.not_scored, 0);
+    let (troubled, mut listed) = (case.failed + case.not_scored, 0);
     if troubled > 0 && !case.checks.is_empty() {
         writeln!(out)?;
     }
@@ -94,14 +94,14 @@ fn write_case(
         if record.verdict == Verdict::Pass {
             continue;
         }
-        if told == MAX_TRIALS {
+        if listed == MAX_TRIALS {
             return writeln!(
                 out,
                 "- and {} that did not pass",
-                count_with_noun(troubled.saturating_sub(told), "more run")
+                count_with_noun(troubled.saturating_sub(listed), "more run")
             );
         }
-        told += 1;
+        listed += 1;
         write_failed_trial(&record, out)?;
     }
     Ok(())

@@ -235,9 +235,9 @@ impl Benchmark {
             ));
         }
         let notes: Vec<String> = record.notes.iter().map(|note| printable_text(note)).collect();
-        let told =
+        let case_notes =
             notes.iter().map(|note| format!("eval {id} ({name}), {configuration}, run {attempt}: {note}"));
-        self.notes.extend(told);
+        self.notes.extend(case_notes);
         if !graded.is_complete() {
             return;
         }

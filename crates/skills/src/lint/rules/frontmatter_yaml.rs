@@ -9,7 +9,7 @@ pub static RULE: LintRule = LintRule {
     summary: "The frontmatter can be read, and is a mapping of keys to values.",
     rationale: "A frontmatter that no agent can read has no name and no description. The usual causes are a \
           quote that is never closed, and text after a closing quote. What agents read although it is not \
-          valid YAML is told by frontmatter-not-yaml.",
+          valid YAML is reported by frontmatter-not-yaml.",
     bad_example: "---\nname: release-notes\ndescription: \"Writes notes\" from tags\n---",
     good_example: "---\nname: release-notes\ndescription: Writes \"notes\" from tags\n---",
     convention: Some(Convention::Frontmatter),

@@ -1,6 +1,6 @@
 //! Measures grading a long text, against clauditor on the same spec and text.
 //!
-//! Run with `cargo bench --bench marking`. Whole commands are measured: `practicum grade --output` and `clauditor
+//! Run with `cargo bench --bench grading`. Whole commands are measured: `practicum grade --output` and `clauditor
 //! validate --output`, alternately, because machines are noisy; only the ratio means anything. clauditor is
 //! installed once into a cache outside this tree (PRACTICUM_BENCH_CACHE gives the folder). If that is not
 //! possible, this program is measured alone, and the output says so.
