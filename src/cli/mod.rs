@@ -22,6 +22,7 @@ mod compare_texts;
 mod completions;
 mod convert;
 mod create;
+mod demo;
 mod doctor;
 mod export;
 mod formats;
@@ -90,6 +91,8 @@ struct Cli {
 enum Command {
     /// Run evals: find them, stage each case, run the agent, grade the result
     Run(Box<run::RunArgs>),
+    /// Run an example that is inside the program, without a network, a key or an agent
+    Demo(demo::DemoArgs),
     /// Try one prompt on a skill, without an eval file
     Try(Box<try_prompt::TryArgs>),
     /// Grade a stored run again, or a captured text, without running an agent
@@ -187,6 +190,7 @@ pub fn main() -> ExitCode {
     let tells_of_evals = cli.command.prints_eval_content();
     let outcome = match cli.command {
         Command::Run(args) => run::main(*args),
+        Command::Demo(args) => demo::main(&args),
         Command::Try(args) => try_prompt::main(&args),
         Command::Grade(args) => grade::main(&args),
         Command::Compare(args) => compare::main(*args),
@@ -266,6 +270,7 @@ impl Command {
     fn prints_eval_content(&self) -> bool {
         match self {
             Command::Run(_)
+            | Command::Demo(_)
             | Command::Try(_)
             | Command::Grade(_)
             | Command::Compare(_)

@@ -19,6 +19,7 @@
 //! ```
 
 mod changed_evals;
+mod changed_suites;
 mod error;
 mod hidden_files;
 mod observer;
@@ -44,7 +45,7 @@ pub use registry::RunRegistry;
 pub use shared_budget::{SharedBudget, shared_services};
 pub use trusted_code::{changed_files, trusted_code};
 
-pub use crate::plan::options::{CaseKind, CaseSelection, RunInputs, RunOptions};
+pub use crate::plan::options::{CaseKind, CaseSelection, ChangedSince, RunInputs, RunOptions};
 
 use crate::plan::settings::project_root;
 use crate::session::run_setup::EvalFiles;
