@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod action;
 mod activation;
 mod bad_input;
 mod blind;
