@@ -36,6 +36,7 @@ mod interrupts;
 mod lint;
 mod list;
 mod man;
+mod merge;
 mod noise;
 mod observer;
 mod plan_view;
@@ -133,6 +134,8 @@ enum Command {
     Badge(badge::BadgeArgs),
     /// Export trials or checks as a table
     Export(export::ExportArgs),
+    /// Put the parts of a run together that were run with --shard
+    Merge(merge::MergeArgs),
     /// Rebuild the index of runs
     Reindex(reindex::ReindexArgs),
     /// Remove old runs and what killed runs left behind
@@ -211,6 +214,7 @@ pub fn main() -> ExitCode {
         Command::Audit(args) => audit::main(&args),
         Command::Badge(args) => badge::main(&args),
         Command::Export(args) => export::main(&args),
+        Command::Merge(args) => merge::main(&args),
         Command::Reindex(args) => reindex::main(&args),
         Command::Clean(args) => clean::main(args),
         Command::Check(args) => check::main(args),
@@ -289,6 +293,7 @@ impl Command {
             | Command::Audit(_)
             | Command::Badge(_)
             | Command::Export(_)
+            | Command::Merge(_)
             | Command::Check(_)
             | Command::List(_)
             | Command::Convert(_) => true,

@@ -19,6 +19,7 @@ mod grade;
 mod history;
 mod lint;
 mod login;
+mod merge;
 mod never;
 mod noise;
 mod power;

@@ -22,6 +22,7 @@ mod changed_evals;
 mod changed_suites;
 mod error;
 mod hidden_files;
+mod merge;
 mod observer;
 mod planning;
 mod prepared;
@@ -45,6 +46,7 @@ pub use registry::RunRegistry;
 pub use shared_budget::{SharedBudget, shared_services};
 pub use trusted_code::{changed_files, trusted_code};
 
+pub use self::merge::RunParts;
 pub use crate::plan::options::{CaseKind, CaseSelection, ChangedSince, RunInputs, RunOptions};
 
 use crate::plan::settings::project_root;

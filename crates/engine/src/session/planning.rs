@@ -110,7 +110,10 @@ impl SuitesToRun {
         PreparedRun::prepare(plan, run, observer).map(Some)
     }
 
-    fn plan(mut self, observer: &mut dyn RunObserver) -> Result<Option<(Plan, Self)>, SessionError> {
+    pub(super) fn plan(
+        mut self,
+        observer: &mut dyn RunObserver,
+    ) -> Result<Option<(Plan, Self)>, SessionError> {
         let mut suites = std::mem::take(&mut self.suites);
         if let Some(since) = &self.options.selection.changed_since {
             let changed = keep_changed_suites(suites, since, &self.project)?;
