@@ -6,7 +6,7 @@ use crate::plan::{PlannedSuite, set_gates};
 use crate::tree::closest_word;
 
 /// Arguments that set gates, in place of those of the files.
-#[derive(Clone, clap::Args)]
+#[derive(Clone, Default, clap::Args)]
 pub struct GateArgs {
     /// Let this gate decide, in place of the files' own of that name or beside theirs (repeatable)
     #[arg(long = "gate", value_name = "NAME=VALUE", value_parser = parse, long_help = LONG_HELP, help_heading = GATES)]

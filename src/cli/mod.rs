@@ -22,6 +22,7 @@ mod compare_texts;
 mod completions;
 mod convert;
 mod create;
+mod demo;
 mod doctor;
 mod export;
 mod formats;
@@ -35,6 +36,7 @@ mod interrupts;
 mod lint;
 mod list;
 mod man;
+mod merge;
 mod noise;
 mod observer;
 mod plan_view;
@@ -90,6 +92,8 @@ struct Cli {
 enum Command {
     /// Run evals: find them, stage each case, run the agent, grade the result
     Run(Box<run::RunArgs>),
+    /// Run an example that is inside the program, without a network, a key or an agent
+    Demo(demo::DemoArgs),
     /// Try one prompt on a skill, without an eval file
     Try(Box<try_prompt::TryArgs>),
     /// Grade a stored run again, or a captured text, without running an agent
@@ -130,6 +134,8 @@ enum Command {
     Badge(badge::BadgeArgs),
     /// Export trials or checks as a table
     Export(export::ExportArgs),
+    /// Put the parts of a run together that were run with --shard
+    Merge(merge::MergeArgs),
     /// Rebuild the index of runs
     Reindex(reindex::ReindexArgs),
     /// Remove old runs and what killed runs left behind
@@ -187,6 +193,7 @@ pub fn main() -> ExitCode {
     let tells_of_evals = cli.command.prints_eval_content();
     let outcome = match cli.command {
         Command::Run(args) => run::main(*args),
+        Command::Demo(args) => demo::main(&args),
         Command::Try(args) => try_prompt::main(&args),
         Command::Grade(args) => grade::main(&args),
         Command::Compare(args) => compare::main(*args),
@@ -207,6 +214,7 @@ pub fn main() -> ExitCode {
         Command::Audit(args) => audit::main(&args),
         Command::Badge(args) => badge::main(&args),
         Command::Export(args) => export::main(&args),
+        Command::Merge(args) => merge::main(&args),
         Command::Reindex(args) => reindex::main(&args),
         Command::Clean(args) => clean::main(args),
         Command::Check(args) => check::main(args),
@@ -266,6 +274,7 @@ impl Command {
     fn prints_eval_content(&self) -> bool {
         match self {
             Command::Run(_)
+            | Command::Demo(_)
             | Command::Try(_)
             | Command::Grade(_)
             | Command::Compare(_)
@@ -284,6 +293,7 @@ impl Command {
             | Command::Audit(_)
             | Command::Badge(_)
             | Command::Export(_)
+            | Command::Merge(_)
             | Command::Check(_)
             | Command::List(_)
             | Command::Convert(_) => true,

@@ -13,7 +13,7 @@ use crate::plan::settings::{
 };
 use crate::report::terminal_safe;
 use crate::session::run_setup::RunSetupError;
-use crate::session::{CaseKind, CaseSelection, FinishedRun, RunOptions, Session};
+use crate::session::{CaseKind, CaseSelection, ChangedSince, FinishedRun, RunOptions, Session};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -42,6 +42,10 @@ pub struct RunArgs {
     /// At most N cases: a random sample, the same one for the same cases
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = CASES)]
     max_evals: Option<u32>,
+    /// Only suites whose skill, evals, given files or settings have changed since this branch left REF
+    /// [default: the default branch]. The plan says why each is run
+    #[arg(long, value_name = "REF", num_args = 0..=1, default_missing_value = "", help_heading = CASES)]
+    changed: Option<String>,
     /// Let a model predict activation from the descriptions instead of observing it in runs
     #[arg(long, help_heading = CASES)]
     predicted: bool,
@@ -94,6 +98,10 @@ impl RunArgs {
                 only: self.only,
                 shard: self.shard,
                 max_cases: self.max_evals,
+                changed_since: self.changed.clone().map(|reference| match reference.is_empty() {
+                    true => ChangedSince::DefaultBranch,
+                    false => ChangedSince::Reference(reference),
+                }),
             },
             predict_activation: self.predicted,
             reports: self.reports.as_text(),

@@ -18,7 +18,7 @@ use crate::report::RunResults;
 use crate::session::{FinishedRun, PreparedRun, RunInputs, RunLimits, RunOptions, SharedBudget, SuitesToRun};
 
 /// Arguments of every command that runs trials.
-#[derive(Clone, clap::Args)]
+#[derive(Clone, Default, clap::Args)]
 pub struct RunFlags {
     /// Stage this skill beside the one under test in every arm, to see which of them the agent activates
     /// (repeatable)

@@ -51,7 +51,7 @@ fn view(args: &ViewArgs) -> anyhow::Result<()> {
 }
 
 /// Asks the desktop to open a browser. A user without a desktop has the printed address.
-fn open_browser(url: &str) {
+pub fn open_browser(url: &str) {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let started = Command::new(program)
         .arg(url)

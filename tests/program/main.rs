@@ -3,11 +3,14 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod action;
 mod activation;
 mod bad_input;
 mod blind;
+mod changed;
 mod commands;
 mod compare;
+mod demo;
 mod docs;
 mod documented_shapes;
 mod examples;
@@ -16,6 +19,7 @@ mod grade;
 mod history;
 mod lint;
 mod login;
+mod merge;
 mod never;
 mod noise;
 mod power;

@@ -23,7 +23,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use queue::RetryPolicy;
+pub(crate) use recorder::{CompletionRules, RunRecorder};
 pub use regrade::{Regrade, regrade_run};
+pub(crate) use reuse::link_or_copy_files;
 pub use reuse::{ReusableResults, ReusableTrial};
 pub use run_context::{RunContext, StopSignal};
 

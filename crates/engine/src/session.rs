@@ -19,8 +19,10 @@
 //! ```
 
 mod changed_evals;
+mod changed_suites;
 mod error;
 mod hidden_files;
+mod merge;
 mod observer;
 mod planning;
 mod prepared;
@@ -44,7 +46,8 @@ pub use registry::RunRegistry;
 pub use shared_budget::{SharedBudget, shared_services};
 pub use trusted_code::{changed_files, trusted_code};
 
-pub use crate::plan::options::{CaseKind, CaseSelection, RunInputs, RunOptions};
+pub use self::merge::RunParts;
+pub use crate::plan::options::{CaseKind, CaseSelection, ChangedSince, RunInputs, RunOptions};
 
 use crate::plan::settings::project_root;
 use crate::session::run_setup::EvalFiles;

@@ -5,6 +5,7 @@
 
 mod repository;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use self::repository::{GitRepository, TreeEntry, TreeEntryKind};
@@ -115,6 +116,60 @@ pub fn find_matching_commit(skill: &Path) -> Option<String> {
             && objects.read(&entry.object).is_ok_and(|content| is_same_on_disk(entry, &content, folder))
     };
     tracked.iter().all(&mut is_unchanged).then_some(commit)
+}
+
+/// Compares the files at or below a path with a commit. Gives the first path that is new, changed or gone since
+/// then, or `None` if there is none. Ignored files do not count.
+///
+/// The files are compared here and not by `git diff`, which would start the filters that the repository names.
+pub fn first_change_since(path: &Path, commit: &str) -> Result<Option<PathBuf>, GitError> {
+    let parent = path.ancestors().find(|above| above.is_dir()).unwrap_or(path);
+    let folder = parent.canonicalize().map_err(|_| GitError::NoRepository(path.to_owned()))?;
+    let what = match path.strip_prefix(parent) {
+        Ok(rest) if rest != Path::new("") => rest.to_string_lossy().into_owned(),
+        _ => ".".to_owned(),
+    };
+    let git = GitRepository { folder: &folder };
+    let before = git.list_files(commit, &what)?;
+    let listed = ["--literal-pathspecs", "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let now = git
+        .query(&[&listed[..], &["--", &what]].concat())?
+        .ok_or_else(|| GitError::NoRepository(path.to_owned()))?;
+    let known: HashSet<&str> = before.iter().map(|entry| entry.path.as_str()).collect();
+    let added = now.split('\0').filter(|name| !name.is_empty() && !known.contains(name));
+    if let Some(name) = added.map(|name| folder.join(name)).find(|file| file.symlink_metadata().is_ok()) {
+        return Ok(Some(name));
+    }
+    let mut objects = git.open_objects()?;
+    for entry in before.iter().filter(|entry| entry.kind != TreeEntryKind::Submodule) {
+        if !is_same_on_disk(entry, &objects.read(&entry.object)?, &folder) {
+            return Ok(Some(entry.path.join_to(&folder)));
+        }
+    }
+    Ok(None)
+}
+
+/// Finds the commit from which the present work began: the last common commit of a ref and the present one, or the
+/// ref's own commit if they have none in this clone.
+pub fn find_base_commit(folder: &Path, reference: &str) -> Result<String, GitError> {
+    let git = GitRepository { folder };
+    git.query(&["rev-parse", "--show-prefix"])?.ok_or_else(|| GitError::NoRepository(folder.to_owned()))?;
+    let commit = git
+        .query(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{reference}^{{commit}}")])?
+        .ok_or_else(|| GitError::NoCommit(reference.to_owned()))?;
+    let base = git.query(&["merge-base", &commit, "HEAD"])?;
+    Ok(base.filter(|base| !base.is_empty()).unwrap_or(commit))
+}
+
+/// Finds the branch that others start from: the default branch of the remote, or else a local one of a usual name.
+pub fn find_default_branch(folder: &Path) -> Option<String> {
+    let git = GitRepository { folder };
+    let usual = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
+    let is_commit = |name: &&str| {
+        let commit = format!("{name}^{{commit}}");
+        git.query(&["rev-parse", "--verify", "--quiet", &commit]).is_ok_and(|found| found.is_some())
+    };
+    usual.into_iter().find(is_commit).map(str::to_owned)
 }
 
 /// Says whether a file is on disk as it is in a commit.

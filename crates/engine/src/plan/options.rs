@@ -117,6 +117,19 @@ pub struct CaseSelection {
     pub shard: Option<(u32, u32)>,
     /// The greatest number of cases; if there are more, a random sample is run.
     pub max_cases: Option<u32>,
+    /// Only suites of which something changed since a commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_since: Option<ChangedSince>,
+}
+
+/// The commit that suites are compared with to see which have changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangedSince {
+    /// The last commit that this branch shares with the default branch.
+    DefaultBranch,
+    /// The last commit that this branch shares with a branch, a tag or a commit.
+    Reference(String),
 }
 
 /// Settings that may change when a run is resumed. They are limits that do not affect results.

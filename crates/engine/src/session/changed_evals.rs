@@ -43,6 +43,27 @@ pub fn refuse_changed_evals(run: &RunDir, plan: &Plan) -> Result<(), SessionErro
     )))
 }
 
+/// Describes how the evals, the skills and the given files of a finished run differ from those of a plan. Gates are
+/// not compared: those that the cases of a part cannot measure are left out of its record.
+pub fn describe_changes(then: &RunInfo, plan: &Plan) -> Vec<String> {
+    let is_about_gates = |change: &String| change.starts_with("\"gates\" of ");
+    let mut found = changes(then, plan);
+    found.retain(|change| !is_about_gates(change));
+    found.extend(changed_skills(then, plan).into_iter().map(|path| format!("the skill {path} is another")));
+    let mut digests = Digests::default();
+    let run: BTreeSet<(&str, &str)> =
+        then.trials.iter().map(|trial| (trial.suite.as_str(), trial.case.as_str())).collect();
+    for planned in &plan.suites {
+        let name = planned.suite.name.as_str();
+        let Some(before) = then.suite(name).map(|kept| &kept.given_files) else { continue };
+        let after = digests.given_files(&planned.suite);
+        let cases = run.iter().filter(|(suite, _)| *suite == name).map(|(_, case)| *case);
+        let changed = cases.filter(|case| before.get(*case) != after.get(*case));
+        found.extend(changed.map(|case| format!("case {case} of {name} was given other files")));
+    }
+    found
+}
+
 /// Gives the paths of skills under test that differ from those that the run began with. A suite whose trials are
 /// all without the skill does not depend on it.
 fn changed_skills(then: &RunInfo, now: &Plan) -> BTreeSet<String> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::changed_suites::keep_changed_suites;
 use super::{PreparedRun, ResumedRun, RunLimits, RunObserver, RunRegistry, Session, SessionError};
 use crate::plan::options::{CaseSelection, RunOptions};
 use crate::plan::settings::SettingLayers;
@@ -109,8 +110,20 @@ impl SuitesToRun {
         PreparedRun::prepare(plan, run, observer).map(Some)
     }
 
-    fn plan(mut self, observer: &mut dyn RunObserver) -> Result<Option<(Plan, Self)>, SessionError> {
-        let suites = std::mem::take(&mut self.suites);
+    pub(super) fn plan(
+        mut self,
+        observer: &mut dyn RunObserver,
+    ) -> Result<Option<(Plan, Self)>, SessionError> {
+        let mut suites = std::mem::take(&mut self.suites);
+        if let Some(since) = &self.options.selection.changed_since {
+            let changed = keep_changed_suites(suites, since, &self.project)?;
+            changed.notices.iter().for_each(|notice| observer.on_notice(notice));
+            self.notices.extend(changed.notices);
+            suites = changed.suites;
+            if suites.is_empty() {
+                return Ok(None);
+            }
+        }
         let mut filter = self.filter.clone();
         if let Some(most) = self.options.selection.max_cases {
             let cases: usize = suites.iter().map(|planned| planned.suite.cases.len()).sum();

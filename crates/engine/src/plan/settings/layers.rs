@@ -58,7 +58,7 @@ fn describe_value(name: &str, text: &str, from: &SettingSource) -> String {
 }
 
 /// The name of the settings file of a project.
-const PROJECT_FILE: &str = "practicum.toml";
+pub const PROJECT_FILE: &str = "practicum.toml";
 
 impl SettingLayers {
     pub fn read(

@@ -16,7 +16,7 @@ pub use definitions::{
     JOBS, JUDGE_JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SETTING_DESCRIPTIONS,
     SettingDefinition,
 };
-pub use layers::{ProjectRoots, SettingLayers, SettingsError, project_root};
+pub use layers::{PROJECT_FILE, ProjectRoots, SettingLayers, SettingsError, project_root};
 pub use schema::schema as project_schema;
 
 use practicum_core::model::{
