@@ -141,6 +141,10 @@ pub fn text(file: &ExportedFile) -> String {
     match file.syntax {
         SourceSyntax::Yaml => to_yaml(&file.document),
         SourceSyntax::Json => format!("{:#}\n", file.document),
+        SourceSyntax::JsonLines => {
+            let lines = file.document.as_array().map(Vec::as_slice).unwrap_or_default();
+            lines.iter().map(|line| format!("{line}\n")).collect()
+        }
     }
 }
 

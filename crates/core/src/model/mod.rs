@@ -33,7 +33,7 @@ mod verdict_change;
 
 pub use agent_ending::AgentEnding;
 pub use case::{
-    Case, CasePrompt, Fixture, FixtureAccess, PassRule, ScoreOf, ScoreRule, StagedSkillName, WorkspaceBase,
+    Case, CasePrompt, Fixture, FixtureAccess, InlineFile, PassRule, ScoreOf, ScoreRule, StagedSkillName, WorkspaceBase,
     WorkspaceSpec,
 };
 pub use check::{

@@ -76,6 +76,7 @@ pub fn blank_case(id: String, prompt: String) -> Case {
         repeat: None,
         pass_rule: PassRule::EveryRequiredCheck,
         known_good_output: None,
+        unsupported: None,
         meta: BTreeMap::new(),
     }
 }
