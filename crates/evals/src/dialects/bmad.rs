@@ -39,6 +39,11 @@ impl Dialect for Bmad {
         &["evals.json", "cases.json", "triggers.json", "trigger-queries.json"]
     }
 
+    fn recognition_rule(&self) -> &'static str {
+        "\"evals\" with \"expectations\" and a \"timeout\", overlays or triggers.json around it; cases \
+         with a \"rubric\"; triggers.json and trigger-queries.json"
+    }
+
     fn recognise(&self, source: &SourceFile) -> FormatMatch {
         recognition::fit_for(source, ForeignFormat::Bmad)
     }

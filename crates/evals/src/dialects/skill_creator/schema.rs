@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::reading;
-use super::TRIGGERS_KEY;
+use super::super::reading::case_keys::TRIGGERS_KEY;
 use practicum_core::tree::json_schema::{self, MappingSchema, reference};
 
 pub fn schema() -> Value {

@@ -15,10 +15,10 @@ use crate::checks::RULES;
 use crate::dialects::rules;
 use practicum_core::model::{
     ActivationCheck, ActivationExpectation, ActivationSource, Arm, Case, CasePrompt, Check, CheckKind,
-    CheckNeed, CheckTarget, CheckWeight, Diagnostics, Digest, Fixture, FixtureAccess, InlineFile, Gate, GateName,
-    JudgePolicy, JudgeTransportChoice, JudgedStatement, Origin, OutputSection, PassRule, Provider, Ratio,
-    RelPath, Rule, RunPolicy, ScoreOf, ScoreRule, ScoreScale, SectionField, SectionTier, SkillRef,
-    SkillStatement, SkillUseMode, Span, StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec,
+    CheckNeed, CheckTarget, CheckWeight, Diagnostics, Digest, Fixture, FixtureAccess, Gate, GateName,
+    InlineFile, JudgePolicy, JudgeTransportChoice, JudgedStatement, Origin, OutputSection, PassRule,
+    Provider, Ratio, RelPath, Rule, RunPolicy, ScoreOf, ScoreRule, ScoreScale, SectionField, SectionTier,
+    SkillRef, SkillStatement, SkillUseMode, Span, StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec,
 };
 
 /// The folder that all paths of these suites are near.
@@ -203,7 +203,10 @@ fn case() -> impl Strategy<Value = Case> {
     let first = (words(), of(words()), of(words()), stimulus, workspace(), checks());
     let second = (of(words()), of(duration()), of(1u32..=1000), rule, of(path()), of(words()), meta());
     (first, second).prop_map(
-        |((id, group, note, stimulus, room, checks), (context, timeout, repeat, pass_when, oracle, unsupported, meta))| {
+        |(
+            (id, group, note, stimulus, room, checks),
+            (context, timeout, repeat, pass_when, oracle, unsupported, meta),
+        )| {
             let mut checks: Vec<Check> = checks;
             if !matches!(pass_when, PassRule::Score(_)) {
                 // Only a case that passes by its score has weights.
