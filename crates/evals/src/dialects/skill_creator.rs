@@ -251,13 +251,10 @@ mod tests {
             (r#"{"skill_name": "s"}"#, &["error missing-key 1:1"] as &[&str]),
             (r#"{"evals": 3}"#, &["error wrong-type 1:11"]),
             (r#"{"evals": []}"#, &["error no-cases 1:1"]),
+            (r#"{"evals": [{}]}"#, &["error missing-key 1:12", "error no-checks 1:12"]),
             (
-                r#"{"evals": [{}]}"#,
-                &["error missing-key 1:12", "error missing-key 1:12", "error no-checks 1:12"],
-            ),
-            (
-                r#"{"evals": [{"id": 1.5, "prompt": 3, "expectations": "e"}]}"#,
-                &["error wrong-type 1:19", "error wrong-type 1:34", "error wrong-type 1:53"],
+                r#"{"evals": [{"id": 1.5, "prompt": 3, "expectations": 4}]}"#,
+                &["error wrong-type 1:34", "error wrong-type 1:19", "error wrong-type 1:53"],
             ),
             (
                 r#"{"evals": [{"id": 1, "prompt": "p", "assertions": [3, "", {}]}]}"#,
