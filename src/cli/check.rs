@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 
 use super::shared_args::EvalsArgs;
 use super::{count_with_noun, environment, has_colour, print, print_json, report_error, tell_notices};
-use crate::dialects::EvalRegistry;
-use crate::dialects::LoadedFile;
+use crate::dialects::{EvalFolder, EvalRegistry, LoadedFile};
 use crate::grade::self_test::self_test;
-use crate::model::{Diagnostic, LoadedSuite, Outcome, Severity};
+use crate::model::{Diagnostic, Diagnostics, LoadedSuite, Outcome, Severity};
 use crate::plan::CaseFilter;
 use crate::plan::settings::project_root;
-use crate::report::{CheckDocument, CheckedFile, FileProblem, display_path, render_diagnostics};
+use crate::report::{
+    CheckDocument, CheckedFile, FileProblem, FittingFormat, FormatPoints, display_path, render_diagnostics,
+};
 use crate::session::run_setup::{self, EvalFiles};
+use crate::tree::{SourceFile, SourceSyntax};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -26,6 +28,7 @@ Examples:
   practicum check                  every eval file below this folder
   practicum check evals.json --json
   practicum check . --self-test
+  practicum check evals.json --explain-format
   practicum check old.json --dialect bmad")]
 pub struct CheckArgs {
     #[command(flatten)]
@@ -36,6 +39,9 @@ pub struct CheckArgs {
     /// Grade an agent that does nothing, which must fail, and each oracle, which must pass
     #[arg(long)]
     self_test: bool,
+    /// Say for each file which formats fit it, and why
+    #[arg(long)]
+    explain_format: bool,
     /// Only errors and warnings
     #[arg(short, long)]
     quiet: bool,
@@ -57,8 +63,11 @@ fn check(args: &CheckArgs) -> anyhow::Result<Outcome> {
         reading.files.iter_mut().for_each(self_test_file);
     }
     if args.json {
-        print_json(&check_document(&reading))?;
+        print_json(&check_document(&reading, args.explain_format))?;
     } else {
+        if args.explain_format {
+            print(&describe_formats(&reading))?;
+        }
         print(&describe_checked_files(&reading, args.quiet))?;
     }
     Ok(if reading.has_errors() { Outcome::Invalid } else { Outcome::Passed })
@@ -116,16 +125,57 @@ fn self_test_file(file: &mut LoadedFile) {
     }
 }
 
-fn check_document(reading: &EvalFiles) -> CheckDocument {
+/// Gives the formats that fit a file, the best first. A file that cannot be parsed fits none.
+fn fitting_formats(file: &LoadedFile) -> Vec<FittingFormat> {
+    let registry = EvalRegistry::default();
+    let decision = match EvalFolder::open(&file.path) {
+        Ok(folder) if file.path.is_dir() => registry.decide_folder_format(&folder),
+        _ => {
+            let syntax = SourceSyntax::detect(&file.path, &file.text);
+            let mut errors = Diagnostics::default();
+            let source = SourceFile::parse(&file.path, file.text.clone(), syntax, &mut errors);
+            source.map(|source| registry.decide_format(&source)).unwrap_or_default()
+        }
+    };
+    let formats = decision.candidates.iter().map(|candidate| FittingFormat {
+        name: candidate.format.name().to_owned(),
+        score: candidate.found.score(),
+        reasons: candidate
+            .found
+            .reasons
+            .iter()
+            .map(|reason| FormatPoints { points: reason.points, reason: reason.text.to_string() })
+            .collect(),
+    });
+    formats.collect()
+}
+
+/// Describes how the format of each file was recognised.
+fn describe_formats(reading: &EvalFiles) -> String {
+    let mut out = String::new();
+    for file in &reading.files {
+        let read_as = file.dialect.unwrap_or("no format");
+        out.push_str(&format!("{}: read as {read_as}\n", display_path(&file.path)));
+        for format in fitting_formats(file) {
+            out.push_str(&format!("  {:>4} {}\n", format.score, format.name));
+            for FormatPoints { points, reason } in &format.reasons {
+                out.push_str(&format!("       {points:>4} {reason}\n"));
+            }
+        }
+    }
+    out
+}
+
+fn check_document(reading: &EvalFiles, explain: bool) -> CheckDocument {
     CheckDocument {
         schema_version: 1,
-        files: reading.files.iter().map(file_document).collect(),
+        files: reading.files.iter().map(|file| file_document(file, explain)).collect(),
         skipped: reading.skipped.clone(),
         ok: !reading.has_errors(),
     }
 }
 
-fn file_document(file: &LoadedFile) -> CheckedFile {
+fn file_document(file: &LoadedFile, explain: bool) -> CheckedFile {
     let suite = file.lowered.suite.as_ref();
     let diagnostics = &file.lowered.diagnostics;
     CheckedFile {
@@ -135,6 +185,7 @@ fn file_document(file: &LoadedFile) -> CheckedFile {
         cases: suite.map_or(0, |suite| suite.cases.len()),
         ok: !diagnostics.has_errors(),
         problems: diagnostics.iter().map(|diagnostic| diagnostic_document(diagnostic, &file.text)).collect(),
+        formats: explain.then(|| fitting_formats(file)),
     }
 }
 

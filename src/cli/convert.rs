@@ -1,5 +1,6 @@
 //! The command `practicum convert`: writes an eval file in another format.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
@@ -16,26 +17,36 @@ use crate::tree::{SourceSyntax, to_yaml};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-What the other format cannot express is listed on standard error, one line each.
+What the other format cannot express is listed on standard error, one line each. The native format \
+can express everything.
+
+Several suites, such as those of a whole repository, are written into one folder, each at the place \
+that it has below the given paths. A file that cannot be read is listed; the others are written, and \
+the exit code is 2.
 
 Examples:
   practicum convert evals.json --to native -o evals.practicum.yaml
-  practicum convert evals.practicum.yaml --to skillet -o evals/")]
+  practicum convert evals.practicum.yaml --to skillet -o evals/
+  practicum convert --to native . -o converted/")]
 pub struct ConvertArgs {
-    /// The eval file, or a folder that is one suite
-    file: PathBuf,
+    /// Eval files, or folders that are searched for them
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
     /// The format to write
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::dialect_names()))]
     to: String,
     /// The format to read, instead of recognising it
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::dialect_names()))]
     dialect: Option<String>,
-    /// Where to write: a file, or a folder for formats that want several; standard output if absent
+    /// Where to write: a file, or a folder for several files; standard output if absent
     #[arg(short, long)]
     output: Option<PathBuf>,
     /// Replace files that exist
     #[arg(long)]
     force: bool,
+    /// Print the documents and what was lost as JSON, and write no file
+    #[arg(long, conflicts_with = "output")]
+    json: bool,
 }
 
 pub fn main(args: ConvertArgs) -> Outcome {
@@ -44,7 +55,7 @@ pub fn main(args: ConvertArgs) -> Outcome {
 
 fn convert(args: &ConvertArgs) -> anyhow::Result<Outcome> {
     let ask = RunInputs {
-        paths: vec![args.file.clone()],
+        paths: args.paths.clone(),
         dialect: args
             .dialect
             .as_deref()
@@ -54,22 +65,38 @@ fn convert(args: &ConvertArgs) -> anyhow::Result<Outcome> {
     };
     let reading = run_setup::read_eval_files(&ask, &environment(), &EvalRegistry::default())?;
     tell_notices(&reading.notices);
-    if reading.has_errors() {
-        for file in &reading.files {
-            print_to_stderr(&render_diagnostics(
-                &file.lowered.diagnostics,
-                &file.path,
-                &file.text,
-                has_colour(),
-            ));
-        }
-        bail!("{} cannot be understood", args.file.display());
+    let refused: Vec<PathBuf> = reading
+        .files
+        .iter()
+        .filter(|file| file.lowered.diagnostics.has_errors())
+        .map(|file| file.path.clone())
+        .collect();
+    for file in reading.files.iter().filter(|file| refused.contains(&file.path)) {
+        let problems = &file.lowered.diagnostics;
+        print_to_stderr(&render_diagnostics(problems, &file.path, &file.text, has_colour()));
     }
     let suites = reading.into_suites()?;
-    let [LocatedSuite { suite, .. }] = suites.as_slice() else {
-        bail!("{} holds {} suites; name one file", args.file.display(), suites.len());
-    };
+    if suites.is_empty() {
+        let shown: Vec<String> = args.paths.iter().map(|path| path.display().to_string()).collect();
+        bail!("{} cannot be understood", shown.join(", "));
+    }
     let to = dialects::find_dialect(&args.to).ok_or_else(|| anyhow!("there is no format {}", args.to))?;
+    let written = match suites.as_slice() {
+        [only] if !args.json => {
+            let is_known = refused.is_empty();
+            convert_suite(args, to, &only.suite)?;
+            is_known
+        }
+        several => convert_suites(args, to, several)? && refused.is_empty(),
+    };
+    for path in &refused {
+        say!("not converted: {} cannot be understood", path.display());
+    }
+    Ok(if written { Outcome::Passed } else { Outcome::Invalid })
+}
+
+/// Writes one suite to the file or folder that the user names, or to standard output.
+fn convert_suite(args: &ConvertArgs, to: &dyn Dialect, suite: &Suite) -> anyhow::Result<()> {
     let into_folder = args.output.as_ref().is_some_and(|output| {
         to.folder_is_suite() || output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/")
     });
@@ -92,9 +119,7 @@ fn convert(args: &ConvertArgs) -> anyhow::Result<Outcome> {
         })?,
         Some(output) if into_folder => {
             for file in &raised.files {
-                let name = crate::model::RelPath::new(&file.name)
-                    .ok_or_else(|| anyhow!("{:?} cannot be a file's name", file.name))?;
-                write(&name.join_to(output), &text(file), args.force)?;
+                write(&place_of(file, output)?, &text(file), args.force)?;
             }
         }
         Some(output) => {
@@ -108,7 +133,80 @@ fn convert(args: &ConvertArgs) -> anyhow::Result<Outcome> {
             write(output, &text(file), args.force)?;
         }
     }
-    Ok(Outcome::Passed)
+    Ok(())
+}
+
+/// Writes several suites, each into the folder that it has below the given paths. Says whether all could be written.
+fn convert_suites(args: &ConvertArgs, to: &dyn Dialect, suites: &[LocatedSuite]) -> anyhow::Result<bool> {
+    if args.output.is_none() && !args.json {
+        bail!("there are {} suites; give a folder to write them to, with -o FOLDER/", suites.len());
+    }
+    let start = common_folder(suites);
+    let mut documents = Vec::new();
+    let mut all_said = true;
+    let mut taken = BTreeSet::new();
+    for LocatedSuite { suite, .. } in suites {
+        let from = &suite.origin.path;
+        let below =
+            from.parent().and_then(|folder| folder.strip_prefix(&start).ok()).unwrap_or(Path::new(""));
+        let folder = match &args.output {
+            Some(output) => std::path::absolute(output)?.join(below),
+            None => from.parent().map(Path::to_owned).unwrap_or_default(),
+        };
+        let raised = to.export_suite(suite, &folder);
+        let shown = from.display().to_string();
+        for loss in raised.losses.iter().filter(|_| !args.json) {
+            say!("lost: {}: {}", terminal_safe(&shown), terminal_safe(loss));
+        }
+        if raised.files.is_empty() {
+            say!("not converted: nothing of {} can be said in {}", terminal_safe(&shown), args.to);
+            all_said = false;
+        }
+        for file in &raised.files {
+            match args.json {
+                true => documents.push(serde_json::json!({
+                    "source": shown, "name": file.name, "document": file.document, "losses": raised.losses,
+                })),
+                false => {
+                    let place = unused_path(place_of(file, &folder)?, &mut taken);
+                    write(&place, &text(file), args.force)?;
+                }
+            }
+        }
+    }
+    if args.json {
+        print(&format!("{:#}\n", serde_json::json!({"schema_version": 1, "files": documents})))?;
+    }
+    Ok(all_said)
+}
+
+/// Gives a path at which no other suite of this conversion was written: with a number if the path is taken.
+fn unused_path(path: PathBuf, taken: &mut BTreeSet<PathBuf>) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let (stem, ending) = name.split_once('.').unwrap_or((&name, ""));
+    let mut candidate = path.clone();
+    let mut number = 2;
+    while !taken.insert(candidate.clone()) {
+        candidate = path.with_file_name(format!("{stem}-{number}.{ending}"));
+        number += 1;
+    }
+    candidate
+}
+
+/// Gives the deepest folder that all suites lie in.
+fn common_folder(suites: &[LocatedSuite]) -> PathBuf {
+    let folders = suites.iter().filter_map(|placed| placed.suite.origin.path.parent());
+    let shared = folders.map(Path::to_owned).reduce(|one, other| {
+        one.components().zip(other.components()).take_while(|(a, b)| a == b).map(|(part, _)| part).collect()
+    });
+    shared.unwrap_or_default()
+}
+
+/// Gives the path of an exported file below a folder.
+fn place_of(file: &ExportedFile, folder: &Path) -> anyhow::Result<PathBuf> {
+    let name = crate::model::RelPath::new(&file.name)
+        .ok_or_else(|| anyhow!("{:?} cannot be a file's name", file.name))?;
+    Ok(name.join_to(folder))
 }
 
 /// Writes a suite in a format and reports the losses. Gives the files, and the part of the suite that the format
@@ -141,6 +239,10 @@ pub fn text(file: &ExportedFile) -> String {
     match file.syntax {
         SourceSyntax::Yaml => to_yaml(&file.document),
         SourceSyntax::Json => format!("{:#}\n", file.document),
+        SourceSyntax::JsonLines => {
+            let lines = file.document.as_array().map(Vec::as_slice).unwrap_or_default();
+            lines.iter().map(|line| format!("{line}\n")).collect()
+        }
     }
 }
 

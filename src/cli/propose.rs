@@ -162,7 +162,7 @@ fn candidates_in_format(
         [file] => {
             let ending = match file.syntax {
                 SourceSyntax::Yaml => ".yaml",
-                SourceSyntax::Json => ".json",
+                SourceSyntax::Json | SourceSyntax::JsonLines => ".json",
             };
             vec![(ending.to_owned(), convert::text(file))]
         }

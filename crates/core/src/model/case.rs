@@ -35,6 +35,8 @@ pub struct Case {
     pub pass_rule: PassRule,
     /// A file with an output known to be good.
     pub known_good_output: Option<PathBuf>,
+    /// The reason why this version cannot run the case, if it cannot. Such a case is not started and not scored.
+    pub unsupported: Option<String>,
     /// Values of the eval file that are kept and not used.
     pub meta: BTreeMap<String, Value>,
 }
@@ -54,6 +56,7 @@ impl Case {
             repeat: None,
             pass_rule: PassRule::EveryRequiredCheck,
             known_good_output: None,
+            unsupported: None,
             meta: BTreeMap::new(),
         }
     }
@@ -96,6 +99,8 @@ pub struct WorkspaceSpec {
     pub skill_name: StagedSkillName,
     /// The files that are copied into the workspace.
     pub files: Vec<Fixture>,
+    /// The files whose content the eval file itself gives.
+    pub inline_files: Vec<InlineFile>,
     /// Shell scripts run before and after the agent, in its home and workspace.
     pub setup: Option<String>,
     /// A shell script that runs after the agent.
@@ -109,6 +114,7 @@ impl Default for WorkspaceSpec {
             overlays: Vec::new(),
             skill_name: StagedSkillName::Own,
             files: Vec::new(),
+            inline_files: Vec::new(),
             setup: None,
             teardown: None,
         }
@@ -144,6 +150,15 @@ pub struct Fixture {
     pub destination: RelPath,
     /// Whether the agent may change the copy.
     pub access: FixtureAccess,
+}
+
+/// A file of the workspace whose content the eval file gives. A change of the file is reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InlineFile {
+    /// The path of the file in the workspace.
+    pub path: RelPath,
+    /// The content of the file.
+    pub content: String,
 }
 
 /// Whether the agent may change a fixture.

@@ -33,8 +33,8 @@ mod verdict_change;
 
 pub use agent_ending::AgentEnding;
 pub use case::{
-    Case, CasePrompt, Fixture, FixtureAccess, PassRule, ScoreOf, ScoreRule, StagedSkillName, WorkspaceBase,
-    WorkspaceSpec,
+    Case, CasePrompt, Fixture, FixtureAccess, InlineFile, PassRule, ScoreOf, ScoreRule, StagedSkillName,
+    WorkspaceBase, WorkspaceSpec,
 };
 pub use check::{
     ActivationCheck, ActivationExpectation, ActivationSource, Check, CheckEvidence, CheckKind, CheckNeed,

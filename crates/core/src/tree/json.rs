@@ -4,11 +4,24 @@ use super::{MAX_DEPTH, MAX_NODES, MapEntry, NodeData, TreeNode};
 use crate::model::{Diagnostics, Span};
 
 pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<TreeNode> {
+    parse_document(text, JsonParser::parse_document, diagnostics)
+}
+
+/// Reads one JSON value in each line, blank lines left out, as a list.
+pub fn parse_lines(text: &str, diagnostics: &mut Diagnostics) -> Option<TreeNode> {
+    parse_document(text, JsonParser::parse_lines, diagnostics)
+}
+
+fn parse_document<'t, 'd>(
+    text: &'t str,
+    read: impl FnOnce(&mut JsonParser<'t, 'd>) -> Result<TreeNode, JsonError>,
+    diagnostics: &'d mut Diagnostics,
+) -> Option<TreeNode> {
     let mut parser = JsonParser { text, position: 0, nodes: 0, diagnostics };
-    let root = parser.parse_document();
-    match root {
+    match read(&mut parser) {
         Ok(root) => Some(root),
         Err(JsonError { position: at, message: what, help }) => {
+            let diagnostics = parser.diagnostics;
             let end = text[at..].chars().next().map_or(at, |c| at + c.len_utf8());
             match help {
                 Some(help) => diagnostics.error_with_help("invalid-json", Span::new(at, end), what, help),
@@ -44,6 +57,26 @@ impl JsonParser<'_, '_> {
             return Err(self.error("there is more after the end of the document"));
         }
         Ok(root)
+    }
+
+    /// Reads values until the text ends. A value ends its line, so that two in one line are an error.
+    fn parse_lines(&mut self) -> Result<TreeNode, JsonError> {
+        let mut items = Vec::new();
+        self.skip_whitespace();
+        while self.position < self.text.len() {
+            items.push(self.parse_value(1)?);
+            let rest = &self.text[self.position..];
+            let line = rest.split('\n').next().unwrap_or_default();
+            if !line.trim().is_empty() {
+                self.position += line.len() - line.trim_start().len();
+                return Err(self.error("there is more in this line after its value"));
+            }
+            self.skip_whitespace();
+        }
+        if items.is_empty() {
+            return Err(self.error("the file is empty"));
+        }
+        Ok(TreeNode { data: NodeData::List(items), span: Span::new(0, self.text.len()) })
     }
 
     fn error(&self, what: impl Into<String>) -> JsonError {

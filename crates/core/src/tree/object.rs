@@ -10,13 +10,17 @@ pub struct ObjectReader<'n> {
     pub span: Span,
     entries: &'n [MapEntry],
     requested_keys: Vec<&'static str>,
+    /// Keys that were read together with all others, whatever their names.
+    taken_keys: Vec<&'n str>,
 }
 
 impl<'n> ObjectReader<'n> {
     /// Makes a reader. `what` names the thing in messages: "a case", "the file".
     pub fn new(node: &'n TreeNode, what: &str, diagnostics: &mut Diagnostics) -> Option<Self> {
         match &node.data {
-            NodeData::Map(entries) => Some(Self { span: node.span, entries, requested_keys: Vec::new() }),
+            NodeData::Map(entries) => {
+                Some(Self { span: node.span, entries, requested_keys: Vec::new(), taken_keys: Vec::new() })
+            }
             _ => {
                 diagnostics.error(
                     "wrong-type",
@@ -170,7 +174,24 @@ impl<'n> ObjectReader<'n> {
     pub fn unread_entries(&self) -> impl Iterator<Item = &'n MapEntry> + '_ {
         #[cfg(any(test, feature = "test-helpers"))]
         requested_keys::record(&self.requested_keys);
-        self.entries.iter().filter(|entry| !self.requested_keys.iter().any(|asked| *asked == entry.key))
+        self.entries.iter().filter(|entry| !self.is_read(&entry.key))
+    }
+
+    fn is_read(&self, key: &str) -> bool {
+        self.requested_keys.contains(&key) || self.taken_keys.contains(&key)
+    }
+
+    /// Counts entries of this mapping as read.
+    pub fn take_named(&mut self, entries: &[&'n MapEntry]) {
+        self.taken_keys.extend(entries.iter().map(|entry| entry.key.as_str()));
+    }
+
+    /// Reads all entries that were not read before, except those with certain keys.
+    pub fn take_unread(&mut self, except: &[&str]) -> Vec<&'n MapEntry> {
+        let is_left = |entry: &&MapEntry| !self.is_read(&entry.key) && !except.contains(&entry.key.as_str());
+        let taken: Vec<&'n MapEntry> = self.entries.iter().filter(is_left).collect();
+        self.taken_keys.extend(taken.iter().map(|entry| entry.key.as_str()));
+        taken
     }
 
     /// Gives the value of a key without counting the key as read.

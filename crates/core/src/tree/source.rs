@@ -24,6 +24,8 @@ pub struct SourceFile {
 pub enum SourceSyntax {
     /// JSON.
     Json,
+    /// One JSON value in each line. The document is the list of them.
+    JsonLines,
     /// YAML.
     Yaml,
 }
@@ -34,6 +36,7 @@ impl SourceSyntax {
         let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_lowercase);
         match ending.as_deref() {
             Some("json") => SourceSyntax::Json,
+            Some("jsonl" | "ndjson") => SourceSyntax::JsonLines,
             Some("yaml" | "yml") => SourceSyntax::Yaml,
             _ if text.trim_start().starts_with(['{', '[']) => SourceSyntax::Json,
             _ => SourceSyntax::Yaml,
@@ -64,7 +67,7 @@ impl SourceFile {
     ) -> Option<SourceFile> {
         let root = match syntax {
             // Most readers of JSON refuse a byte order mark, so a file that has one would not work elsewhere.
-            SourceSyntax::Json if text.starts_with(BYTE_ORDER_MARK) => {
+            SourceSyntax::Json | SourceSyntax::JsonLines if text.starts_with(BYTE_ORDER_MARK) => {
                 let at = Span::new(0, BYTE_ORDER_MARK.len_utf8());
                 let help = "save the file as UTF-8 without a byte order mark";
                 diagnostics.error_with_help(
@@ -76,6 +79,7 @@ impl SourceFile {
                 return None;
             }
             SourceSyntax::Json => json::parse(&text, diagnostics),
+            SourceSyntax::JsonLines => json::parse_lines(&text, diagnostics),
             SourceSyntax::Yaml => yaml::parse(&text, diagnostics),
         }?;
         Some(SourceFile { path: path.to_owned(), text, root })

@@ -63,6 +63,7 @@ impl PlannedSuite {
         let files = self.missing.files.get(&case.id).map(Vec::as_slice).unwrap_or_default();
         let mut reasons = [self.missing.skills.as_slice(), files].concat();
         reasons.extend(self.missing.for_agents.get(&(case.id.clone(), agent.to_owned())).cloned());
+        reasons.extend(case.unsupported.clone());
         // The agent would cost money for a trial that can never be scored.
         if case.checks.is_empty() {
             reasons.push(NO_CHECK.to_owned());

@@ -307,6 +307,7 @@ fn case_text(suite: &Suite, case: &Case, project: &Path) -> String {
         note: None,
         context: case.context.clone().filter(|_| is_judged),
         known_good_output: None,
+        unsupported: None,
         repeat: None,
         meta: BTreeMap::new(),
         ..case.clone()

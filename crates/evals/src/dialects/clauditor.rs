@@ -57,6 +57,11 @@ impl Dialect for Clauditor {
         &["eval.json", "*.eval.json"]
     }
 
+    fn recognition_rule(&self) -> &'static str {
+        "\"test_args\", \"grading_criteria\" or \"trigger_tests\"; assertions with a type and an id; \
+         the name *.eval.json"
+    }
+
     fn recognise(&self, source: &SourceFile) -> FormatMatch {
         recognition::fit_for(source, ForeignFormat::Clauditor)
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
-use super::{Dialect, EvalFileLocation, EvalFolder, EvalRegistry, FormatMatch};
+use super::{Dialect, EvalFileLocation, EvalFolder, EvalRegistry, FormatDecision};
 use practicum_core::model::{Case, Diagnostics, LoadedSuite, Severity, Span, Suite};
 use practicum_core::tree::{self, NodeData, SourceFile, SourceSyntax, TreeNode};
 
@@ -98,8 +98,8 @@ fn load_eval_folder(
             return loaded;
         }
     };
-    let fits = place.registry.formats_of_folder(&folder);
-    let Some(format) = forced.or_else(|| choose_format(fits, diagnostics)) else {
+    let decision = place.registry.decide_folder_format(&folder);
+    let Some(format) = forced.or_else(|| choose_format(&decision, diagnostics)) else {
         let message = format!("the folder {} is an eval of no known format", path.display());
         diagnostics.error_with_help("unknown-format", None, message, name_a_format(&place.registry));
         return loaded;
@@ -223,7 +223,7 @@ fn recognise(
     registry: &EvalRegistry,
     diagnostics: &mut Diagnostics,
 ) -> Option<&'static dyn Dialect> {
-    let chosen = choose_format(registry.formats_of_file(source), diagnostics);
+    let chosen = choose_format(&registry.decide_format(source), diagnostics);
     if chosen.is_none() {
         diagnostics.error_with_help(
             "unknown-format",
@@ -239,33 +239,24 @@ fn name_a_format(registry: &EvalRegistry) -> String {
     format!("name one with --dialect: {}", registry.format_names().join(", "))
 }
 
-/// Chooses the format that fits best. Other formats that fit are named: with a warning if one fits equally well, so
-/// that only the order of the formats decides.
-fn choose_format(
-    mut fits: Vec<(FormatMatch, &'static dyn Dialect)>,
-    diagnostics: &mut Diagnostics,
-) -> Option<&'static dyn Dialect> {
-    // The sort is stable: between equals, the earlier format comes first.
-    fits.sort_by_key(|(found, _)| std::cmp::Reverse(found.fit));
-    let mut fits = fits.into_iter();
-    let (best, chosen) = fits.next()?;
-    let others: Vec<(FormatMatch, &'static dyn Dialect)> = fits.collect();
-    if !others.is_empty() {
-        let is_tie = others.iter().any(|(found, _)| found.fit == best.fit);
-        let named: Vec<String> =
-            others.iter().map(|(found, format)| format!("{} ({})", format.name(), found.reason)).collect();
+/// Chooses the format that fits best. A warning names the formats that fit about as well.
+fn choose_format(decision: &FormatDecision, diagnostics: &mut Diagnostics) -> Option<&'static dyn Dialect> {
+    let best = decision.chosen()?;
+    let rivals = decision.rivals();
+    if !rivals.is_empty() {
+        let named: Vec<String> = rivals
+            .iter()
+            .map(|rival| format!("{} ({})", rival.format.name(), rival.found.describe()))
+            .collect();
         let message = format!(
             "read as {} ({}); it could also be {}; choose with --dialect",
-            chosen.name(),
-            best.reason,
+            best.format.name(),
+            best.found.describe(),
             named.join(" or ")
         );
-        match is_tie {
-            true => diagnostics.warning(AMBIGUOUS_FORMAT, None, message),
-            false => diagnostics.notice(AMBIGUOUS_FORMAT, None, message),
-        }
+        diagnostics.warning(AMBIGUOUS_FORMAT, None, message);
     }
-    Some(chosen)
+    Some(best.format)
 }
 
 /// Describes the content of a document that no format fits, for a message.
@@ -390,9 +381,14 @@ mod tests {
                 "a.json",
                 r#"{"evals": [{"id": 1, "prompt": "p", "expectations": ["e"]}]}"#,
                 "skill-creator",
+                false,
+            ),
+            (
+                "b.json",
+                r#"{"evals": [{"id": "A", "prompt": "p", "expectations": ["e"]}]}"#,
+                "skill-creator",
                 true,
             ),
-            ("b.json", r#"{"evals": [{"id": "A", "prompt": "p", "expectations": ["e"]}]}"#, "bmad", true),
             (
                 "c.json",
                 r#"{"evals": [{"id": 1, "prompt": "p", "assertions": ["e"]}]}"#,

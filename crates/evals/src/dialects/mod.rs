@@ -35,7 +35,7 @@ pub use native::{
 };
 pub use reading::trigger_schema;
 pub use recognition::is_trigger_file;
-pub use registry::EvalRegistry;
+pub use registry::{EvalRegistry, FormatCandidate, FormatDecision};
 pub use skill_test::plugins::{PLUGINS_VARIABLE, plugins_folder};
 pub use skillet::skillet_folder;
 
@@ -55,6 +55,11 @@ pub trait Dialect: Sync {
     /// lie beside evals.
     fn file_names(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Gives the rule by which files of this format are recognised, in one sentence for people.
+    fn recognition_rule(&self) -> &'static str {
+        "by its content"
     }
 
     /// Says how well a document fits, by its content first and its file name second. The format that fits best reads
@@ -110,39 +115,67 @@ pub trait Dialect: Sync {
     }
 }
 
-/// How well a document or folder fits a format, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How well a document or folder fits a format, and why: reasons with points. Their sum is the score; the format
+/// with the highest score reads the document.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FormatMatch {
-    /// How certain the format is.
-    pub fit: FormatFit,
-    /// What in the document speaks for the format, for a message: "it has the key \"practicum\"".
-    pub reason: Cow<'static, str>,
+    /// What in the document speaks for the format. Empty if the document does not fit.
+    pub reasons: Vec<FormatReason>,
+}
+
+/// One reason why a document fits a format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormatReason {
+    /// How much the reason counts.
+    pub points: u32,
+    /// What speaks for the format, for a message: "it has the key \"practicum\"".
+    pub text: Cow<'static, str>,
 }
 
 impl FormatMatch {
     /// The answer of a format that a document does not fit.
-    pub const NO: Self = Self { fit: FormatFit::No, reason: Cow::Borrowed("") };
+    pub const NO: Self = Self { reasons: Vec::new() };
+
+    /// The points of a mark that only one format has.
+    pub const SURE: u32 = 100;
+
+    /// The points of a form that other formats have too.
+    pub const POSSIBLE: u32 = 40;
+
+    /// Makes the answer that a document fits, with points for one reason.
+    pub fn with_points(points: u32, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { reasons: vec![FormatReason { points, text: reason.into() }] }
+    }
 
     /// Makes the answer that a document fits, but could be in another format too.
     pub fn possible(reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { fit: FormatFit::Possible, reason: reason.into() }
+        Self::with_points(Self::POSSIBLE, reason)
     }
 
     /// Makes the answer that a document is in this format.
     pub fn sure(reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { fit: FormatFit::Sure, reason: reason.into() }
+        Self::with_points(Self::SURE, reason)
     }
-}
 
-/// How certain a format is that a document is in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FormatFit {
-    /// The document is not in this format.
-    No,
-    /// The form fits, but it fits other formats too.
-    Possible,
-    /// The document is in this format.
-    Sure,
+    /// Adds a reason if it holds.
+    #[must_use]
+    pub fn and(mut self, holds: bool, points: u32, reason: &'static str) -> Self {
+        if holds {
+            self.reasons.push(FormatReason { points, text: Cow::Borrowed(reason) });
+        }
+        self
+    }
+
+    /// Gives the sum of the points; 0 if the document does not fit.
+    pub fn score(&self) -> u32 {
+        self.reasons.iter().map(|reason| reason.points).sum()
+    }
+
+    /// Gives the reasons in one line.
+    pub fn describe(&self) -> String {
+        let texts: Vec<&str> = self.reasons.iter().map(|reason| reason.text.as_ref()).collect();
+        texts.join("; ")
+    }
 }
 
 /// The location of an eval file, and the formats and checks that it may use. All paths are absolute.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{DIALECTS, Dialect, EvalFolder, FormatFit, FormatMatch};
+use super::{DIALECTS, Dialect, EvalFolder, FormatMatch};
 use crate::checks::{RULES, RuleKind};
 use practicum_core::tree::SourceFile;
 
@@ -78,30 +78,36 @@ impl EvalRegistry {
         self.formats.iter().map(|format| format.name()).collect()
     }
 
-    /// Gives the formats that may read a document, each with how well it fits.
-    pub(crate) fn formats_of_file(&self, source: &SourceFile) -> Vec<(FormatMatch, &'static dyn Dialect)> {
-        self.matches(|format| format.recognise(source))
+    /// Decides which format reads a document: asks each how well it fits.
+    pub fn decide_format(&self, source: &SourceFile) -> FormatDecision {
+        self.decide(|format| format.recognise(source))
     }
 
-    /// Gives the formats for which a folder is one eval, each with how well it fits.
-    pub(crate) fn formats_of_folder(&self, folder: &EvalFolder) -> Vec<(FormatMatch, &'static dyn Dialect)> {
-        self.matches(|format| format.recognise_folder(folder))
+    /// Decides which format reads a folder as one eval.
+    pub fn decide_folder_format(&self, folder: &EvalFolder) -> FormatDecision {
+        self.decide(|format| format.recognise_folder(folder))
     }
 
-    fn matches(&self, ask: impl Fn(&dyn Dialect) -> FormatMatch) -> Vec<(FormatMatch, &'static dyn Dialect)> {
-        let all = self.formats.iter().map(|format| (ask(*format), *format));
-        all.filter(|(found, _)| found.fit > FormatFit::No).collect()
+    fn decide(&self, ask: impl Fn(&dyn Dialect) -> FormatMatch) -> FormatDecision {
+        let asked =
+            self.formats.iter().map(|format| FormatCandidate { format: *format, found: ask(*format) });
+        let mut candidates: Vec<FormatCandidate> =
+            asked.filter(|candidate| candidate.found.score() > 0).collect();
+        // The sort is stable: between equals, the earlier format comes first.
+        candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.found.score()));
+        FormatDecision { candidates }
     }
 
     /// Says whether some format fits a document.
     pub(crate) fn knows_file(&self, source: &SourceFile) -> bool {
-        self.formats.iter().any(|format| format.recognise(source).fit > FormatFit::No)
+        self.formats.iter().any(|format| format.recognise(source).score() > 0)
     }
 
     /// Says whether some format reads a folder as one eval.
     pub(crate) fn knows_folder(&self, path: &std::path::Path) -> bool {
         self.formats.iter().any(|format| format.reads_folders())
-            && EvalFolder::open(path).is_ok_and(|folder| !self.formats_of_folder(&folder).is_empty())
+            && EvalFolder::open(path)
+                .is_ok_and(|folder| self.decide_folder_format(&folder).chosen().is_some())
     }
 
     /// Gives the names of files that only hold evals, each once: whole names, and `*` with an ending.
@@ -123,6 +129,40 @@ impl EvalRegistry {
                 None => name == *known,
             }
         })
+    }
+}
+
+/// A format that fits a document, and why.
+#[derive(Clone)]
+pub struct FormatCandidate {
+    /// The format.
+    pub format: &'static dyn Dialect,
+    /// How well the document fits.
+    pub found: FormatMatch,
+}
+
+/// The formats that fit a document, the best first.
+#[derive(Clone, Default)]
+pub struct FormatDecision {
+    /// The formats that fit at all.
+    pub candidates: Vec<FormatCandidate>,
+}
+
+/// The lead in points below which two formats fit about equally well.
+const CLEAR_LEAD: u32 = 20;
+
+impl FormatDecision {
+    /// Gives the format that reads the document.
+    pub fn chosen(&self) -> Option<&FormatCandidate> {
+        self.candidates.first()
+    }
+
+    /// Gives the formats that fit about as well as the chosen one.
+    pub fn rivals(&self) -> &[FormatCandidate] {
+        let Some(best) = self.chosen().map(|best| best.found.score()) else { return &[] };
+        let close = |candidate: &FormatCandidate| best - candidate.found.score() < CLEAR_LEAD;
+        let count = self.candidates.iter().take_while(|candidate| close(candidate)).count();
+        &self.candidates[1..count]
     }
 }
 

@@ -1,18 +1,26 @@
-//! The skill-creator and agentskills.io format: `evals/evals.json` in a skill's folder, and trigger sets.
+//! The skill-creator and agentskills.io format: `evals/evals.json` in a skill's folder, and trigger sets, in all the
+//! forms in which people write them.
 
 use std::path::Path;
 
 use serde_json::Value;
 
+use super::reading::case_keys::{self, TRIGGERS_KEY};
 use super::reading::{self, SkillHint, TriggerReader, UniqueIds, UnusedKeys};
 use super::recognition::{self, ForeignFormat};
 use super::{Dialect, EvalFileLocation, ExportedSuite, FormatMatch};
-use practicum_core::model::{Arm, Case, Diagnostics, Ratio, RunPolicy, SkillRef, Suite, WorkspaceSpec};
-use practicum_core::tree::{NodeData, ObjectReader, SourceFile, TreeNode};
+use practicum_core::model::{Arm, Case, Diagnostics, Ratio, RunPolicy, Suite, WorkspaceSpec};
+use practicum_core::tree::{MapEntry, NodeData, ObjectReader, SourceFile, TreeNode};
 
 pub(super) mod assertions;
+mod case_reader;
+mod exact_checks;
 mod export;
+mod prompt;
 mod schema;
+mod statements;
+
+use case_reader::CaseReader;
 
 /// The adapter for the skill-creator format.
 pub struct SkillCreator;
@@ -22,9 +30,6 @@ const NAME: &str = "skill-creator";
 /// The key of a case's meta for the parts of its assertions that no check uses.
 const ASSERTIONS_META_KEY: &str = "assertions";
 
-/// The key of the file for queries for which the skill must or must not be activated.
-const TRIGGERS_KEY: &str = "trigger_evals";
-
 impl Dialect for SkillCreator {
     fn name(&self) -> &'static str {
         NAME
@@ -32,6 +37,11 @@ impl Dialect for SkillCreator {
 
     fn file_names(&self) -> &'static [&'static str] {
         &["evals.json"]
+    }
+
+    fn recognition_rule(&self) -> &'static str {
+        "\"evals\", or any list of cases with prompts and expectations, best in the evals folder of a skill; \
+         lists of queries with \"should_trigger\""
     }
 
     fn recognise(&self, source: &SourceFile) -> FormatMatch {
@@ -52,138 +62,103 @@ impl Dialect for SkillCreator {
         place: &EvalFileLocation,
         diagnostics: &mut Diagnostics,
     ) -> Option<Suite> {
-        let is_list = matches!(source.root.data, NodeData::List(_));
-        if is_list || !source.root.has("evals") && reading::are_sorted_triggers(&source.root) {
+        let root = &source.root;
+        if let NodeData::List(items) = &root.data {
+            return Some(
+                match case_keys::are_trigger_queries(items) || !items.iter().any(case_keys::is_case) {
+                    true => read_triggers(source, place, diagnostics),
+                    false => {
+                        let mut reader = CaseReader::new(source, place, None, diagnostics);
+                        let cases = reader.read_cases(items, None, diagnostics);
+                        reader.into_suite(cases, source, diagnostics)
+                    }
+                },
+            );
+        }
+        let lists = case_keys::case_lists(root);
+        let is_trigger_list = |list: &&MapEntry| {
+            list.key != "evals" && case_keys::are_trigger_queries(list.value.as_list().unwrap_or_default())
+        };
+        let only_triggers = !lists.is_empty() && lists.iter().all(is_trigger_list);
+        if only_triggers || lists.is_empty() && !root.has("evals") && reading::are_sorted_triggers(root) {
             return Some(read_triggers(source, place, diagnostics));
         }
-        if !source.root.has("evals") && reading::are_wrapped_triggers(&source.root) {
-            reading::refuse_mapped_triggers(&source.root, diagnostics);
-            return None;
+        if lists.is_empty() && !root.has("evals") {
+            if case_keys::is_case(root) {
+                let mut reader = CaseReader::new(source, place, None, diagnostics);
+                let cases = reader.read_cases(std::slice::from_ref(root), None, diagnostics);
+                return Some(reader.into_suite(cases, source, diagnostics));
+            }
+            if reading::are_wrapped_triggers(root) {
+                reading::refuse_mapped_triggers(root, diagnostics);
+                return None;
+            }
         }
-        let mut file = ObjectReader::new(&source.root, "the file", diagnostics)?;
-        let name_node = file.get_non_null("skill_name");
-        let name = file.text("skill_name", diagnostics).map(str::trim).filter(|name| !name.is_empty());
-        let hint =
-            name.zip(name_node).map(|(name, node)| SkillHint { name, span: node.span, is_decisive: true });
-        let evals = file.list("evals", diagnostics);
+        read_mapping(source, place, diagnostics)
+    }
+}
+
+/// Reads the skill that a document names. The usual key is asked for always, the others only where they are.
+fn read_skill_hint<'n>(file: &mut ObjectReader<'n>, diagnostics: &mut Diagnostics) -> Option<SkillHint<'n>> {
+    file.get("skill_name");
+    let is_text = |key: &str| file.peek(key).is_some_and(|node| node.as_text().is_some());
+    let key = ["skill_name", "skill"].into_iter().find(|key| is_text(key)).unwrap_or("skill_name");
+    let node = file.get_non_null(key)?;
+    let name = file.text(key, diagnostics).map(str::trim).filter(|name| !name.is_empty())?;
+    Some(SkillHint { name, span: node.span, is_decisive: true })
+}
+
+/// Reads a mapping with one or more lists of cases.
+fn read_mapping(
+    source: &SourceFile,
+    place: &EvalFileLocation,
+    diagnostics: &mut Diagnostics,
+) -> Option<Suite> {
+    let mut file = ObjectReader::new(&source.root, "the file", diagnostics)?;
+    let hint = read_skill_hint(&mut file, diagnostics);
+    let lists = case_keys::case_lists(&source.root);
+    if lists.iter().all(|list| list.key == "evals") {
+        file.list("evals", diagnostics);
         if file.get_non_null("evals").is_none() {
             file.report_missing("evals", diagnostics);
         }
-        let mut reader = SkillCreatorReader::new(source, place, hint, diagnostics);
-        let queries = file.get_non_null(TRIGGERS_KEY);
-        let meta = reader.unused_keys.collect_unused(&file, "the file", diagnostics);
-        let evals = evals?;
-        if evals.is_empty() {
-            diagnostics.error(
-                "no-cases",
-                source.root.span,
-                "there are no evals; a suite without cases proves nothing",
-            );
-        }
-        let mut cases: Vec<Case> =
-            evals.iter().filter_map(|node| reader.read_eval(node, diagnostics)).collect();
-        cases.extend(reader.read_queries(queries, diagnostics));
-        Some(Suite {
-            rivals: reading::other_expected_skills(&cases, &reader.skill, diagnostics),
-            cases,
-            format_defaults: RunPolicy {
-                repeat: Some(1),
-                arms: vec![Arm::WithSkill, Arm::WithoutSkill],
-                ..RunPolicy::default()
-            },
-            gates: reading::all_cases_pass(),
-            skills: vec![reader.skill.clone()],
-            meta,
-            ..reading::blank_suite(NAME, source, reading::suite_name(&reader.skill.name, source))
-        })
     }
+    file.take_named(&lists);
+    let mut reader = CaseReader::new(source, place, hint, diagnostics);
+    let queries = file.get_non_null(TRIGGERS_KEY);
+    for (key, why) in UNREAD_SETUP {
+        if file.peek(key).is_some_and(|node| !node.is_null()) {
+            file.get(key);
+            diagnostics.warning("unread-setup", file.span, format!("the file has a \"{key}\", {why}"));
+        }
+    }
+    let meta = reader.unused_keys.collect_unused(&file, "the file", diagnostics);
+    if lists.is_empty() {
+        return None;
+    }
+    let mut cases = Vec::new();
+    for (index, list) in lists.iter().enumerate() {
+        let items = list.value.as_list().unwrap_or_default();
+        let key = (index > 0).then_some(list.key.as_str());
+        match index > 0 && case_keys::are_trigger_queries(items) {
+            true => cases.extend(reader.read_queries(Some(&list.value), diagnostics)),
+            false => cases.extend(reader.read_cases(items, key, diagnostics)),
+        }
+    }
+    cases.extend(reader.read_queries(queries, diagnostics));
+    let mut suite = reader.into_suite(cases, source, diagnostics);
+    suite.meta = meta;
+    Some(suite)
 }
 
-/// A reader for the evals of one file, with what they share.
-struct SkillCreatorReader {
-    skill: SkillRef,
-    files: reading::FixtureFolders,
-    ids: UniqueIds,
-    unused_keys: UnusedKeys,
-}
+/// Keys of a file that say how each case must be prepared, which is not done.
+const UNREAD_SETUP: [(&str, &str); 3] = [
+    ("codebase", "which is not fetched: the cases start without it"),
+    ("fixture", "which is not prepared: the cases start without it"),
+    ("setup", "which is not run: the cases start without it"),
+];
 
-impl SkillCreatorReader {
-    fn new(
-        source: &SourceFile,
-        place: &EvalFileLocation,
-        hint: Option<SkillHint<'_>>,
-        diagnostics: &mut Diagnostics,
-    ) -> Self {
-        let folder = source.folder();
-        let skill = reading::skill_beside(folder, place, hint, diagnostics);
-        // Paths are relative to the skill's folder. The evals folder lies there even if there is no skill yet.
-        let root = skill.path.as_deref().or_else(|| folder.parent()).unwrap_or(folder).to_owned();
-        let files = reading::FixtureFolders {
-            roots: vec![root, folder.to_owned()],
-            own_folder: Some(reading::FolderPrefix { folder: folder.to_owned(), names: Vec::new() }),
-        };
-        Self { skill, files, ids: UniqueIds::default(), unused_keys: UnusedKeys::default() }
-    }
-
-    fn read_eval(&mut self, node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Case> {
-        let mut eval = ObjectReader::new(node, "an eval", diagnostics)?;
-        let id = self.ids.read_id(&mut eval, diagnostics);
-        let name = eval.text("name", diagnostics).map(str::to_owned);
-        let prompt = eval.required_text("prompt", diagnostics);
-        let expected = eval.text("expected_output", diagnostics).filter(|text| !text.trim().is_empty());
-        let files = reading::read_fixtures(&mut eval, &self.files, diagnostics);
-        let mut checks = assertions::AssertionReader::default();
-        for key in ["expectations", "assertions"] {
-            let nodes = eval.list(key, diagnostics);
-            checks.has_errors |= nodes.is_none() && eval.get_non_null(key).is_some();
-            for node in nodes.unwrap_or_default() {
-                checks.add_assertion(node, key, diagnostics);
-            }
-        }
-        let activation =
-            reading::expected_activation(&mut eval, std::slice::from_ref(&self.skill.name), diagnostics);
-        let mut meta = self.unused_keys.collect_unused(&eval, "an eval", diagnostics);
-        if let Some(more) = checks.collect_unused(&mut self.unused_keys, diagnostics) {
-            meta.insert(ASSERTIONS_META_KEY.to_owned(), more);
-        }
-        let refused = checks.has_errors;
-        let mut checks = checks.checks;
-        let mut context = expected.map(str::to_owned);
-        if checks.is_empty() && !refused {
-            match expected {
-                // Authors often leave an eval like this before they write assertions. A judge can at least use the
-                // expected output; a case without checks would pass if the agent did nothing.
-                Some(expected) => {
-                    diagnostics.notice(
-                        "no-assertions",
-                        node.span,
-                        "this eval has no assertions; it is judged by its expected_output",
-                    );
-                    checks.push(reading::judged_check("expected-output".to_owned(), expected));
-                    context = None;
-                }
-                None if activation.is_given => {}
-                None => diagnostics.error_with_help(
-                    "no-checks",
-                    node.span,
-                    "this eval expects nothing, so a do-nothing agent would pass it",
-                    "add \"expectations\", \"assertions\" or at least \"expected_output\"",
-                ),
-            }
-        }
-        checks.splice(0..0, activation.checks);
-        Some(Case {
-            note: name,
-            workspace: WorkspaceSpec { files, ..WorkspaceSpec::default() },
-            checks,
-            context,
-            meta,
-            ..reading::blank_case(id?, prompt?.to_owned())
-        })
-    }
-}
-
-impl SkillCreatorReader {
+impl CaseReader {
     /// Reads the queries in the same file. Each runs as often as in a trigger set.
     fn read_queries(&mut self, node: Option<&TreeNode>, diagnostics: &mut Diagnostics) -> Vec<Case> {
         let Some(node) = node else { return Vec::new() };
@@ -192,24 +167,60 @@ impl SkillCreatorReader {
             triggers.read_sorted_cases(node, TRIGGERS_KEY, &mut self.ids, &mut self.unused_keys, diagnostics);
         cases.into_iter().map(|case| Case { repeat: Some(reading::TRIGGER_RUNS), ..case }).collect()
     }
+
+    /// Makes the suite of the cases that were read.
+    fn into_suite(self, cases: Vec<Case>, source: &SourceFile, diagnostics: &mut Diagnostics) -> Suite {
+        if cases.is_empty() && !diagnostics.has_errors() {
+            let message = "there are no evals; a suite without cases proves nothing";
+            diagnostics.error("no-cases", source.root.span, message);
+        }
+        Suite {
+            rivals: reading::other_expected_skills(&cases, &self.skill, diagnostics),
+            cases,
+            format_defaults: RunPolicy {
+                repeat: Some(1),
+                arms: vec![Arm::WithSkill, Arm::WithoutSkill],
+                ..RunPolicy::default()
+            },
+            gates: reading::all_cases_pass(),
+            skills: vec![self.skill.clone()],
+            ..reading::blank_suite(NAME, source, reading::suite_name(&self.skill.name, source))
+        }
+    }
 }
 
-/// Reads a file that is a trigger set: a list of queries, or two lists of them.
+/// Reads a file that is a trigger set: a list of queries, such lists under keys, or two lists of them.
 fn read_triggers(source: &SourceFile, place: &EvalFileLocation, diagnostics: &mut Diagnostics) -> Suite {
-    let skill = reading::skill_beside(source.folder(), place, None, diagnostics);
-    let triggers = TriggerReader { skill: &skill.name, workspace: &WorkspaceSpec::default() };
+    let root = &source.root;
     let mut unused_keys = UnusedKeys::default();
-    let cases = match &source.root.data {
+    let lists = case_keys::case_lists(root);
+    let mut hint = None;
+    let mut meta = std::collections::BTreeMap::new();
+    if let (false, Some(mut file)) =
+        (lists.is_empty(), ObjectReader::new(root, "the file", &mut Diagnostics::default()))
+    {
+        hint = read_skill_hint(&mut file, diagnostics);
+        file.take_named(&lists);
+        meta = unused_keys.collect_unused(&file, "the file", diagnostics);
+    }
+    let skill = reading::skill_beside(source.folder(), place, hint, diagnostics);
+    let triggers = TriggerReader { skill: &skill.name, workspace: &WorkspaceSpec::default() };
+    let mut ids = UniqueIds::default();
+    let cases = match &root.data {
         NodeData::List(items) => triggers.read_cases(items, &mut unused_keys, diagnostics),
-        _ => {
-            let mut ids = UniqueIds::default();
-            triggers.read_sorted_cases(&source.root, "the file", &mut ids, &mut unused_keys, diagnostics)
+        _ if !lists.is_empty() => {
+            let mut read = |list: &MapEntry| {
+                triggers.read_sorted_cases(&list.value, "the file", &mut ids, &mut unused_keys, diagnostics)
+            };
+            lists.iter().flat_map(|list| read(list)).collect()
         }
+        _ => triggers.read_sorted_cases(root, "the file", &mut ids, &mut unused_keys, diagnostics),
     };
     if cases.is_empty() && !diagnostics.has_errors() {
         diagnostics.error("no-cases", None, "there are no queries; a suite without cases proves nothing");
     }
     Suite {
+        rivals: reading::other_expected_skills(&cases, &skill, diagnostics),
         cases,
         format_defaults: RunPolicy {
             repeat: Some(reading::TRIGGER_RUNS),
@@ -218,6 +229,7 @@ fn read_triggers(source: &SourceFile, place: &EvalFileLocation, diagnostics: &mu
         },
         gates: reading::all_cases_pass(),
         skills: vec![skill.clone()],
+        meta,
         ..reading::blank_suite(NAME, source, reading::suite_name(&skill.name, source))
     }
 }
@@ -239,13 +251,10 @@ mod tests {
             (r#"{"skill_name": "s"}"#, &["error missing-key 1:1"] as &[&str]),
             (r#"{"evals": 3}"#, &["error wrong-type 1:11"]),
             (r#"{"evals": []}"#, &["error no-cases 1:1"]),
+            (r#"{"evals": [{}]}"#, &["error missing-key 1:12", "error no-checks 1:12"]),
             (
-                r#"{"evals": [{}]}"#,
-                &["error missing-key 1:12", "error missing-key 1:12", "error no-checks 1:12"],
-            ),
-            (
-                r#"{"evals": [{"id": 1.5, "prompt": 3, "expectations": "e"}]}"#,
-                &["error wrong-type 1:19", "error wrong-type 1:34", "error wrong-type 1:53"],
+                r#"{"evals": [{"id": 1.5, "prompt": 3, "expectations": 4}]}"#,
+                &["error wrong-type 1:34", "error wrong-type 1:19", "error wrong-type 1:53"],
             ),
             (
                 r#"{"evals": [{"id": 1, "prompt": "p", "assertions": [3, "", {}]}]}"#,

@@ -5,13 +5,14 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::reading::case_keys::PROMPT_KEYS;
 use super::reading::{self, SkillHint, UniqueIds, UnusedKeys, slug};
 use super::recognition::{self, ForeignFormat};
 use super::{Dialect, EvalFileLocation, ExportedSuite, FormatMatch};
 use practicum_core::model::{
     ActivationExpectation, Case, Check, CheckKind, Diagnostics, RunPolicy, SkillRef, Span, Suite,
 };
-use practicum_core::tree::{NodeData, ObjectReader, SourceFile, TreeNode, closest_word};
+use practicum_core::tree::{MapEntry, NodeData, ObjectReader, SourceFile, TreeNode, closest_word};
 
 mod export;
 pub(super) mod plugins;
@@ -40,6 +41,11 @@ const NEGATIVE_GROUP: &str = "negative";
 impl Dialect for SkillTest {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn recognition_rule(&self) -> &'static str {
+        "\"skills\" with \"test_cases\", \"negative_cases\", or cases with an \"expectation\"; lists of cases \
+         that name the skill that must be activated"
     }
 
     fn recognise(&self, source: &SourceFile) -> FormatMatch {
@@ -71,8 +77,13 @@ impl Dialect for SkillTest {
             );
             return None;
         }
+        let router = recognition::find_router_cases(&source.root);
         let suite = match &source.root.data {
             NodeData::List(items) => reader.read_array(items, source, place, diagnostics),
+            _ if router.is_some() => {
+                let suite = reader.read_array(router.unwrap_or_default(), source, place, diagnostics);
+                Suite { meta: reader.read_router_meta(source, diagnostics), ..suite }
+            }
             _ if source.root.has("cases") => reader.read_flat(source, place, diagnostics)?,
             _ => reader.read_nested(source, place, diagnostics)?,
         };
@@ -304,8 +315,8 @@ impl SkillTestReader {
         place: &EvalFileLocation,
         diagnostics: &mut Diagnostics,
     ) -> Suite {
-        let named = items.iter().filter_map(|item| item.get("expected_skill")?.as_text());
-        let skills = distinct_skills(named.filter(|name| !name.trim().is_empty()).map(|name| (name, None)));
+        let named = items.iter().flat_map(|item| skills_named_in(item));
+        let skills = distinct_skills(named.map(|name| (name, None)));
         if skills.is_empty() {
             diagnostics.error_with_help(
                 "no-skill",
@@ -329,18 +340,22 @@ impl SkillTestReader {
         diagnostics: &mut Diagnostics,
     ) -> Option<Case> {
         let mut item = ObjectReader::new(node, "a case", diagnostics)?;
-        let other = ["query", "question"].into_iter().find(|key| node.has(key)).unwrap_or("prompt");
-        let input = reading::either_text(&mut item, ["input", other], diagnostics);
+        let other = PROMPT_KEYS.into_iter().find(|key| node.has(key) && !["prompt", "input"].contains(key));
+        let input = reading::either_text(&mut item, ["input", other.unwrap_or("prompt")], diagnostics);
         let note = item.text("rationale", diagnostics).map(str::to_owned);
         let name = item.get("expected_skill").and_then(TreeNode::as_text).map(str::trim);
         let name = name.filter(|name| !name.is_empty());
+        let routed = read_route(&mut item, staged);
         let about = name.map_or_else(|| staged.to_vec(), |name| vec![name.to_owned()]);
         let expected = reading::expected_activation(&mut item, &about, diagnostics);
-        if !expected.is_given {
+        if !expected.is_given && routed.is_none() {
             item.report_missing("expected_skill", diagnostics);
         }
-        let group = name.unwrap_or(NEGATIVE_GROUP);
-        let checks = Some(expected.checks).filter(|checks| !checks.is_empty());
+        let group = node.get("skill").and_then(TreeNode::as_text).or(name).unwrap_or(NEGATIVE_GROUP);
+        let checks = match routed {
+            Some(check) => Some(vec![check]),
+            None => Some(expected.checks).filter(|checks| !checks.is_empty()),
+        };
         let behaviour = expected_behaviour(&mut item, diagnostics);
         let context = ground_truth(&mut item, diagnostics);
         let id = match item.get_non_null("id") {
@@ -357,6 +372,73 @@ impl SkillTestReader {
             ..reading::blank_case(id?, input?.to_owned())
         })
     }
+}
+
+impl SkillTestReader {
+    /// Collects what a router set has beside its cases.
+    fn read_router_meta(
+        &mut self,
+        source: &SourceFile,
+        diagnostics: &mut Diagnostics,
+    ) -> BTreeMap<String, Value> {
+        let Some(mut file) = ObjectReader::new(&source.root, "the suite", diagnostics) else {
+            return BTreeMap::new();
+        };
+        let is_read = |entry: &&MapEntry| {
+            let read = recognition::find_router_cases(&source.root).map(<[TreeNode]>::as_ptr);
+            entry.value.as_list().map(<[TreeNode]>::as_ptr) == read
+        };
+        let entries: Vec<&MapEntry> =
+            source.root.as_map().unwrap_or_default().iter().filter(is_read).collect();
+        file.take_named(&entries);
+        self.unused_keys.collect_unused(&file, "the suite", diagnostics)
+    }
+}
+
+/// The key of a router set for all skills that may answer a prompt, and the word for none of them.
+const ACCEPT_KEY: &str = "accept";
+
+fn accepted_names(item: &TreeNode) -> impl Iterator<Item = &str> {
+    let listed = item.get(ACCEPT_KEY).and_then(TreeNode::as_list).unwrap_or_default();
+    listed.iter().filter_map(TreeNode::as_text).map(str::trim).filter(|name| !name.is_empty())
+}
+
+fn is_none_of_them(name: &str) -> bool {
+    name.eq_ignore_ascii_case("none")
+}
+
+/// Gives the skills that a listed case names.
+fn skills_named_in(item: &TreeNode) -> impl Iterator<Item = &str> {
+    let one = ["expected_skill", "skill"].into_iter().filter_map(|key| item.get(key)?.as_text());
+    one.map(str::trim).chain(accepted_names(item)).filter(|name| !name.is_empty() && !is_none_of_them(name))
+}
+
+/// Reads which of many skills must answer a prompt: `skill`, where null is none, and `accept` with all that may. If
+/// none of them may answer too, only the skills that may not are checked.
+fn read_route(item: &mut ObjectReader<'_>, staged: &[String]) -> Option<Check> {
+    let node = item.peek("skill")?;
+    item.get("skill");
+    let accept = item.peek(ACCEPT_KEY).and_then(TreeNode::as_list).unwrap_or_default();
+    if item.peek(ACCEPT_KEY).is_some() {
+        item.get(ACCEPT_KEY);
+    }
+    let own = node.as_text().map(str::trim).filter(|name| !name.is_empty());
+    let listed = accept.iter().filter_map(TreeNode::as_text).map(str::trim);
+    let mut accepted: Vec<String> = Vec::new();
+    for name in own.into_iter().chain(listed) {
+        if !accepted.iter().any(|known| known == name) {
+            accepted.push(name.to_owned());
+        }
+    }
+    let none_may = accepted.is_empty() || accepted.iter().any(|name| is_none_of_them(name));
+    accepted.retain(|name| !is_none_of_them(name));
+    Some(match none_may {
+        false => reading::activation_check(accepted, ActivationExpectation::Must),
+        true => {
+            let others = staged.iter().filter(|name| !accepted.contains(name)).cloned().collect();
+            reading::activation_check(others, ActivationExpectation::MustNot)
+        }
+    })
 }
 
 /// Gives all forbidden skills of a case whose label and another key both forbid some; `None` for other cases.

@@ -37,13 +37,21 @@ impl Dialect for Skillet {
         NAME
     }
 
+    fn recognition_rule(&self) -> &'static str {
+        "YAML with \"prompt\" or \"expected\"; one file for each eval"
+    }
+
     fn recognise(&self, source: &SourceFile) -> FormatMatch {
         let root = &source.root;
         let (prompt, expected) = (root.has("prompt"), root.has("expected"));
         if recognition::is_skillet(source) {
             FormatMatch::sure("it is YAML with \"prompt\" or \"expected\"")
         } else if prompt && expected {
-            FormatMatch::possible("it has \"prompt\" and \"expected\"")
+            FormatMatch::possible("it has \"prompt\" and \"expected\"").and(
+                root.has("timestamp"),
+                60,
+                "it has a \"timestamp\"",
+            )
         } else {
             FormatMatch::NO
         }
@@ -333,7 +341,6 @@ fn read_assertion<'n>(
 mod tests {
     use super::*;
     use crate::checks::rule_kind;
-    use crate::dialects::FormatFit;
     use crate::dialects::{testing, to_native};
 
     fn check(text: &str, expected: &[&str]) -> Option<Suite> {
@@ -392,16 +399,17 @@ mod tests {
 
     #[test]
     fn a_misspelt_key_leaves_it_an_eval() {
-        let fit = |name: &str, text: &str| Skillet.recognise(&testing::parse_source(name.into(), text)).fit;
+        let fit =
+            |name: &str, text: &str| Skillet.recognise(&testing::parse_source(name.into(), text)).score();
         for (name, text, expected) in [
-            ("a.yaml", "timestamp: t\nprompt: p\nexpected: e", FormatFit::Sure),
-            ("a.yml", "prompt: p\nexpected: e", FormatFit::Sure),
-            ("a.yaml", "timestamp: t\npromt: p\nexpected: e", FormatFit::Sure),
-            ("a.yaml", "timestamp: t\nprompt: p\nexpect: e", FormatFit::Sure),
-            ("a.yaml", "name: n\nprompt: p", FormatFit::Sure),
-            ("a.yaml", "timestamp: t\nname: n", FormatFit::No),
-            ("a.json", r#"{"prompt": "p", "expected": "e"}"#, FormatFit::Possible),
-            ("a.json", r#"{"timestamp": "t", "prompt": "p"}"#, FormatFit::No),
+            ("a.yaml", "timestamp: t\nprompt: p\nexpected: e", FormatMatch::SURE),
+            ("a.yml", "prompt: p\nexpected: e", FormatMatch::SURE),
+            ("a.yaml", "timestamp: t\npromt: p\nexpected: e", FormatMatch::SURE),
+            ("a.yaml", "timestamp: t\nprompt: p\nexpect: e", FormatMatch::SURE),
+            ("a.yaml", "name: n\nprompt: p", FormatMatch::SURE),
+            ("a.yaml", "timestamp: t\nname: n", 0),
+            ("a.json", r#"{"prompt": "p", "expected": "e"}"#, FormatMatch::POSSIBLE),
+            ("a.json", r#"{"timestamp": "t", "prompt": "p"}"#, 0),
         ] {
             assert_eq!(fit(name, text), expected, "{name} {text}");
         }

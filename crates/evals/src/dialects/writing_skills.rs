@@ -34,6 +34,10 @@ impl Dialect for WritingSkills {
         &["evals.json"]
     }
 
+    fn recognition_rule(&self) -> &'static str {
+        "expectations with a \"criterion\"; \"version\", \"skill\" and \"cases\""
+    }
+
     fn recognise(&self, source: &SourceFile) -> FormatMatch {
         recognition::fit_for(source, ForeignFormat::WritingSkills)
     }

@@ -36,6 +36,25 @@ pub struct CheckedFile {
     pub cases: usize,
     pub ok: bool,
     pub problems: Vec<FileProblem>,
+    /// The formats that fit the file, the best first, and why. Only with `--explain-format`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub formats: Option<Vec<FittingFormat>>,
+}
+
+/// A format that fits an eval file.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct FittingFormat {
+    pub name: String,
+    /// The sum of the points of all reasons. The format with the highest score reads the file.
+    pub score: u32,
+    pub reasons: Vec<FormatPoints>,
+}
+
+/// A reason why a format fits an eval file.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct FormatPoints {
+    pub points: u32,
+    pub reason: String,
 }
 
 /// A problem of an eval file.

@@ -39,9 +39,9 @@ use std::path::Path;
 
 pub use diagnostics::{display_path, render as render_diagnostics};
 pub use documents::{
-    CheckDocument, CheckFlip, CheckedFile, FileProblem, GradedCheck, GradedGate, GradedVerdict, ListedCase,
-    ListedFile, ListedRun, ListedSuite, ListedTrials, PlanListing, PowerDocument, RegradeDocument,
-    RunListing, SkillCallDocument, TextComparisonDocument, TextGradingDocument,
+    CheckDocument, CheckFlip, CheckedFile, FileProblem, FittingFormat, FormatPoints, GradedCheck, GradedGate,
+    GradedVerdict, ListedCase, ListedFile, ListedRun, ListedSuite, ListedTrials, PlanListing, PowerDocument,
+    RegradeDocument, RunListing, SkillCallDocument, TextComparisonDocument, TextGradingDocument,
 };
 pub use grading::GradingDocument;
 pub use line_wrap::wrap_lines;

@@ -126,7 +126,13 @@ fn is_command(skill: &SkillRef) -> bool {
 
 /// Makes the case of a probe: the workspace of the given case, without its own files and scripts.
 fn probe_case(case: &Case, skill: &SkillRef) -> Case {
-    let room = WorkspaceSpec { files: Vec::new(), setup: None, teardown: None, ..case.workspace.clone() };
+    let room = WorkspaceSpec {
+        files: Vec::new(),
+        inline_files: Vec::new(),
+        setup: None,
+        teardown: None,
+        ..case.workspace.clone()
+    };
     let activation = ActivationCheck {
         skills: vec![skill.name.clone()],
         expect: ActivationExpectation::Must,
@@ -151,6 +157,7 @@ fn probe_case(case: &Case, skill: &SkillRef) -> Case {
         repeat: None,
         pass_rule: PassRule::EveryRequiredCheck,
         known_good_output: None,
+        unsupported: None,
         meta: Default::default(),
     }
 }

@@ -142,6 +142,11 @@ pub(crate) fn stage_workspace(order: &StagingRequest<'_>) -> Result<Workspace, S
             workspace.read_only.extend(changes::fixture_digests(&path, &fixture.destination));
         }
     }
+    for file in &order.case.workspace.inline_files {
+        staging_steps::write_inline_file(file, &workspace.folder)?;
+        let path = file.path.join_to(&workspace.folder);
+        workspace.read_only.extend(changes::fixture_digests(&path, &file.path));
+    }
     workspace.snapshot_before = Snapshot::of_folder(&workspace.folder);
     Ok(workspace)
 }

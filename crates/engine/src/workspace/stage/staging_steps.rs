@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::StageError;
 use super::project::{HiddenFiles, copy_entry, copy_modified_time};
 use practicum_agents::agents::COMMANDS_FOLDER;
-use practicum_core::model::{Fixture, RelPath};
+use practicum_core::model::{Fixture, InlineFile, RelPath};
 use practicum_core::tree::read_regular;
 use practicum_skills::skill::{SKILL_FILE, Skill, SkillForm, command_path, remove_key, split_frontmatter};
 
@@ -30,6 +30,16 @@ pub fn stage_fixture(fixture: &Fixture, folder: &Path, hidden: &HiddenFiles) -> 
     std::fs::copy(&fixture.source, &to).map_err(StageError::io("copying to", &to))?;
     let real = fixture.source.canonicalize().map_err(StageError::io("resolving", &fixture.source))?;
     copy_modified_time(&real, &to)
+}
+
+/// Writes a file whose content the eval file gives, replacing what is there.
+pub fn write_inline_file(file: &InlineFile, folder: &Path) -> Result<(), StageError> {
+    let to = file.path.join_to(folder);
+    make_parent(&to, folder)?;
+    if std::fs::symlink_metadata(&to).is_ok_and(|old| old.is_symlink()) {
+        std::fs::remove_file(&to).map_err(StageError::io("replacing", &to))?;
+    }
+    std::fs::write(&to, &file.content).map_err(StageError::io("writing", &to))
 }
 
 /// Makes the folders above `to`. Refuses to go through a link from an earlier layer.

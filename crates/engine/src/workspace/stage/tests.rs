@@ -38,6 +38,7 @@ impl Scene {
             repeat: None,
             pass_rule: PassRule::EveryRequiredCheck,
             known_good_output: None,
+            unsupported: None,
             meta: BTreeMap::new(),
         };
         stage_workspace(&StagingRequest {

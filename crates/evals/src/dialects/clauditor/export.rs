@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use self::invocation::ExportedInvocation;
 use super::super::reading::{UniqueIds, slug};
 use super::super::writing::{self, FormatCapabilities, FormatFeature, Losses};
-use super::super::{DIALECTS, Dialect, EvalFileLocation, ExportedFile, ExportedSuite, FormatFit};
+use super::super::{Dialect, EvalFileLocation, EvalRegistry, ExportedFile, ExportedSuite};
 use super::unused_spec_keys::restore_keys;
 use super::{Clauditor, NAME, triggers};
 use practicum_core::model::{
@@ -197,8 +197,8 @@ impl SpecWriter<'_> {
         let mut diagnostics = Diagnostics::default();
         let path = self.folder.join("a.eval.json");
         let source = SourceFile::parse(&path, document.to_string(), SourceSyntax::Json, &mut diagnostics)?;
-        let sure = DIALECTS.iter().filter(|dialect| dialect.recognise(&source).fit == FormatFit::Sure);
-        if sure.map(|dialect| dialect.name()).collect::<Vec<_>>() != [NAME] {
+        let decision = EvalRegistry::default().decide_format(&source);
+        if decision.chosen()?.format.name() != NAME || !decision.rivals().is_empty() {
             return None;
         }
         let place = EvalFileLocation::new(self.folder.to_owned(), self.folder.to_owned());

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::reading::{leads_out_of, lies_outside, report_missing_skill, skill_at};
 use super::super::{EvalFileLocation, EvalRegistry};
 use super::case_checks::{self, CaseChecks};
-use super::{about_skill, policy, schema};
+use super::{about_skill, inline_files, policy, schema};
 use practicum_core::model::{
     Case, CasePrompt, Diagnostics, Fixture, FixtureAccess, Gate, GateName, Origin, PassRule, Ratio, RelPath,
     ScoreOf, ScoreRule, SkillRef, Span, StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec,
@@ -392,6 +392,7 @@ impl CaseDecoder<'_> {
             case.int("repeat", 1, policy::MOST_REPEATS, diagnostics).and_then(|n| u32::try_from(n).ok());
         let pass_when = decode_pass_rule(&mut case, diagnostics);
         let oracle = case.text("oracle", diagnostics).map(|path| normalise_path(&self.folder.join(path)));
+        let unsupported = case.text("unsupported", diagnostics).map(str::to_owned);
         let meta = decode_meta(&mut case, diagnostics);
         let activation = case.get_non_null("activation");
         let list = case.list("checks", diagnostics);
@@ -428,6 +429,7 @@ impl CaseDecoder<'_> {
             repeat,
             pass_rule: pass_when,
             known_good_output: oracle,
+            unsupported,
             meta,
         })
     }
@@ -454,8 +456,7 @@ impl CaseDecoder<'_> {
         );
         let overlays = case.texts("overlays", diagnostics).unwrap_or_default();
         let overlays =
-            overlays.into_iter().filter_map(|(path, span)| self.given_path(path, span, diagnostics));
-        let overlays = overlays.collect();
+            overlays.iter().filter_map(|(path, span)| self.given_path(path, *span, diagnostics)).collect();
         let skill = decode_one_of(
             case,
             "skill_name",
@@ -463,11 +464,13 @@ impl CaseDecoder<'_> {
             diagnostics,
         );
         let files = case.list("files", diagnostics).unwrap_or_default();
+        let copied = files.iter().filter(|node| !node.has("content"));
         WorkspaceSpec {
             base: base.unwrap_or(self.base),
             overlays,
             skill_name: skill.unwrap_or(StagedSkillName::Own),
-            files: files.iter().filter_map(|node| self.decode_fixture(node, diagnostics)).collect(),
+            files: copied.filter_map(|node| self.decode_fixture(node, diagnostics)).collect(),
+            inline_files: inline_files::decode(files, diagnostics),
             setup: case.text("setup", diagnostics).map(str::to_owned),
             teardown: case.text("teardown", diagnostics).map(str::to_owned),
         }

@@ -104,6 +104,7 @@ pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
         repeat,
         pass_rule: pass_when,
         known_good_output: oracle,
+        unsupported,
         meta,
     } = case;
     let mut map = Map::new();
@@ -121,7 +122,7 @@ pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
         }
         CasePrompt::SkillCommand { args } => put("command", Some(json!(args))),
     }
-    let WorkspaceSpec { base, overlays, skill_name: skill, files, setup, teardown } = room;
+    let WorkspaceSpec { base, overlays, skill_name: skill, files, inline_files, setup, teardown } = room;
     put("workspace", (*base == WorkspaceBase::Empty).then(|| json!("empty")));
     put(
         "overlays",
@@ -129,7 +130,9 @@ pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
             .then(|| overlays.iter().map(|path| json!(relative_path(path, folder))).collect()),
     );
     put("skill_name", (*skill == StagedSkillName::Alias).then(|| json!("alias")));
-    put("files", (!files.is_empty()).then(|| files.iter().map(|file| fixture_value(file, folder)).collect()));
+    let inline = inline_files.iter().map(|file| json!({"to": file.path.as_str(), "content": file.content}));
+    let files: Vec<Value> = files.iter().map(|file| fixture_value(file, folder)).chain(inline).collect();
+    put("files", (!files.is_empty()).then_some(Value::Array(files)));
     put("setup", setup.as_ref().map(|script| json!(script)));
     put("teardown", teardown.as_ref().map(|script| json!(script)));
     put("context", context.as_ref().map(|context| json!(context)));
@@ -151,6 +154,7 @@ pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
         PassRule::CountOnly => put("pass_when", Some(json!("tally"))),
     }
     put("oracle", oracle.as_ref().map(|path| json!(relative_path(path, folder))));
+    put("unsupported", unsupported.as_ref().map(|why| json!(why)));
     put("meta", (!meta.is_empty()).then(|| json!(meta)));
     let (activation, list) = case_checks::encode_checks(checks, skills, *pass_when);
     let nothing_else = activation.is_none();

@@ -4,6 +4,7 @@ mod about_skill;
 mod case_checks;
 mod decode;
 mod encode;
+mod inline_files;
 mod policy;
 #[cfg(test)]
 pub mod round_trip;
@@ -34,6 +35,10 @@ impl Dialect for Native {
         &["*.practicum.yaml", "*.practicum.yml", "*.practicum.json"]
     }
 
+    fn recognition_rule(&self) -> &'static str {
+        "the key \"practicum\""
+    }
+
     fn recognise(&self, source: &SourceFile) -> FormatMatch {
         let name = source.path.file_name().unwrap_or_default().to_string_lossy();
         let is_called_so = [".practicum.yaml", ".practicum.yml", ".practicum.json"]
@@ -43,7 +48,7 @@ impl Dialect for Native {
             (true, _) => FormatMatch::sure("it has the key \"practicum\""),
             // The file is named like a native file but lacks the key. Reading it as native tells the author about
             // the key.
-            (false, true) if is_called_so => FormatMatch::possible("its name, and the key \"cases\""),
+            (false, true) if is_called_so => FormatMatch::with_points(120, "its name, and the key \"cases\""),
             (false, _) => FormatMatch::NO,
         }
     }

@@ -246,7 +246,10 @@ fn case() -> Value {
             "Whether the agent may change it; if not, a change is reported.",
             json_schema::with_default(json_schema::boolean(), false),
         );
-    let files = json_schema::list(json_schema::any_of([json_schema::text(), file.into()]));
+    let inline = MappingSchema::closed()
+        .required("to", "The path of the file in the workspace.", json_schema::nonempty_text())
+        .required("content", "The content of the file.", json_schema::text());
+    let files = json_schema::list(json_schema::any_of([json_schema::text(), file.into(), inline.into()]));
     let named_checks = json!({"required": ["checks"]});
     let case = MappingSchema::closed()
         .required(
@@ -293,6 +296,11 @@ fn case() -> Value {
         .optional("repeat", "How often this case is run.", repeat())
         .optional("pass_when", "When the case passes.", pass_when())
         .optional("oracle", "A file with an output known to be good.", json_schema::text())
+        .optional(
+            "unsupported",
+            "Why this version cannot run the case. It is not started, and not scored.",
+            json_schema::text(),
+        )
         .optional("meta", "Anything else. It is kept and means nothing.", json!({"type": "object"}))
         .optional(
             "activation",

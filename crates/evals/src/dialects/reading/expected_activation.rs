@@ -69,6 +69,7 @@ pub fn read_expected_activation(
         given = true;
         statements.extend(read_named_skills(node, key, &about, tested, diagnostics));
     }
+    accept_other_skills(case, &mut statements, diagnostics);
     let spelt_otherwise = read_other_spellings(case, &about, tested, diagnostics);
     given |= !spelt_otherwise.is_empty();
     statements.extend(spelt_otherwise);
@@ -91,6 +92,29 @@ pub fn read_expected_activation(
         }
     }
     ExpectedActivation { checks: checks_for_statements(statements, diagnostics), is_given: given }
+}
+
+/// The key for skills that may be activated in place of the expected one.
+const ACCEPTABLE_SKILLS_KEY: &str = "acceptable_skills";
+
+/// Adds the skills that may be activated in place of the expected one.
+fn accept_other_skills(
+    case: &mut ObjectReader<'_>,
+    statements: &mut [ActivationStatement],
+    diagnostics: &mut Diagnostics,
+) {
+    let is_list = case.peek(ACCEPTABLE_SKILLS_KEY).is_some_and(|node| node.as_list().is_some());
+    let expected = statements.iter_mut().find(|statement| {
+        SKILL_NAME_KEYS.contains(&statement.key) && statement.expect == ActivationExpectation::Must
+    });
+    // Without an expected skill, the key is one that is not understood, and is told as such.
+    let Some(expected) = expected.filter(|_| is_list) else { return };
+    for (name, _) in case.texts(ACCEPTABLE_SKILLS_KEY, diagnostics).unwrap_or_default() {
+        let name = name.trim().to_owned();
+        if !name.is_empty() && !expected.skills.contains(&name) {
+            expected.skills.push(name);
+        }
+    }
 }
 
 /// Reads what a case says of activation under less usual keys. A key that means something else in another file,
@@ -144,7 +168,8 @@ fn read_other_spellings(
 fn activation_of_label(label: &str) -> Option<bool> {
     let label = label.trim().to_lowercase().replace(['-', ' '], "_");
     let words: Vec<&str> = label.split('_').collect();
-    let is_about_activation = |word: &&str| ["trigger", "activate", "activation", "fire"].contains(word);
+    let is_about_activation =
+        |word: &&str| ["trigger", "activate", "activation", "fire", "use", "invoke"].contains(word);
     match words.as_slice() {
         [rest @ .., last] if is_about_activation(last) => match rest {
             [] | ["must" | "should"] => Some(true),
@@ -232,9 +257,11 @@ fn checks_for_statements(statements: Vec<ActivationStatement>, diagnostics: &mut
     kept.into_iter().enumerate().map(numbered).collect()
 }
 
-/// Says whether a case has a key about activation.
+/// Says whether a case has a key about activation, or `expect` with a label about it.
 pub fn has_activation_key(case: &TreeNode) -> bool {
+    let label = case.get("expect").and_then(TreeNode::as_text);
     activation_keys().any(|key| case.has(key))
+        || label.is_some_and(|label| activation_of_label(label).is_some())
 }
 
 /// Says whether an unknown key seems to be about activation, so that ignoring it would lose a check.

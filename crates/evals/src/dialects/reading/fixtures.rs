@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use practicum_core::model::{Diagnostics, Fixture, FixtureAccess, RelPath};
-use practicum_core::tree::ObjectReader;
+use practicum_core::model::{Diagnostics, Fixture, FixtureAccess, InlineFile, RelPath, Span};
+use practicum_core::tree::{NodeData, ObjectReader, TreeNode, report_wrong_type};
 use practicum_skills::skill::normalise_path;
 
 /// The folders in which the files of a case may lie, in the order of the search.
@@ -71,9 +71,75 @@ pub fn read_fixtures(
     files: &FixtureFolders,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Fixture> {
+    let declared = object.texts("files", diagnostics).unwrap_or_default();
+    find_fixtures(declared.into_iter().map(|(path, span)| (path, path, span)), files, diagnostics)
+}
+
+/// Reads the files of a case in all forms that people use: paths, `{path: content}`, and mappings that say where a
+/// file comes from and goes to, or what it contains.
+pub fn read_files(
+    object: &mut ObjectReader<'_>,
+    files: &FixtureFolders,
+    diagnostics: &mut Diagnostics,
+) -> (Vec<Fixture>, Vec<InlineFile>) {
+    let mut copied = Vec::new();
+    let mut inline = Vec::new();
+    let mut add = |key: Option<&'_ str>, node: &'_ TreeNode, diagnostics: &mut Diagnostics| {
+        let text = |keys: &[&str]| keys.iter().find_map(|key| node.get(key)?.as_text());
+        let path = text(&["dest", "destination", "to", "target", "path", "name", "filename"]);
+        let from = text(&["src", "source", "from", "path", "file"]).or(path);
+        let content = match &node.data {
+            NodeData::Text(content) if key.is_some() => Some(content.as_str()),
+            _ => text(&["content", "contents", "text"]),
+        };
+        match (key.or(path), content, from) {
+            (Some(path), Some(content), _) => inline.extend(inline_file(path, content, node, diagnostics)),
+            (path, None, Some(from)) => {
+                copied.push((from.to_owned(), path.unwrap_or(from).to_owned(), node.span));
+            }
+            _ => match node.as_text() {
+                Some(path) => copied.push((path.to_owned(), path.to_owned(), node.span)),
+                None => report_wrong_type(node, "files", "paths, or files with a content", diagnostics),
+            },
+        }
+    };
+    if let Some(node) = object.get_non_null("files") {
+        match &node.data {
+            NodeData::Map(entries) => {
+                entries.iter().for_each(|entry| add(Some(&entry.key), &entry.value, diagnostics));
+            }
+            NodeData::List(items) => items.iter().for_each(|item| add(None, item, diagnostics)),
+            NodeData::Text(_) => add(None, node, diagnostics),
+            _ => report_wrong_type(node, "files", "a list of paths", diagnostics),
+        }
+    }
+    let declared = copied.iter().map(|(from, to, span)| (from.as_str(), to.as_str(), *span));
+    (find_fixtures(declared, files, diagnostics), inline)
+}
+
+fn inline_file(
+    path: &str,
+    content: &str,
+    node: &TreeNode,
+    diagnostics: &mut Diagnostics,
+) -> Option<InlineFile> {
+    let Some(path) = RelPath::new(path) else {
+        let message = format!("{path:?} is not a path inside the workspace");
+        diagnostics.error_with_help("escaping-path", node.span, message, "write it relative, without \"..\"");
+        return None;
+    };
+    Some(InlineFile { path, content: content.to_owned() })
+}
+
+/// Finds declared files, each given as where it comes from and where it goes to.
+fn find_fixtures<'d>(
+    paths: impl Iterator<Item = (&'d str, &'d str, Span)>,
+    files: &FixtureFolders,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Fixture> {
     let mut seen = HashSet::new();
     let mut fixtures = Vec::new();
-    for (declared, span) in object.texts("files", diagnostics).unwrap_or_default() {
+    for (from, declared, span) in paths {
         if declared.trim().is_empty() {
             diagnostics.error("empty-text", span, "an entry of \"files\" is empty");
             continue;
@@ -91,7 +157,12 @@ pub fn read_fixtures(
             diagnostics.notice("duplicate-file", span, format!("{to} is named twice"));
             continue;
         }
-        let candidates = files.candidates(&to);
+        let Some(source) = RelPath::new(from) else {
+            let message = format!("{from:?} is not a path inside the project");
+            diagnostics.error_with_help("escaping-path", span, message, "write it relative, without \"..\"");
+            continue;
+        };
+        let candidates = files.candidates(&source);
         let found = candidates.iter().find(|path| path.exists());
         if found.is_none() {
             let looked: Vec<String> = candidates.iter().map(|path| path.display().to_string()).collect();

@@ -1,5 +1,6 @@
 //! Code that several formats share for reading: ids, files, skills, trigger sets, unused keys.
 
+pub mod case_keys;
 mod expected_activation;
 mod fixtures;
 mod ids;
@@ -13,7 +14,7 @@ pub use expected_activation::{
     FORBIDDEN_SKILLS_KEY, add_schema_keys as activation_schema, has_activation_key, other_expected_skills,
     read_expected_activation as expected_activation, schema_conditions as activation_conditions,
 };
-pub use fixtures::{FixtureFolders, FolderPrefix, leads_out_of, lies_outside, read_fixtures};
+pub use fixtures::{FixtureFolders, FolderPrefix, leads_out_of, lies_outside, read_files, read_fixtures};
 pub use ids::{UniqueIds, slug};
 pub use skills::{
     SkillHint, has_skill, is_skill, report_missing_skill, skill_in_folder as skill_at,
@@ -76,6 +77,7 @@ pub fn blank_case(id: String, prompt: String) -> Case {
         repeat: None,
         pass_rule: PassRule::EveryRequiredCheck,
         known_good_output: None,
+        unsupported: None,
         meta: BTreeMap::new(),
     }
 }

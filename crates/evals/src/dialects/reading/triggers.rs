@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::case_keys::PROMPT_KEYS;
 use super::{
     UniqueIds, UnusedKeys, activation_check, activation_conditions, activation_schema, blank_case,
     expected_activation, slug,
@@ -172,7 +173,8 @@ impl TriggerReader<'_> {
             return Some(self.new_case(ids.make_unique(&slug(text, "query")), text, checks));
         }
         let mut item = ObjectReader::new(node, "a trigger query", diagnostics)?;
-        let query = item.required_text("query", diagnostics);
+        let key = PROMPT_KEYS.into_iter().find(|key| node.has(key) && *key != "query");
+        let query = item.required_text(key.unwrap_or("query"), diagnostics);
         let note = item.text("rationale", diagnostics).map(str::to_owned);
         let id = match item.get_non_null("id") {
             Some(_) => ids.read_id(&mut item, diagnostics),
@@ -196,10 +198,12 @@ impl TriggerReader<'_> {
         diagnostics: &mut Diagnostics,
     ) -> Option<Case> {
         let mut item = ObjectReader::new(node, "a trigger query", diagnostics)?;
-        let key = if node.has("query") { "query" } else { "prompt" };
-        let query = match node.has(key) {
-            true => item.required_text(key, diagnostics),
-            false => item.required_text("query", diagnostics),
+        let key = PROMPT_KEYS.into_iter().find(|key| node.has(key) && *key != "prompt");
+        let key = key.filter(|key| *key == "query" || !node.has("prompt"));
+        let query = match (key, node.has("prompt")) {
+            (Some(key), _) => item.required_text(key, diagnostics),
+            (None, true) => item.required_text("prompt", diagnostics),
+            (None, false) => item.required_text("query", diagnostics),
         };
         let expected = expected_activation(&mut item, &[self.skill.to_owned()], diagnostics);
         if !expected.is_given {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
+use super::case_keys::PROMPT_KEYS;
 use super::expected_activation::resembles_activation_key;
 use practicum_core::model::{Diagnostic, Diagnostics, Severity, count_with_noun};
 use practicum_core::tree::{NodeData, ObjectReader, TreeNode};
@@ -166,14 +167,15 @@ fn seems_to_ask(key: &str) -> bool {
         "timeout",
         "time_limit",
         "turns",
-        "teardown",
+        "scaffold",
+        "human_script",
+        "codebase",
+        "environment",
+        "repo_fixture",
     ];
     let key = key.to_lowercase();
     BEGINNINGS.iter().any(|beginning| key.starts_with(beginning))
 }
-
-/// The keys of a case that hold what the user says.
-const PROMPT_KEYS: [&str; 6] = ["prompt", "query", "input", "question", "user_prompt", "user_message"];
 
 /// The keys of a case that hold what is expected, beside those that begin with `expect` or `should_`.
 const LABEL_KEYS: [&str; 2] = ["must_not_activate", "target_skill"];

@@ -1,17 +1,13 @@
 //! Reads assertions as people write them: a sentence, or an object that names a kind of check.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 use super::super::reading::{self, UniqueIds, UnusedKeys, slug};
 use super::super::rules;
-use crate::checks::rule_kind;
-use practicum_core::model::{
-    Check, CheckKind, CheckNeed, CheckTarget, CheckWeight, Diagnostics, RelPath, Rule, Span,
-};
-use practicum_core::tree::{NodeData, ObjectReader, TreeNode, closest_word, node_text, report_wrong_type};
+use super::exact_checks::{ExactCheck, exact_check};
+use practicum_core::model::{Check, CheckKind, CheckNeed, CheckTarget, CheckWeight, Diagnostics};
+use practicum_core::tree::{NodeData, ObjectReader, TreeNode, report_wrong_type};
 
 /// A reader for the assertions of one eval, with the checks read so far.
 #[derive(Default)]
@@ -41,6 +37,7 @@ impl<'n> AssertionReader<'n> {
                 diagnostics.error("empty-text", node.span, "an assertion must not be blank");
                 None
             }
+            NodeData::Text(text) if typed_text(text).is_some() => self.add_typed_text(node, diagnostics),
             NodeData::Text(text) => {
                 let check = reading::judged_check(self.ids.make_unique(&slug(text, "assertion")), text);
                 self.checks.push(check);
@@ -73,7 +70,7 @@ impl<'n> AssertionReader<'n> {
 
     fn add_object(&mut self, node: &'n TreeNode, diagnostics: &mut Diagnostics) -> Option<()> {
         let mut object = ObjectReader::new(node, "an assertion", diagnostics)?;
-        let kind = object.text("type", diagnostics);
+        let kind = object.text("type", diagnostics).or_else(|| kind_under_check(&mut object));
         let id = object.text("id", diagnostics).filter(|id| !id.trim().is_empty());
         let name = object.text("name", diagnostics).filter(|name| !name.trim().is_empty());
         let need = match object.bool("required", diagnostics) {
@@ -112,7 +109,10 @@ impl<'n> AssertionReader<'n> {
         };
         // A rule needs no statement, so a description beside it can only be its name.
         let title = match (made.first(), id) {
-            (Some((CheckKind::Rule(_), _)), None) => object.text("description", diagnostics).or(name),
+            (Some((CheckKind::Rule(_), _)), None) => object
+                .text("description", diagnostics)
+                .or_else(|| text_where_given(&mut object, &["signal", "assertion"]))
+                .or(name),
             (Some(_) | None, _) => name,
         };
         for (kind, looks_at) in made {
@@ -124,6 +124,12 @@ impl<'n> AssertionReader<'n> {
                 }
                 (None, CheckKind::Sections(_) | CheckKind::Activation(_)) => "assertion".to_owned(),
             };
+            for left_over in ["passed", "evidence", "dimension"] {
+                // What an earlier grading left in the file, and how the author sorts assertions.
+                if object.peek(left_over).is_some() {
+                    object.get(left_over);
+                }
+            }
             let id = self.ids.make_unique(&wanted);
             self.unused.push((id.clone(), object.clone()));
             let name = title.filter(|title| *title != id).map(str::to_owned);
@@ -131,6 +137,85 @@ impl<'n> AssertionReader<'n> {
         }
         Some(())
     }
+}
+
+impl AssertionReader<'_> {
+    /// Adds a check for a judge that a statement is true.
+    pub fn add_statement(&mut self, id: &str, statement: &str) {
+        let id = self.ids.make_unique(&slug(id, "assertion"));
+        self.checks.push(reading::judged_check(id, statement));
+    }
+
+    /// Adds a check by its native key. If the value is not valid, a judge decides by the words.
+    pub fn add_rule(&mut self, key: &str, value: &Value, words: &str, node: &TreeNode) {
+        match rules::build_rule(key, value, node.span, &mut Diagnostics::default()) {
+            rules::BuiltRule::Rule(rule, target) => {
+                let id = self.ids.make_unique(&slug(&format!("{key} {}", rule_texts(value)), "assertion"));
+                let (need, weight) = (CheckNeed::Required, CheckWeight::ONE);
+                self.checks.push(Check { id, name: None, need, weight, target, kind: CheckKind::Rule(rule) });
+            }
+            rules::BuiltRule::Invalid | rules::BuiltRule::NoSuchKind => self.add_statement(words, words),
+        }
+    }
+
+    /// Adds an exact check that stands in one text: its kind, a colon, and its value.
+    fn add_typed_text(&mut self, node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<()> {
+        let (kind, value) = typed_text(node.as_text()?)?;
+        let object = TreeNode::from_value(&json!({"type": kind, "value": value}), node.span);
+        let mut inner = AssertionReader { ids: std::mem::take(&mut self.ids), ..AssertionReader::default() };
+        let added = inner.add_object(&object, diagnostics);
+        self.checks.append(&mut inner.checks);
+        self.ids = inner.ids;
+        added
+    }
+}
+
+/// Gives the words of an assertion that must not be true.
+pub fn describe_assertion(node: &TreeNode) -> Option<String> {
+    match &node.data {
+        NodeData::Text(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        NodeData::Map(_) => {
+            let mut object = ObjectReader::new(node, "an assertion", &mut Diagnostics::default())?;
+            statement(&mut object, None, true, None)
+        }
+        NodeData::Null => None,
+        _ => Some(node.to_value().to_string()),
+    }
+}
+
+/// Splits a text such as `trajectory_contains:scripts/run.py` into the kind of an exact check and its value.
+fn typed_text(text: &str) -> Option<(&str, &str)> {
+    const KINDS: [&str; 8] = [
+        "contains",
+        "not_contains",
+        "output_contains",
+        "output_not_contains",
+        "trajectory_contains",
+        "transcript_contains",
+        "file_exists",
+        "regex",
+    ];
+    let (kind, value) = text.split_once(':')?;
+    (KINDS.contains(&kind) && !value.trim().is_empty()).then(|| (kind, value.trim()))
+}
+
+/// Gives the kind of an assertion that names it under `check`, where other people write how something shows. With a
+/// signal in words beside a tool, the call of the tool alone does not say enough.
+fn kind_under_check<'n>(object: &mut ObjectReader<'n>) -> Option<&'n str> {
+    let kind = object.peek("check")?.as_text()?;
+    let has = |key: &str| object.peek(key).is_some_and(|node| !node.is_null());
+    let is_exact = match kind {
+        "tool_called" | "tool_used" => has("tool") && !has("signal") && !has("signals"),
+        "output_contains" | "transcript_contains" => has("value") || has("pattern"),
+        _ => false,
+    };
+    is_exact.then(|| object.get("check")).flatten()?.as_text()
+}
+
+/// Gives the text under the first of these keys that an assertion has.
+fn text_where_given<'n>(object: &mut ObjectReader<'n>, keys: &[&'static str]) -> Option<&'n str> {
+    let key = keys.iter().find(|key| object.peek(key).is_some_and(|node| node.as_text().is_some()))?;
+    object.get(key)?.as_text()
 }
 
 /// Gives the texts in a rule's value, for an id.
@@ -141,330 +226,6 @@ fn rule_texts(value: &Value) -> String {
         Value::Object(map) => map.values().map(rule_texts).collect::<Vec<_>>().join(" "),
         Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
     }
-}
-
-enum ExactCheck {
-    /// The rules, usually one. A list of texts to find gives one rule for each.
-    Rules(Vec<(Arc<dyn Rule>, CheckTarget)>),
-    /// There is such a check, but it has an error, which is reported.
-    Invalid,
-    /// Not something that code decides. `notice` says why, where that is a surprise; `words` say what kind of check
-    /// it is; `named` is whether its name and its values may say what must be true, where no sentence does.
-    NotExact { notice: Option<String>, words: Option<String>, named: bool },
-}
-
-/// The types that code decides, for suggestions when one is misspelt.
-const EXACT_TYPES: [&str; 9] = [
-    "contains",
-    "not_contains",
-    "starts_with",
-    "ends_with",
-    "regex",
-    "transcript_regex",
-    "file_exists",
-    "file_contains",
-    "script",
-];
-
-/// The types that name no mechanism: a judge decides by their words.
-const JUDGED_TYPES: [&str; 8] =
-    ["semantic", "llm", "llm_judge", "llm-judge", "judge", "manual", "qualitative", "rubric"];
-
-/// Gives the rule for an assertion's type and keys.
-fn exact_check(
-    kind: Option<&str>,
-    object: &mut ObjectReader<'_>,
-    diagnostics: &mut Diagnostics,
-) -> ExactCheck {
-    let Some(kind) = kind else { return ExactCheck::NotExact { notice: None, words: None, named: true } };
-    let normal = kind.trim().to_lowercase().replace('-', "_");
-    let wanted = match normal.as_str() {
-        "contains" => text_rules("contains", object, diagnostics),
-        "not_contains" => text_rules("not_contains", object, diagnostics),
-        "starts_with" => text_rules("starts_with", object, diagnostics),
-        "ends_with" => text_rules("ends_with", object, diagnostics),
-        "regex" | "matches" | "regex_match" => regex_rule(object, diagnostics),
-        "transcript_regex" => transcript_rule(object, diagnostics),
-        "file_exists" => file_exists_rule(object, diagnostics),
-        "file_contains" => file_contains_rule(object, diagnostics),
-        "script" | "command" => command_rule(object, diagnostics),
-        // Any other check of the native format, given by its own key.
-        key => match (rule_kind(key), object.get_non_null("value")) {
-            (Some(kind), Some(value)) => Ok(vec![(kind.key, value.to_value(), value.span)]),
-            (Some(_), None) => Err(IncompleteAssertion::MissingKey("value")),
-            (None, _) if JUDGED_TYPES.contains(&normal.as_str()) => {
-                return ExactCheck::NotExact { notice: None, words: None, named: true };
-            }
-            (None, _) => {
-                let perhaps =
-                    closest_word(&normal, &EXACT_TYPES).map(|known| format!(" (did you mean \"{known}\"?)"));
-                let notice =
-                    Some(format!("the type \"{kind}\" is not known here{}", perhaps.unwrap_or_default()));
-                return ExactCheck::NotExact {
-                    notice,
-                    words: Some(format!("An assertion of type {kind}")),
-                    named: true,
-                };
-            }
-        },
-    };
-    let wanted = wanted.and_then(|wanted| apply_polarity(&normal, wanted, object, diagnostics));
-    let target = match wanted.is_ok() {
-        true => read_target(wanted.iter().flatten(), object, diagnostics),
-        false => Ok(None),
-    };
-    let wanted = match target.and_then(|target| Ok((wanted?, target))) {
-        Ok(wanted) => wanted,
-        Err(IncompleteAssertion::Invalid) => return ExactCheck::Invalid,
-        Err(IncompleteAssertion::MissingKey(key)) => {
-            let notice = Some(format!("there is no \"{key}\", which \"{kind}\" needs"));
-            // The name of a search does not say what is searched for. Files and scripts often have only a name,
-            // and it says what must be there.
-            let named = ["file_exists", "script", "command"].contains(&normal.as_str());
-            return ExactCheck::NotExact { notice, words: None, named };
-        }
-    };
-    let (wanted, target) = wanted;
-    let mut made = Vec::new();
-    for (key, value, span) in wanted {
-        match rules::build_rule(key, &value, span, diagnostics) {
-            rules::BuiltRule::Rule(rule, looks_at) => {
-                made.push((rule, target.clone().unwrap_or(looks_at)));
-            }
-            rules::BuiltRule::Invalid => return ExactCheck::Invalid,
-            rules::BuiltRule::NoSuchKind => {
-                return ExactCheck::NotExact {
-                    notice: Some(format!("this version knows no check \"{key}\"")),
-                    words: Some(format!("An assertion of type {kind}")),
-                    named: true,
-                };
-            }
-        }
-    }
-    ExactCheck::Rules(made)
-}
-
-/// Rules by key and value, each with its position, or what the assertion lacks.
-type RequestedRules = Result<Vec<(&'static str, Value, Span)>, IncompleteAssertion>;
-
-enum IncompleteAssertion {
-    /// A required key is missing: this one.
-    MissingKey(&'static str),
-    /// A value is wrong, and that has been reported.
-    Invalid,
-}
-
-/// Reads the text under the first of these keys that is present. The first key is our own name for it.
-fn text_under<'n>(
-    object: &mut ObjectReader<'n>,
-    keys: &[&'static str],
-    diagnostics: &mut Diagnostics,
-) -> Result<&'n TreeNode, IncompleteAssertion> {
-    let found = keys.iter().find_map(|key| Some((*key, object.get_non_null(key)?)));
-    let (key, node) = found.ok_or(IncompleteAssertion::MissingKey(keys[0]))?;
-    node_text(node, key, diagnostics).map(|_| node).ok_or(IncompleteAssertion::Invalid)
-}
-
-/// Makes one rule for each text.
-fn text_rules(
-    key: &'static str,
-    object: &mut ObjectReader<'_>,
-    diagnostics: &mut Diagnostics,
-) -> RequestedRules {
-    let value = ["value", "values", "needle"].into_iter().find_map(|key| object.get_non_null(key));
-    let value = value.ok_or(IncompleteAssertion::MissingKey("value"))?;
-    let ignore =
-        object.bool("ignore_case", diagnostics).or_else(|| object.bool("case_insensitive", diagnostics));
-    let sensitive = object.bool("case_sensitive", diagnostics);
-    let ignore = ignore.unwrap_or(sensitive == Some(false));
-    let nodes = match &value.data {
-        NodeData::List(items) => items.as_slice(),
-        _ => std::slice::from_ref(value),
-    };
-    let one = |node: &TreeNode| {
-        let text = node.to_value();
-        let value = if ignore { json!({"text": text, "ignore_case": true}) } else { text };
-        (key, value, node.span)
-    };
-    if nodes.is_empty() {
-        Err(IncompleteAssertion::MissingKey("value"))
-    } else {
-        Ok(nodes.iter().map(one).collect())
-    }
-}
-
-fn regex_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> RequestedRules {
-    let node = text_under(object, &["pattern", "value"], diagnostics)?;
-    Ok(vec![("regex", node.to_value(), node.span)])
-}
-
-/// Says whether something must be there, which is the default.
-fn is_expected(
-    object: &mut ObjectReader<'_>,
-    diagnostics: &mut Diagnostics,
-) -> Result<bool, IncompleteAssertion> {
-    let mut is_expected = true;
-    for key in ["expect", "expected"] {
-        // What is expected may also be a text to look for; then it says nothing of presence.
-        let is_presence = |node: &TreeNode| key == "expect" || presence_of(node).is_some();
-        if !object.peek(key).is_some_and(is_presence) {
-            continue;
-        }
-        let Some(node) = object.get_non_null(key) else { continue };
-        let Some(is_present) = presence_of(node) else {
-            diagnostics.error_with_help(
-                "unknown-value",
-                node.span,
-                format!("\"expect\" cannot be {}", node.to_value()),
-                "it may be present or absent",
-            );
-            return Err(IncompleteAssertion::Invalid);
-        };
-        is_expected = is_present;
-    }
-    for key in ["negate", "negated", "not", "invert"] {
-        let is_given = object.get_non_null(key).is_some();
-        match object.bool(key, diagnostics) {
-            Some(true) => is_expected = !is_expected,
-            None if is_given => return Err(IncompleteAssertion::Invalid),
-            Some(false) | None => {}
-        }
-    }
-    Ok(is_expected)
-}
-
-/// Whether a value says that something must be there, or that it must not.
-fn presence_of(node: &TreeNode) -> Option<bool> {
-    match &node.data {
-        NodeData::Bool(expected) => Some(*expected),
-        NodeData::Text(text) if ["present", "exists"].contains(&text.as_str()) => Some(true),
-        NodeData::Text(text) if ["absent", "not_exists", "missing"].contains(&text.as_str()) => Some(false),
-        _ => None,
-    }
-}
-
-/// Turns rules round where the assertion says that they must not hold.
-fn apply_polarity(
-    kind: &str,
-    wanted: Vec<(&'static str, Value, Span)>,
-    object: &mut ObjectReader<'_>,
-    diagnostics: &mut Diagnostics,
-) -> RequestedRules {
-    // These say it in the rule itself.
-    if ["transcript_regex", "file_exists", "file_contains"].contains(&kind)
-        || is_expected(object, diagnostics)?
-    {
-        return Ok(wanted);
-    }
-    let invert = |(key, value, span): (&'static str, Value, Span)| match (key, &value) {
-        ("contains", _) => Some(("not_contains", value, span)),
-        ("not_contains", _) => Some(("contains", value, span)),
-        ("tool_used", Value::String(_)) => Some(("tool_not_used", value, span)),
-        ("tool_not_used", Value::String(_)) => Some(("tool_used", value, span)),
-        ("regex", Value::String(pattern)) => Some(("regex", json!(match_nowhere(pattern)), span)),
-        _ => None,
-    };
-    let inverted: Option<Vec<_>> = wanted.into_iter().map(invert).collect();
-    inverted.ok_or_else(|| {
-        diagnostics.error_with_help(
-            "unknown-value",
-            object.span,
-            format!("an assertion of type \"{kind}\" cannot be turned round"),
-            "say in \"description\" what must be true, without a type, and a judge decides it",
-        );
-        IncompleteAssertion::Invalid
-    })
-}
-
-/// A pattern that matches where another matches nowhere. Flags for the whole pattern stay in front.
-fn match_nowhere(pattern: &str) -> String {
-    let is_flags = |flags: &&str| !flags.is_empty() && flags.chars().all(|flag| flag.is_ascii_lowercase());
-    let flags = pattern.strip_prefix("(?").and_then(|rest| rest.split_once(')')).map(|(flags, _)| flags);
-    let length = flags.filter(is_flags).map_or(0, |flags| flags.len() + "(?)".len());
-    let (flags, rest) = pattern.split_at(length);
-    format!(r"{flags}\A(?![\s\S]*?(?:{rest}))")
-}
-
-/// The keys under which an assertion names a file, the usual one first.
-const FILE_KEYS: [&str; 2] = ["path", "file"];
-
-/// The text that the rules of an assertion look at, where it names one.
-fn read_target<'w>(
-    mut wanted: impl Iterator<Item = &'w (&'static str, Value, Span)>,
-    object: &mut ObjectReader<'_>,
-    diagnostics: &mut Diagnostics,
-) -> Result<Option<CheckTarget>, IncompleteAssertion> {
-    // Rules about files and commands say themselves what they look at. An invalid value is reported when the rule is
-    // built.
-    let reads_no_text = |(key, value, span): &(&'static str, Value, Span)| {
-        let built = rules::build_rule(key, value, *span, &mut Diagnostics::default());
-        !matches!(built, rules::BuiltRule::Rule(_, target) if target != CheckTarget::WholeRun)
-    };
-    if wanted.any(reads_no_text) {
-        return Ok(None);
-    }
-    let named = ["path", "file", "target"].into_iter().find_map(|key| Some((key, object.get_non_null(key)?)));
-    let Some((key, node)) = named else { return Ok(None) };
-    let text = node_text(node, key, diagnostics).ok_or(IncompleteAssertion::Invalid)?;
-    let is_path = key != "target" || text.contains(['.', '/']);
-    match (text, RelPath::new(text)) {
-        ("output" | "response" | "answer" | "final_output", _) if !is_path => Ok(Some(CheckTarget::Output)),
-        ("transcript", _) if !is_path => Ok(Some(CheckTarget::WholeRun)),
-        (_, Some(path)) if is_path => Ok(Some(CheckTarget::File(path))),
-        _ => {
-            diagnostics.error_with_help(
-                "unknown-value",
-                node.span,
-                format!("\"{key}\" names no text that can be checked: {text:?}"),
-                "name a file in the workspace, or leave the key out to check the agent's answer",
-            );
-            Err(IncompleteAssertion::Invalid)
-        }
-    }
-}
-
-fn transcript_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> RequestedRules {
-    let expect = if is_expected(object, diagnostics)? { "present" } else { "absent" };
-    let node = text_under(object, &["pattern", "value"], diagnostics)?;
-    Ok(vec![("transcript", json!({"pattern": node.to_value(), "expect": expect}), node.span)])
-}
-
-fn file_exists_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> RequestedRules {
-    let exists = is_expected(object, diagnostics)?;
-    let node = text_under(object, &["path", "value", "file"], diagnostics)?;
-    let value = if exists { node.to_value() } else { json!({"path": node.to_value(), "exists": false}) };
-    Ok(vec![("file", value, node.span)])
-}
-
-fn file_contains_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> RequestedRules {
-    if !is_expected(object, diagnostics)? {
-        text_under(object, &FILE_KEYS, diagnostics)?;
-        return text_rules("not_contains", object, diagnostics);
-    }
-    let node = text_under(object, &FILE_KEYS, diagnostics)?;
-    let needle = object.get_non_null("value").ok_or(IncompleteAssertion::MissingKey("value"))?;
-    Ok(vec![("file", json!({"path": node.to_value(), "contains": needle.to_value()}), node.span)])
-}
-
-fn command_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> RequestedRules {
-    let node = ["command", "script", "value"].into_iter().find_map(|key| object.get_non_null(key));
-    let node = node.ok_or(IncompleteAssertion::MissingKey("command"))?;
-    let command = match &node.data {
-        NodeData::Text(text) => text.clone(),
-        NodeData::List(words) => {
-            let texts = words.iter().map(|word| node_text(word, "command", diagnostics));
-            let texts: Vec<&str> = texts.collect::<Option<_>>().ok_or(IncompleteAssertion::Invalid)?;
-            shlex::Quoter::new().allow_nul(true).join(texts).unwrap_or_default()
-        }
-        NodeData::Null | NodeData::Bool(_) | NodeData::Int(_) | NodeData::Float(_) | NodeData::Map(_) => {
-            report_wrong_type(node, "command", "text or a list of texts", diagnostics);
-            return Err(IncompleteAssertion::Invalid);
-        }
-    };
-    let code = object.int("expect_exit_code", 0, 255, diagnostics).unwrap_or(0);
-    // A command passes if it succeeds. The shell compares any other exit code.
-    let command = if code == 0 { command } else { format!("({command}\n); test $? -eq {code}") };
-    Ok(vec![("command", json!(command), node.span)])
 }
 
 /// What an assertion says in words: the most explicit key first, then everything else that it asks for. Without
@@ -478,9 +239,13 @@ fn statement(
     let said = ["text", "statement", "assertion", "criterion", "description"].into_iter().find_map(|key| {
         object.get_non_null(key)?.as_text().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
     });
+    let said = said.or_else(|| text_where_given(object, &["signal"]).map(str::to_owned));
     let are_sentences = kind.is_none() || said.is_some();
     let describe = |key| describe_operand(key, object.get_non_null(key)?, are_sentences);
     let mut operands: Vec<String> = OPERAND_KEYS.into_iter().filter_map(describe).collect();
+    // An assertion asks for all that it has, apart from what is about the assertion itself.
+    let others = object.take_unread(&ABOUT_ASSERTION);
+    operands.extend(others.iter().filter_map(|entry| describe_operand(&entry.key, &entry.value, false)));
     operands.retain(|operand| Some(operand) != said.as_ref());
     let details = operands.join(if kind.is_some() { ", " } else { "; " });
     let title = name.map(|name| format!("{name}: ")).unwrap_or_default();
@@ -499,6 +264,32 @@ fn statement(
 const OPERAND_KEYS: [&str; 13] = [
     "check", "value", "values", "needle", "criteria", "rubric", "pattern", "path", "file", "target",
     "command", "expect", "expected",
+];
+
+/// The keys of an assertion that say nothing of what must be true.
+const ABOUT_ASSERTION: [&str; 22] = [
+    "id",
+    "name",
+    "type",
+    "required",
+    "weight",
+    "points",
+    "passed",
+    "evidence",
+    "dimension",
+    "comment",
+    "note",
+    "notes",
+    "rationale",
+    "reason",
+    "why",
+    "category",
+    "severity",
+    "model",
+    "ignore_case",
+    "case_sensitive",
+    "case_insensitive",
+    "tags",
 ];
 
 /// One part of an assertion in words. Texts under some keys are sentences already, unless the type of the assertion

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::mutate::{apply, changes};
 use super::{fixtures, lower_source, parse_source, suites};
 use crate::dialects::native::round_trip::through_native;
-use crate::dialects::{DIALECTS, Dialect, EvalFileLocation, ExportedSuite, FormatFit, find_dialect};
+use crate::dialects::{DIALECTS, Dialect, EvalFileLocation, EvalRegistry, ExportedSuite, find_dialect};
 use practicum_core::model::{Diagnostics, RelPath, Suite};
 use practicum_core::tree::{SourceFile, SourceSyntax};
 
@@ -21,7 +21,9 @@ fn read_exported(dialect: &dyn Dialect, raised: &ExportedSuite, place: &EvalFile
         let text = file.document.to_string();
         let source =
             SourceFile::parse(&path, text, SourceSyntax::Json, &mut Diagnostics::default()).expect("a tree");
-        assert_eq!(dialect.recognise(&source).fit, FormatFit::Sure, "{} {}", dialect.name(), source.text);
+        let decision = EvalRegistry::default().decide_format(&source);
+        let chosen = decision.chosen().map(|best| best.format.name());
+        assert_eq!((chosen, decision.rivals().len()), (Some(dialect.name()), 0), "{}", source.text);
         let (suite, diagnostics) = lower_source(dialect, &source, place);
         assert!(!diagnostics.has_errors(), "{} {diagnostics:#?}\n{}", dialect.name(), source.text);
         let suite = suite.expect("a suite");

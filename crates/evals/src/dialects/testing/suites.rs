@@ -16,9 +16,9 @@ use crate::dialects::rules;
 use practicum_core::model::{
     ActivationCheck, ActivationExpectation, ActivationSource, Arm, Case, CasePrompt, Check, CheckKind,
     CheckNeed, CheckTarget, CheckWeight, Diagnostics, Digest, Fixture, FixtureAccess, Gate, GateName,
-    JudgePolicy, JudgeTransportChoice, JudgedStatement, Origin, OutputSection, PassRule, Provider, Ratio,
-    RelPath, Rule, RunPolicy, ScoreOf, ScoreRule, ScoreScale, SectionField, SectionTier, SkillRef,
-    SkillStatement, SkillUseMode, Span, StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec,
+    InlineFile, JudgePolicy, JudgeTransportChoice, JudgedStatement, Origin, OutputSection, PassRule,
+    Provider, Ratio, RelPath, Rule, RunPolicy, ScoreOf, ScoreRule, ScoreScale, SectionField, SectionTier,
+    SkillRef, SkillStatement, SkillUseMode, Span, StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec,
 };
 
 /// The folder that all paths of these suites are near.
@@ -201,9 +201,12 @@ fn case() -> impl Strategy<Value = Case> {
         Just(PassRule::CountOnly)
     ];
     let first = (words(), of(words()), of(words()), stimulus, workspace(), checks());
-    let second = (of(words()), of(duration()), of(1u32..=1000), rule, of(path()), meta());
+    let second = (of(words()), of(duration()), of(1u32..=1000), rule, of(path()), of(words()), meta());
     (first, second).prop_map(
-        |((id, group, note, stimulus, room, checks), (context, timeout, repeat, pass_when, oracle, meta))| {
+        |(
+            (id, group, note, stimulus, room, checks),
+            (context, timeout, repeat, pass_when, oracle, unsupported, meta),
+        )| {
             let mut checks: Vec<Check> = checks;
             if !matches!(pass_when, PassRule::Score(_)) {
                 // Only a case that passes by its score has weights.
@@ -221,6 +224,7 @@ fn case() -> impl Strategy<Value = Case> {
                 repeat,
                 pass_rule: pass_when,
                 known_good_output: oracle,
+                unsupported,
                 meta,
             }
         },
@@ -239,14 +243,16 @@ fn workspace() -> impl Strategy<Value = WorkspaceSpec> {
         vec(path_in_project(), 0..2),
         select(vec![StagedSkillName::Own, StagedSkillName::Alias]),
         vec(fixture, 0..3),
+        vec((rel_path(), words()).prop_map(|(path, content)| InlineFile { path, content }), 0..2),
         of(words()),
         of(words()),
     )
-        .prop_map(|(base, overlays, skill, files, setup, teardown)| WorkspaceSpec {
+        .prop_map(|(base, overlays, skill, files, inline_files, setup, teardown)| WorkspaceSpec {
             base,
             overlays,
             skill_name: skill,
             files,
+            inline_files,
             setup,
             teardown,
         })

@@ -183,9 +183,10 @@ impl Losses {
             repeat,
             pass_rule: pass_when,
             known_good_output: oracle,
+            unsupported,
             meta,
         } = case;
-        let WorkspaceSpec { base, overlays, skill_name: skill, files, setup, teardown } = room;
+        let WorkspaceSpec { base, overlays, skill_name: skill, files, inline_files, setup, teardown } = room;
         let says = |what| format.features.contains(&what);
         let mutable = files.iter().any(|Fixture { access, .. }| *access == FixtureAccess::Mutable);
         let starts_in = match base {
@@ -223,6 +224,8 @@ impl Losses {
                 "that the skill has another name",
             ),
             (!files.is_empty() && !says(FormatFeature::Files), "its files"),
+            (!inline_files.is_empty(), "its files whose content stands in the eval file"),
+            (unsupported.is_some(), "that it is not run, and why"),
             (mutable && says(FormatFeature::Files), "that its files may be changed"),
             ((setup.is_some() || teardown.is_some()) && !says(FormatFeature::Scripts), "its scripts"),
             (timeout.is_some() && !says(FormatFeature::CaseTimeout), "its time limit"),
