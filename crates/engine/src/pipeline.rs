@@ -16,6 +16,7 @@ mod scheduler;
 mod skill_judging;
 #[cfg(test)]
 mod testing;
+mod skill_texts;
 mod unexpected_skills;
 
 use std::collections::BTreeSet;
@@ -102,6 +103,7 @@ async fn run_and_observe(exam: &RunContext, prepared: &PreparedTrial<'_>) -> Obs
         seen.ended_because = Some(format!("{why}: {line}"));
     }
     prepared.apply_gateway_usage(exam, &mut seen);
+    seen.apply_text_findings(prepared.text_findings(&seen));
     seen.add_canary_evidence(&prepared.workspace.canaries);
     let strangers = prepared.unexpected_skills(exam, &seen);
     notes.extend(strangers.note());
