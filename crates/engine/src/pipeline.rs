@@ -14,9 +14,9 @@ mod reuse;
 mod run_context;
 mod scheduler;
 mod skill_judging;
+mod skill_texts;
 #[cfg(test)]
 mod testing;
-mod skill_texts;
 mod unexpected_skills;
 
 use std::collections::BTreeSet;

@@ -37,8 +37,8 @@ pub use model_cli::{
 pub use own_commands::is_own_command;
 pub use registry::AgentRegistry;
 pub use session_files::{SessionRecord, read_session_files};
-pub use skill_reads::{skills_read_in, text_findings, unanswered_calls_in};
 use skill_reads::{hidden_subagent, is_subagent_tool, skill_key};
+pub use skill_reads::{skills_read_in, text_findings, unanswered_calls_in};
 pub use skill_text::{SkillText, SkillTextWatch, TextSource};
 use stream::refused_skill_call;
 pub use stream::{Decoder, DecoderKind, StreamEnd, StreamTranscript};

@@ -17,19 +17,57 @@ const WRAPPERS: [&str; 10] =
 
 /// Programs that write files, or their standard input, to standard output.
 const READERS: [&str; 33] = [
-    "cat", "bat", "batcat", "head", "tail", "sed", "awk", "gawk", "mawk", "less", "more", "nl", "tac", "grep",
-    "egrep", "fgrep", "rg", "ag", "sort", "uniq", "cut", "fold", "fmt", "pr", "tr", "column", "strings", "tee",
-    "expand", "iconv", "glow", "mdcat", "paste",
+    "cat", "bat", "batcat", "head", "tail", "sed", "awk", "gawk", "mawk", "less", "more", "nl", "tac",
+    "grep", "egrep", "fgrep", "rg", "ag", "sort", "uniq", "cut", "fold", "fmt", "pr", "tr", "column",
+    "strings", "tee", "expand", "iconv", "glow", "mdcat", "paste",
 ];
 
 /// Programs that write the content of files in another form.
-const ENCODERS: [&str; 9] = ["base64", "base32", "xxd", "od", "hexdump", "rev", "gzip", "uuencode", "openssl"];
+const ENCODERS: [&str; 9] =
+    ["base64", "base32", "xxd", "od", "hexdump", "rev", "gzip", "uuencode", "openssl"];
 
 /// Programs that do not show what is in a file.
 const NON_READERS: [&str; 40] = [
-    "ls", "wc", "test", "[", "[[", "stat", "file", "cp", "mv", "rm", "ln", "touch", "chmod", "chown", "md5sum",
-    "sha1sum", "sha256sum", "sha512sum", "cksum", "sum", "b3sum", "du", "basename", "dirname", "realpath", "readlink", "which",
-    "mkdir", "rmdir", "true", "false", ":", "cmp", "export", "set", "sleep", "install", "tree", "pwd", "exit",
+    "ls",
+    "wc",
+    "test",
+    "[",
+    "[[",
+    "stat",
+    "file",
+    "cp",
+    "mv",
+    "rm",
+    "ln",
+    "touch",
+    "chmod",
+    "chown",
+    "md5sum",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "cksum",
+    "sum",
+    "b3sum",
+    "du",
+    "basename",
+    "dirname",
+    "realpath",
+    "readlink",
+    "which",
+    "mkdir",
+    "rmdir",
+    "true",
+    "false",
+    ":",
+    "cmp",
+    "export",
+    "set",
+    "sleep",
+    "install",
+    "tree",
+    "pwd",
+    "exit",
 ];
 
 const INTERPRETERS: [&str; 9] =
@@ -132,12 +170,11 @@ impl ScriptReader {
             return Vec::new();
         }
         let tokens = shell_tokens(script);
-        let lists: Vec<&[ShellToken]> = tokens
-            .split(|token| *token == ShellToken::Separator)
-            .filter(|list| !list.is_empty())
-            .collect();
+        let lists: Vec<&[ShellToken]> =
+            tokens.split(|token| *token == ShellToken::Separator).filter(|list| !list.is_empty()).collect();
         // The exit code proves something about the last list only, and nothing if another way could have been taken.
-        let is_branching = tokens.contains(&ShellToken::Or) || lists.iter().any(|list| starts_with_keyword(list));
+        let is_branching =
+            tokens.contains(&ShellToken::Or) || lists.iter().any(|list| starts_with_keyword(list));
         let mut reads = Vec::new();
         for (at, list) in lists.iter().enumerate() {
             let is_proven = at + 1 == lists.len() && !is_branching;
@@ -206,7 +243,10 @@ impl ScriptReader {
     /// Follows one command: what it writes if it gets this input.
     fn run(&mut self, command: &SimpleCommand, mut input: ProgramOutput) -> ProgramOutput {
         if let Some(word) = &command.input_word {
-            input = ProgramOutput { reads: self.reads_in_word(word), names: self.names_in(std::slice::from_ref(word)) };
+            input = ProgramOutput {
+                reads: self.reads_in_word(word),
+                names: self.names_in(std::slice::from_ref(word)),
+            };
         }
         if let Some(file) = &command.input_file {
             input = ProgramOutput { reads: self.read_of(file).into_iter().collect(), names: Vec::new() };
@@ -231,7 +271,9 @@ impl ScriptReader {
             }
             _ if WRAPPERS.contains(&name) => {
                 let is_option = |word: &ShellWord| {
-                    word.text.starts_with('-') || word.text.contains('=') || word.text.starts_with(|char: char| char.is_ascii_digit())
+                    word.text.starts_with('-')
+                        || word.text.contains('=')
+                        || word.text.starts_with(|char: char| char.is_ascii_digit())
                 };
                 let words = args.iter().skip_while(|word| is_option(word)).cloned().collect();
                 self.run(&SimpleCommand { words, ..command.clone() }, input)
@@ -271,7 +313,8 @@ impl ScriptReader {
         input: ProgramOutput,
     ) -> ProgramOutput {
         let files: Vec<FileRead> = args.iter().filter_map(|word| self.read_of(word)).collect();
-        let substituted = args.iter().flat_map(|word| &word.substitutions).any(|script| script.contains(SKILL_FILE));
+        let substituted =
+            args.iter().flat_map(|word| &word.substitutions).any(|script| script.contains(SKILL_FILE));
         let with = |proof: ReadProof, reads: Vec<FileRead>| {
             reads.into_iter().map(|read| FileRead { proof: read.proof.max(proof), ..read }).collect()
         };
@@ -286,14 +329,21 @@ impl ScriptReader {
                 with(ReadProof::Encoded, both().into_iter().filter(|read| read.path.is_some()).collect())
             }
             _ if INTERPRETERS.contains(&name) => self.read_in_code(args, command),
-            "git" if !args.iter().any(|word| ["show", "diff", "grep", "cat-file", "blame", "log"].contains(&word.text.as_str())) => {
+            "git"
+                if !args.iter().any(|word| {
+                    ["show", "diff", "grep", "cat-file", "blame", "log"].contains(&word.text.as_str())
+                }) =>
+            {
                 Vec::new()
             }
             _ => with(ReadProof::Possible, both()),
         };
         let unknown = FileRead { path: None, proof: ReadProof::Possible };
         let from_names = substituted && READERS.contains(&name);
-        ProgramOutput { reads: reads.into_iter().chain(from_names.then_some(unknown)).collect(), names: Vec::new() }
+        ProgramOutput {
+            reads: reads.into_iter().chain(from_names.then_some(unknown)).collect(),
+            names: Vec::new(),
+        }
     }
 
     fn run_shell(&mut self, command: &SimpleCommand, args: &[ShellWord]) -> Vec<FileRead> {
@@ -314,7 +364,8 @@ impl ScriptReader {
 
     fn run_find(&mut self, args: &[ShellWord]) -> ProgramOutput {
         let exec = args.iter().position(|word| ["-exec", "-execdir", "-ok"].contains(&word.text.as_str()));
-        let name_flag = args.iter().position(|word| ["-name", "-iname", "-path"].contains(&word.text.as_str()));
+        let name_flag =
+            args.iter().position(|word| ["-name", "-iname", "-path"].contains(&word.text.as_str()));
         let pattern = name_flag.and_then(|at| args.get(at + 1)).map_or("", |word| word.text.as_str());
         let names = match pattern.is_empty() || pattern.contains(SKILL_FILE) || pattern.contains(['*', '?']) {
             true => vec![None],
@@ -322,8 +373,11 @@ impl ScriptReader {
         };
         match exec {
             Some(at) => {
-                let words: Vec<ShellWord> =
-                    args[at + 1..].iter().filter(|word| ![";", "+", "{}"].contains(&word.text.as_str())).cloned().collect();
+                let words: Vec<ShellWord> = args[at + 1..]
+                    .iter()
+                    .filter(|word| ![";", "+", "{}"].contains(&word.text.as_str()))
+                    .cloned()
+                    .collect();
                 self.run_on_names(&words, &names)
             }
             None => ProgramOutput { reads: Vec::new(), names },
@@ -375,7 +429,10 @@ impl ScriptReader {
         // `dd if=FILE` names its file after a key.
         let text = word.text.strip_prefix("if=").unwrap_or(&word.text);
         if word.is_expanded {
-            let may_be = text.contains(SKILL_FILE) || text.ends_with(['*', '}']) || text.starts_with('$') || text.ends_with(".md");
+            let may_be = text.contains(SKILL_FILE)
+                || text.ends_with(['*', '}'])
+                || text.starts_with('$')
+                || text.ends_with(".md");
             return may_be.then_some(FileRead { path: None, proof: ReadProof::Possible });
         }
         let path = join_path(&self.folder, text);
@@ -438,9 +495,10 @@ fn prints_no_lines(name: &str, args: &[ShellWord]) -> bool {
         })
     };
     match name {
-        "grep" | "egrep" | "fgrep" | "rg" | "ag" => {
-            has(&['c', 'q', 'l', 'L'], &["count", "quiet", "silent", "files-with-matches", "files-without-match"])
-        }
+        "grep" | "egrep" | "fgrep" | "rg" | "ag" => has(
+            &['c', 'q', 'l', 'L'],
+            &["count", "quiet", "silent", "files-with-matches", "files-without-match"],
+        ),
         "sed" => has(&['i'], &["in-place"]),
         _ => false,
     }
@@ -452,8 +510,8 @@ fn proof_of_reader(name: &str, args: &[ShellWord]) -> ReadProof {
     let first = plain.next().unwrap_or_default();
     let is_quiet = args.iter().any(|word| word.text == "-n");
     let certain = match name {
-        "cat" | "bat" | "batcat" | "head" | "tail" | "less" | "more" | "nl" | "tac" | "tee" | "fold" | "fmt"
-        | "pr" | "expand" | "iconv" | "glow" | "mdcat" | "column" => true,
+        "cat" | "bat" | "batcat" | "head" | "tail" | "less" | "more" | "nl" | "tac" | "tee" | "fold"
+        | "fmt" | "pr" | "expand" | "iconv" | "glow" | "mdcat" | "column" => true,
         "grep" | "egrep" | "fgrep" | "rg" | "ag" => ["", ".", "^", "$", ".*"].contains(&first),
         "sed" => !is_quiet || is_line_range(first),
         "awk" | "gawk" | "mawk" => ["1", "{print}", "{ print }", "{print $0}", "{print;}"].contains(&first),

@@ -10,7 +10,9 @@ pub enum ShellToken {
     /// The next command runs whatever the result of the one before.
     Separator,
     /// The next word is a file that takes the output of this stream.
-    RedirectOut { of_errors: bool },
+    RedirectOut {
+        of_errors: bool,
+    },
     /// The next word is a file that is read as standard input.
     RedirectIn,
     /// The next word is the text of standard input.

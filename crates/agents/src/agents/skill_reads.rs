@@ -32,7 +32,10 @@ pub fn is_subagent_tool(name: &str) -> bool {
 
 /// Says that a subagent may have activated any skill.
 pub fn hidden_subagent() -> UncertainActivation {
-    UncertainActivation { skill: None, why: "the agent's stream does not show what its subagent did".to_owned() }
+    UncertainActivation {
+        skill: None,
+        why: "the agent's stream does not show what its subagent did".to_owned(),
+    }
 }
 
 /// Gives the key under which the input of a skill tool names the skill; `None` for other tools.
@@ -98,9 +101,9 @@ pub fn skills_read_in(steps: &[Step]) -> Vec<ActivatedSkill> {
             continue;
         }
         let result = call.result.as_deref().unwrap_or_default();
-        let proven = reads.into_iter().filter(|read| {
-            read.proof == ReadProof::Certain && call.ok == Some(true) && !result.is_empty()
-        });
+        let proven = reads
+            .into_iter()
+            .filter(|read| read.proof == ReadProof::Certain && call.ok == Some(true) && !result.is_empty());
         let skills = proven.filter_map(|read| read.skill).chain(skill_names_in(result));
         for skill in skills {
             let evidence = ActivationEvidence::ReadSkillFile { tool: call.name.clone() };
@@ -225,4 +228,124 @@ fn read_call(call: &ToolCall, watch: &mut SkillTextWatch, evidence: &mut [Stream
 fn is_cut_result(result: &str) -> bool {
     let marks = ["truncated", "omitted", "Output too large", "persisted-output"];
     marks.iter().any(|mark| result.contains(mark))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use practicum_skills::skill::Skill;
+
+    const HEAD: &str = "---\nname: greeter\ndescription: d\n---\nbody\n";
+
+    fn shell(command: &str, result: Option<&str>, ok: Option<bool>) -> Step {
+        let input = json!({"command": command});
+        Step::Tool(ToolCall { name: "Bash".into(), input, result: result.map(str::to_owned), ok })
+    }
+
+    #[test]
+    fn a_skill_that_was_only_mentioned_was_not_read() {
+        let file = ".agents/skills/greeter/SKILL.md";
+        for (command, output, succeeded, expected) in [
+            (format!("cat {file}"), "body", true, "greeter"),
+            (format!("/bin/bash -lc 'cat {file}'"), "body", true, "greeter"),
+            (format!("bash -lc \"sed -n '10,200p' /w/{file}\""), "body", true, "greeter"),
+            (format!("cat '{file}' | head -5"), "body", true, "greeter"),
+            (format!("cd /w && cat {file} 2>&1"), "body", true, "greeter"),
+            (format!("cat {file};"), "body", true, "greeter"),
+            (format!("cat {file}"), "No such file", false, ""),
+            (format!("cat {file}"), "", true, ""),
+            // The exit code is not that of the reader.
+            (format!("cat {file}; echo done"), "No such file\ndone", true, ""),
+            (format!("cat {file} || echo none"), "none", true, ""),
+            (format!("cat {file} &\ntrue"), "", true, ""),
+            // But a file that was shown was read.
+            (format!("cat {file}; echo done"), HEAD, true, "greeter"),
+            (format!("cat {file}; false"), HEAD, false, "greeter"),
+            (format!("python3 -c 'print(open(\"{file}\").read())'"), HEAD, true, "greeter"),
+            ("cat SKILL.md".to_owned(), HEAD, true, "greeter"),
+            ("cat .agents/skills/*/SKILL.md".to_owned(), HEAD, true, "greeter"),
+            ("cat .agents/skills/*/SKILL.md".to_owned(), "", true, ""),
+            ("cat notes.md".to_owned(), HEAD, true, ""),
+            // These commands look at the file, or write it.
+            (format!("ls -l {file}"), file, true, ""),
+            (format!("rg -l hello {file}"), file, true, ""),
+            (format!("echo 'cat {file}'"), file, true, ""),
+            (format!("cat > {file}"), "", true, ""),
+            (format!("sed -i s/a/b/ {file}"), "", true, ""),
+            (format!("cat {} {file}", "/h/.agents/skills/other/SKILL.md"), "x", true, "other greeter"),
+            ("SKILL.md \"\\".to_owned(), "---", true, ""),
+        ] {
+            let found = skills_read_in(&[shell(&command, Some(output), Some(succeeded))]);
+            let found: Vec<&str> = found.iter().map(|one| one.skill.as_str()).collect();
+            assert_eq!(found.join(" "), expected, "{command} -> {output:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_without_a_result_leaves_activation_open() {
+        let call = |name: &str, input: Value, ok| {
+            Step::Tool(ToolCall { name: name.into(), input, result: None, ok })
+        };
+        for (step, expected) in [
+            (call("Skill", json!({"skill": "acme:greet"}), None), Some(Some("acme:greet"))),
+            (call("Skill", json!({"skill": "greet"}), Some(true)), None),
+            (call("Read", json!({"file_path": "/w/skills/greet/./SKILL.md"}), None), Some(Some("greet"))),
+            (shell("find . -exec cat {} +", None, None), Some(None)),
+            (shell("ls", None, None), None),
+        ] {
+            let doubts = unanswered_calls_in(std::slice::from_ref(&step));
+            let found = doubts.first().map(|doubt| doubt.skill.as_deref());
+            assert_eq!(found, expected, "{step:?}");
+        }
+    }
+
+    #[test]
+    fn the_result_of_a_call_says_more_than_its_command() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let body = "Look the person up in the crew list first.\nAnswer with a hearty ahoy and the name.\n\
+                    Close with the state of the tide in the harbour.\n";
+        let file = format!("---\nname: greet\ndescription: Greets.\n---\n\n{body}");
+        std::fs::write(folder.path().join("SKILL.md"), &file).expect("write");
+        let skill = Skill::read(folder.path()).expect("a skill");
+        let skills = [SkillText::new(vec!["greet".to_owned()], &skill)];
+        let cat = "cat skills/greet/SKILL.md";
+        let one = "2:Answer with a hearty ahoy and the name.";
+        let finding = |reached| Some(vec![SkillTextFinding { names: vec!["greet".into()], reached }]);
+        let part = || TextReached::Unknown { why: "a few lines".into() };
+        for (command, result, ok, record, expected) in [
+            (cat, Some(body), Some(true), None, "yes"),
+            ("./show-it", Some(body), Some(true), None, "yes"),
+            ("cat copy; exit 3", Some(body), Some(false), None, "yes"),
+            ("head -3 skills/greet/SKILL.md", Some("---\nname: greet\n"), Some(true), None, "stream"),
+            // The output is missing or cut, so the command decides.
+            (cat, None, Some(true), None, "yes"),
+            (cat, Some("[30000 characters truncated]"), Some(true), None, "yes"),
+            ("cat */SKILL.md", Some("[30000 characters truncated]"), Some(true), None, "unknown"),
+            (cat, Some("No such file"), Some(false), None, "stream"),
+            // A line of the text, with and without a command that reads it.
+            ("grep -n hearty skills/greet/SKILL.md", Some(one), Some(true), None, "yes"),
+            ("./show-it", Some(one), Some(true), None, "stream"),
+            ("base64 skills/greet/SKILL.md", Some("LS0t"), Some(true), None, "unknown"),
+            // The model wrote the text itself.
+            (body, Some(body), Some(true), None, "nothing"),
+            // A record of the requests decides.
+            (cat, Some("[truncated]"), Some(true), finding(TextReached::No), "no"),
+            ("base64 skills/greet/SKILL.md", Some("LS0t"), Some(true), finding(TextReached::No), "unknown"),
+            ("ls", Some("x"), Some(true), finding(TextReached::Yes { seen_in: "r".into() }), "yes"),
+            ("ls", Some("x"), Some(true), finding(part()), "unknown"),
+            (cat, Some(body), Some(true), finding(part()), "yes"),
+        ] {
+            let found = text_findings(&skills, &[shell(command, result, ok)], record.clone());
+            let word = match found.first().map(|finding| &finding.reached) {
+                Some(TextReached::Yes { .. }) => "yes",
+                Some(TextReached::No) => "no",
+                Some(TextReached::NotInStream) => "stream",
+                Some(TextReached::Unknown { .. }) => "unknown",
+                None => "nothing",
+            };
+            assert_eq!(word, expected, "{command} -> {result:?} {ok:?} {record:?}");
+        }
+    }
 }

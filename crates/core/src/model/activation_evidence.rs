@@ -50,7 +50,12 @@ impl Observation {
             match self.is_activation_of(activated, names) {
                 Some(true) => return ObservedActivation::Yes(activated.evidence.clone()),
                 Some(false) => {}
-                None => doubt = Some(format!("the agent activated {}, which may be another skill", activated.full_name())),
+                None => {
+                    doubt = Some(format!(
+                        "the agent activated {}, which may be another skill",
+                        activated.full_name()
+                    ))
+                }
             }
         }
         if !self.ended.can_be_graded() {
@@ -70,9 +75,8 @@ impl Observation {
 
     /// Decides between "no" and "unknown" for a skill of which nothing was seen.
     fn activation_not_seen(&self, names: &[&str]) -> ObservedActivation {
-        let is_meant = |skill: &str| {
-            names.iter().any(|name| bare_name(name) == bare_name(skill) || *name == skill)
-        };
+        let is_meant =
+            |skill: &str| names.iter().any(|name| bare_name(name) == bare_name(skill) || *name == skill);
         let mut doubts = self.uncertain.iter();
         match doubts.find(|doubt| doubt.skill.as_deref().is_none_or(is_meant)) {
             Some(doubt) => ObservedActivation::Unknown(doubt.why.clone()),
@@ -119,7 +123,8 @@ impl Observation {
             let is_it = |activated: &ActivatedSkill| names.contains(&activated.full_name().as_str());
             match &finding.reached {
                 TextReached::Yes { seen_in } if !self.activated.iter().any(is_it) => {
-                    let (skill, seen_in) = (finding.names.first().cloned().unwrap_or_default(), seen_in.clone());
+                    let (skill, seen_in) =
+                        (finding.names.first().cloned().unwrap_or_default(), seen_in.clone());
                     let evidence = ActivationEvidence::TextReached { seen_in };
                     self.activated.push(ActivatedSkill { skill, plugin: None, evidence });
                 }

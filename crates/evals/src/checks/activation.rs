@@ -156,7 +156,9 @@ pub fn arm_problem(arm: Arm, staged: &[String], own: &[String], observation: &Ob
             ObservedActivation::No | ObservedActivation::Unknown(_) => None,
         });
         if let Some((name, evidence)) = read {
-            return Some(format!("the agent used the skill {name}, which this arm must not have: it {evidence}"));
+            return Some(format!(
+                "the agent used the skill {name}, which this arm must not have: it {evidence}"
+            ));
         }
     }
     let listed = observation.skills_listed.as_ref()?;
