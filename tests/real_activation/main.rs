@@ -43,14 +43,14 @@ pub enum Decision {
 #[derive(Debug, Default)]
 struct Counts {
     right: usize,
-    unknown: usize,
+    unknown: Vec<String>,
     wrong: Vec<String>,
 }
 
 impl Counts {
     fn add(&mut self, name: &str, decided: Decision, truth: Option<bool>) {
         match (decided, truth) {
-            (Decision::Unknown, _) => self.unknown += 1,
+            (Decision::Unknown, _) => self.unknown.push(name.to_owned()),
             // A part of the text is enough for a "yes", and "unknown" is as good.
             (Decision::Yes, Some(true) | None) | (Decision::No, Some(false)) => self.right += 1,
             _ => self.wrong.push(format!("{name}: {decided:?}, and the requests say {truth:?}")),
@@ -58,7 +58,7 @@ impl Counts {
     }
 
     fn row(&self) -> String {
-        format!("{:>5} {:>7} {:>5}", self.right, self.unknown, self.wrong.len())
+        format!("{:>5} {:>7} {:>5}", self.right, self.unknown.len(), self.wrong.len())
     }
 }
 
@@ -192,7 +192,7 @@ fn every_scenario_is_decided(agent: Agent, program: &Path) {
     assert_eq!((&with_gateway.wrong, &without.wrong), (&Vec::new(), &Vec::new()), "{}", agent.name());
     // A stream alone may not show what a subagent did, and the part of a text is open.
     assert!(
-        without.unknown <= agent.hidden_scenarios() + with_gateway.unknown,
+        without.unknown.len() <= agent.hidden_scenarios() + with_gateway.unknown.len(),
         "{}: {without:?}",
         agent.name()
     );

@@ -233,6 +233,8 @@ impl ClaudeDecoder {
     }
 
     fn read_user_message(&mut self, event: &Value) {
+        let parent = event["parent_tool_use_id"].as_str();
+        self.shown_subagents.extend(parent.map(str::to_owned));
         for block in event["message"]["content"].as_array().into_iter().flatten() {
             if block["type"] != "tool_result" {
                 continue;
