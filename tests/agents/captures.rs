@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use practicum::agents::{StreamTranscript, find_decoder};
-use practicum::model::ActivationEvidence::{Canary, ReadSkillFile, SkillTool};
+use practicum::model::ActivationEvidence::{Canary, ReadSkillFile, SkillTool, TextReached};
 use practicum::model::AgentEnding::{
     ApiFailed, AuthFailed, Cancelled, Crashed, Finished, OverBudget, RateLimited, TimedOut as TookTooLong,
 };
@@ -145,7 +145,7 @@ const ROWS: &[Row] = &[
     ("codex-e2-resume", Exited(0), Finished, [40_046, 48], No),
     ("codex-e3-resumelast", Exited(0), Finished, [57_263, 60], No),
     ("codex-e4-resume-missing", Exited(1), Crashed, [0, 0], Unknown),
-    ("codex-f-agent", Exited(0), Finished, [20_264, 24], No),
+    ("codex-f-agent", Exited(0), Finished, [20_264, 24], Unknown),
     ("codex-f-sbx-bypass", Exited(0), Finished, [19_367, 24], No),
     ("codex-f-sbx-danger-full-access", Exited(0), Finished, [19_367, 24], No),
     ("codex-f-sbx-read-only", Exited(0), Finished, [19_431, 24], No),
@@ -192,7 +192,7 @@ const ROWS: &[Row] = &[
     ("opencode-skill", Exited(0), Finished, [23_742, 36], Tool("greeter")),
     ("opencode-sseerr", Exited(1), ApiFailed, [0, 0], Unknown),
     // What its subagent did, here with the skill, its stream does not say.
-    ("opencode-subagent", Exited(0), Finished, [200, 20], No),
+    ("opencode-subagent", Exited(0), Finished, [200, 20], Unknown),
     ("opencode-trunc", Exited(1), ApiFailed, [0, 0], Unknown),
 ];
 
@@ -299,7 +299,7 @@ fn activation(seen: &Observation) -> Vec<String> {
         match &one.evidence {
             SkillTool => format!("{skill} by its tool"),
             ReadSkillFile { .. } => format!("{skill} by reading it"),
-            Canary { .. } => unreachable!("no recording was made with one"),
+            Canary { .. } | TextReached { .. } => unreachable!("no recording was made with one"),
         }
     });
     named.collect()

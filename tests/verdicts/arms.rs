@@ -251,3 +251,40 @@ fn without_the_skill_a_project_that_is_the_skill_is_not_shown() {
         assert!(!said.contains("[SKILL.md]") && !said.contains("[references/"), "{arm}: {said}");
     }
 }
+
+/// What the arm without the skill gets of its text, it gets for nothing: the trial compares nothing.
+#[test]
+fn an_agent_that_finds_the_text_of_the_skill_elsewhere_is_no_baseline() {
+    let evals = "\
+practicum: 1
+skill: ../skills/gull
+workspace: empty
+cases:
+  - { id: reads, prompt: speak up, overlays: [../notes], checks: [{ contains: kee-ow }] }
+  - { id: looks, prompt: look around, overlays: [../notes], checks: [{ contains: kee-ow }] }
+  - { id: writes, prompt: write it down, overlays: [../notes], checks: [{ contains: kee-ow }] }
+";
+    let script = "\
+practicum_script: 1
+scenarios:
+  - { when: speak up, steps: [{ tools: [{ name: Bash, input: { command: cat copy.md } }] }, kee-ow] }
+  - { when: look around, steps: [{ tools: [{ name: Bash, input: { command: ls } }] }, kee-ow] }
+  - { when: write it down, steps: [{ tools: [{ name: Bash, input: { command: 'echo Say kee-ow. | tee x.md' } }] }, kee-ow] }
+";
+    let project = Project::new(&[
+        ("skills/gull/SKILL.md", SKILL),
+        ("notes/copy.md", "Heard at the harbour:\nSay kee-ow.\n"),
+        ("evals/gull.practicum.yaml", evals),
+        ("script.yaml", script),
+    ]);
+    let summary = project.run(&scripted(&["run", "evals", "--arm", "without", "--json"])).json();
+    for (case, id, scored) in [(0, "reads", false), (1, "looks", true), (2, "writes", true)] {
+        let case = &summary["cases"][case];
+        assert_eq!((&case["id"], &case["passed"]), (&id.into(), &u64::from(scored).into()), "{case}");
+        assert_eq!(case["not_scored"], u64::from(!scored), "{case}");
+    }
+    let again = project.run(&["grade", "latest", "--json"]).json();
+    assert_eq!(again["summary"]["cases"][0]["not_scored"], 1, "graded again, it is the same: {again}");
+    let told = project.run(&["report", "latest"]).stdout;
+    assert!(told.contains("used the skill gull, which this arm must not have"), "{told}");
+}

@@ -14,6 +14,7 @@ mod reuse;
 mod run_context;
 mod scheduler;
 mod skill_judging;
+mod skill_texts;
 #[cfg(test)]
 mod testing;
 mod unexpected_skills;
@@ -104,6 +105,7 @@ async fn run_and_observe(context: &RunContext, prepared: &PreparedTrial<'_>) -> 
         seen.ended_because = Some(format!("{why}: {line}"));
     }
     prepared.apply_gateway_usage(context, &mut seen);
+    seen.apply_text_findings(prepared.text_findings(&seen));
     seen.add_canary_evidence(&prepared.workspace.canaries);
     let unexpected = prepared.unexpected_skills(context, &seen);
     notes.extend(unexpected.note());

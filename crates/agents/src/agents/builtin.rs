@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, GatewayRoute, ModelAddress, StreamEnd,
-    StreamTranscript, refused_skill_call, skill_of_path, skills_shown_by_command,
+    StreamTranscript, hidden_subagent, is_subagent_tool, refused_skill_call, skill_key,
 };
 use crate::builtin::events::{ActivationMeans, JsonlEnding, JsonlEvent};
 use practicum_core::model::{ActivatedSkill, ActivationEvidence, RelPath, Step, TokenUsage, ToolCall};
@@ -66,17 +66,8 @@ pub fn agent() -> AgentCli {
     }
 }
 
-/// The tools with which agents run a shell command.
-const SHELL_TOOLS: [&str; 7] =
-    ["Bash", "bash", "shell", "exec_command", "local_shell", "command_execution", "run_shell_command"];
-
 /// The tool with which agents ask the user.
 const ASK_USER_TOOL: &str = "AskUserQuestion";
-
-/// The tools with which agents load a skill, each with the key of its name, and those with which they read a file.
-const SKILL_TOOLS: [(&str, &str); 3] = [("Skill", "skill"), ("skill", "name"), ("activate_skill", "name")];
-const READ_TOOLS: [&str; 3] = ["Read", "read", "read_file"];
-const PATH_KEYS: [&str; 4] = ["file_path", "filePath", "absolute_path", "path"];
 
 #[derive(Default)]
 struct JsonlDecoder {
@@ -172,8 +163,8 @@ impl JsonlDecoder {
         let Some(Step::Tool(call)) = self.transcript.steps.get_mut(at) else { return };
         call.ok = Some(ok);
         call.result = Some(content);
-        let skills = skills_read(call, ok);
-        let key = SKILL_TOOLS.iter().find(|(tool, _)| *tool == call.name).map(|(_, key)| *key);
+        let key = skill_key(&call.name);
+        self.transcript.uncertain.extend(is_subagent_tool(&call.name).then(hidden_subagent));
         let asked_for = key.and_then(|key| call.input[key].as_str()).filter(|_| ok);
         let loaded = asked_for.map(|name| name.trim_start_matches('/').to_owned());
         let refused = key.filter(|_| !ok).and_then(|key| refused_skill_call(call, key));
@@ -181,25 +172,5 @@ impl JsonlDecoder {
         if let Some(name) = loaded {
             self.record_activation(name, ActivationEvidence::SkillTool);
         }
-        self.transcript.activations.extend(skills);
     }
-}
-
-/// Gives the skills whose files a call has shown to the model. A user's own agent may use the tool names of any known agent
-/// does.
-fn skills_read(call: &ToolCall, ok: bool) -> Vec<ActivatedSkill> {
-    let text = |key: &str| call.input[key].as_str();
-    let skills = match (call.name.as_str(), text("command")) {
-        (name, _) if READ_TOOLS.contains(&name) && ok => {
-            let path = PATH_KEYS.iter().find_map(|key| text(key));
-            path.and_then(skill_of_path).map(str::to_owned).into_iter().collect()
-        }
-        (name, Some(command)) if SHELL_TOOLS.contains(&name) => {
-            skills_shown_by_command(command, call.result.as_deref().unwrap_or_default(), ok)
-        }
-        _ => Vec::new(),
-    };
-    let evidence = ActivationEvidence::ReadSkillFile { tool: call.name.clone() };
-    let activated = |skill| ActivatedSkill { skill, plugin: None, evidence: evidence.clone() };
-    skills.into_iter().map(activated).collect()
 }

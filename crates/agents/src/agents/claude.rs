@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, GatewayRoute, LoginFile, ModelAddress,
-    StreamEnd, StreamTranscript, refused_skill_call, skill_of_path, skills_shown_by_command,
+    StreamEnd, StreamTranscript, hidden_subagent, is_subagent_tool, refused_skill_call,
 };
 use practicum_core::model::{
     ActivatedSkill, ActivationEvidence, RefusedSkill, RelPath, SkillRefusalSource, Step, TokenUsage, ToolCall,
@@ -146,6 +146,9 @@ struct ClaudeDecoder {
     auth_error: Option<String>,
     /// Tool calls that the user's rules forbid, by their id in the stream.
     denied_calls: HashSet<String>,
+    /// The calls that started a subagent, and those of which the stream has an event of the subagent.
+    subagent_calls: HashSet<String>,
+    shown_subagents: HashSet<String>,
 }
 
 impl Decoder for ClaudeDecoder {
@@ -166,6 +169,9 @@ impl Decoder for ClaudeDecoder {
     fn finish(mut self: Box<Self>) -> StreamTranscript {
         if self.transcript.output.is_empty() {
             self.transcript.output = self.last_text;
+        }
+        if self.subagent_calls.iter().any(|call| !self.shown_subagents.contains(call)) {
+            self.transcript.uncertain.push(hidden_subagent());
         }
         // `--output-format json` prints only the result, so the steps before it are not seen.
         self.transcript.hides_tools = !self.started && self.result_count > 0;
@@ -188,7 +194,9 @@ impl ClaudeDecoder {
     }
 
     fn read_assistant_message(&mut self, event: &Value) {
-        let of_subagent = !event["parent_tool_use_id"].is_null();
+        let parent = event["parent_tool_use_id"].as_str();
+        self.shown_subagents.extend(parent.map(str::to_owned));
+        let of_subagent = parent.is_some();
         if event["is_api_error_message"] == true {
             if event["error"] == "authentication_failed" {
                 self.auth_error = event["message"]["content"][0]["text"].as_str().map(str::to_owned);
@@ -214,6 +222,7 @@ impl ClaudeDecoder {
                     self.asked_user |= name == "AskUserQuestion";
                     if let Some(id) = block["id"].as_str() {
                         self.pending_calls.insert(id.to_owned(), self.transcript.steps.len());
+                        self.subagent_calls.extend(is_subagent_tool(&name).then(|| id.to_owned()));
                     }
                     let call = ToolCall { name, input: block["input"].clone(), result: None, ok: None };
                     self.transcript.steps.push(Step::Tool(call));
@@ -224,6 +233,8 @@ impl ClaudeDecoder {
     }
 
     fn read_user_message(&mut self, event: &Value) {
+        let parent = event["parent_tool_use_id"].as_str();
+        self.shown_subagents.extend(parent.map(str::to_owned));
         for block in event["message"]["content"].as_array().into_iter().flatten() {
             if block["type"] != "tool_result" {
                 continue;
@@ -240,11 +251,12 @@ impl ClaudeDecoder {
                 let refused = refused_skill_call(call, "skill").map(|refused| RefusedSkill { by, ..refused });
                 self.transcript.refused_skills.extend(refused);
             }
-            let listed = self.transcript.skills_listed.as_deref().unwrap_or_default();
-            if ok && let Some(activated) = activation_from_call(call, &event["tool_use_result"], listed) {
+            if !ok {
+                // A subagent that was not started did nothing.
+                self.subagent_calls.remove(id);
+            } else if let Some(activated) = activation_from_call(call, &event["tool_use_result"]) {
                 self.transcript.activations.push(activated);
             }
-            self.transcript.activations.extend(skills_read_by_shell(call));
         }
     }
 
@@ -311,53 +323,19 @@ fn result_text(content: &Value) -> String {
     }
 }
 
-/// Finds the skill that the model itself activated with a call: with its Skill tool, or by reading the skill's
-/// file.
-fn activation_from_call(call: &ToolCall, outcome: &Value, listed: &[String]) -> Option<ActivatedSkill> {
-    match call.name.as_str() {
-        "Skill" => {
-            // The name of the launched skill is taken from the result if the stream has it. A rejected call was an
-            // error above.
-            let launched = outcome["commandName"].as_str().or_else(|| call.input["skill"].as_str())?;
-            if outcome["success"] == false {
-                return None;
-            }
-            let (plugin, skill) = match launched.trim_start_matches('/').rsplit_once(':') {
-                Some((plugin, skill)) => (Some(plugin.to_owned()), skill),
-                None => (None, launched.trim_start_matches('/')),
-            };
-            let is_of_agent = plugin.is_none() && is_listed_beside_plugin(skill, listed);
-            let skill = if is_of_agent { format!("{skill} (the agent's own)") } else { skill.to_owned() };
-            Some(ActivatedSkill { skill, plugin, evidence: ActivationEvidence::SkillTool })
-        }
-        "Read" => {
-            let skill = skill_of_path(call.input["file_path"].as_str()?)?;
-            let evidence = ActivationEvidence::ReadSkillFile { tool: "Read".to_owned() };
-            Some(ActivatedSkill { skill: skill.to_owned(), plugin: None, evidence })
-        }
-        _ => None,
+/// Finds the skill that the model itself activated with its Skill tool.
+fn activation_from_call(call: &ToolCall, outcome: &Value) -> Option<ActivatedSkill> {
+    if call.name != SKILL_TOOL || outcome["success"] == false {
+        return None;
     }
-}
-
-/// Says whether the agent lists a skill of exactly this name and another one of a plugin with the same name. The
-/// bare name then calls the first, which Claude Code brings along.
-fn is_listed_beside_plugin(skill: &str, listed: &[String]) -> bool {
-    let is_of_plugin = |name: &String| name.rsplit_once(':').is_some_and(|(_, bare)| bare == skill);
-    listed.iter().any(|name| name == skill) && listed.iter().any(is_of_plugin)
-}
-
-/// Finds skills whose files the model read with a shell command, which is weaker evidence than its Skill tool.
-fn skills_read_by_shell(call: &ToolCall) -> Vec<ActivatedSkill> {
-    let Some(command) = call.input["command"].as_str().filter(|_| call.name == "Bash") else {
-        return Vec::new();
+    // The name of the launched skill is taken from the result if the stream has it.
+    let launched = outcome["commandName"].as_str().or_else(|| call.input["skill"].as_str())?;
+    let launched = launched.trim_start_matches('/');
+    let (plugin, skill) = match launched.rsplit_once(':') {
+        Some((plugin, skill)) => (Some(plugin.to_owned()), skill),
+        None => (None, launched),
     };
-    let output = call.result.as_deref().unwrap_or_default();
-    let skills = skills_shown_by_command(command, output, call.ok == Some(true));
-    let evidence = ActivationEvidence::ReadSkillFile { tool: "Bash".to_owned() };
-    skills
-        .into_iter()
-        .map(|skill| ActivatedSkill { skill, plugin: None, evidence: evidence.clone() })
-        .collect()
+    Some(ActivatedSkill { skill: skill.to_owned(), plugin, evidence: ActivationEvidence::SkillTool })
 }
 
 fn usage_by_model(models: &Value) -> Option<TokenUsage> {

@@ -6,12 +6,12 @@ use std::ops::Range;
 use serde_json::{Value, json};
 
 use super::launch::SANDBOX_VARIABLE;
-use super::shell_reads::{script_inside_shell, skills_shown_by_command};
+use super::shell_reads::script_inside_shell;
 use super::{
     AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, GatewayRoute, LoginFile, ModelAddress,
-    StreamEnd, StreamTranscript,
+    StreamEnd, StreamTranscript, hidden_subagent,
 };
-use practicum_core::model::{ActivatedSkill, ActivationEvidence, RelPath, Step, TokenUsage, ToolCall};
+use practicum_core::model::{RelPath, Step, TokenUsage, ToolCall};
 
 pub static DECODER: DecoderKind = DecoderKind {
     name: "codex-jsonl",
@@ -191,12 +191,9 @@ impl CodexDecoder {
                 *call = ToolCall { result: result.clone(), ok: Some(ok), ..now };
             }
         }
-        if item["type"] == "command_execution" {
-            let (command, output) = (item["command"].as_str(), result.unwrap_or_default());
-            for skill in skills_shown_by_command(command.unwrap_or_default(), &output, ok) {
-                let evidence = ActivationEvidence::ReadSkillFile { tool: "command_execution".to_owned() };
-                self.transcript.activations.push(ActivatedSkill { skill, plugin: None, evidence });
-            }
+        // A subagent is a thread of its own, whose items are not in this stream.
+        if item["type"] == "collab_tool_call" {
+            self.transcript.uncertain.push(hidden_subagent());
         }
     }
 

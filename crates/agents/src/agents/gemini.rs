@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, ModelAddress, StreamEnd,
-    StreamTranscript, refused_skill_call, skill_of_path, skills_shown_by_command,
+    StreamTranscript, hidden_subagent, is_subagent_tool, refused_skill_call,
 };
 use practicum_core::model::{ActivatedSkill, ActivationEvidence, RelPath, Step, TokenUsage, ToolCall};
 
@@ -128,7 +128,13 @@ impl GeminiDecoder {
         if !ok && call.name == "activate_skill" {
             self.transcript.refused_skills.extend(refused_skill_call(&call, "name"));
         }
-        self.transcript.activations.extend(activations_from_call(&call, ok));
+        if let Some(skill) = call.input["name"].as_str().filter(|_| ok && call.name == "activate_skill") {
+            let (skill, evidence) = (skill.to_owned(), ActivationEvidence::SkillTool);
+            self.transcript.activations.push(ActivatedSkill { skill, plugin: None, evidence });
+        }
+        if is_subagent_tool(&call.name) {
+            self.transcript.uncertain.push(hidden_subagent());
+        }
     }
 
     fn read_result(&mut self, event: &Value) {
@@ -151,27 +157,6 @@ impl GeminiDecoder {
         } else {
             classify_failure(&event["error"])
         };
-    }
-}
-
-fn activations_from_call(call: &ToolCall, ok: bool) -> Vec<ActivatedSkill> {
-    let text = |key: &str| call.input[key].as_str();
-    let read = || ActivationEvidence::ReadSkillFile { tool: call.name.clone() };
-    let one = |skill: &str, evidence| ActivatedSkill { skill: skill.to_owned(), plugin: None, evidence };
-    let output = call.result.as_deref().unwrap_or_default();
-    match call.name.as_str() {
-        "activate_skill" if ok => {
-            text("name").map(|skill| one(skill, ActivationEvidence::SkillTool)).into_iter().collect()
-        }
-        "read_file" if ok => {
-            let path = text("file_path").or_else(|| text("absolute_path"));
-            path.and_then(skill_of_path).map(|skill| one(skill, read())).into_iter().collect()
-        }
-        "run_shell_command" => {
-            let skills = skills_shown_by_command(text("command").unwrap_or_default(), output, ok);
-            skills.iter().map(|skill| one(skill, read())).collect()
-        }
-        _ => Vec::new(),
     }
 }
 

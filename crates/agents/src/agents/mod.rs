@@ -12,8 +12,12 @@ mod model_cli;
 mod opencode;
 mod own_commands;
 mod registry;
+mod session_files;
 mod shell_reads;
+mod shell_words;
 mod skill_paths;
+mod skill_reads;
+mod skill_text;
 mod stream;
 #[cfg(test)]
 mod testing;
@@ -32,8 +36,10 @@ pub use model_cli::{
 };
 pub use own_commands::is_own_command;
 pub use registry::AgentRegistry;
-use shell_reads::skills_shown_by_command;
-pub use skill_paths::skill_of_path;
+pub use session_files::{SessionRecord, read_session_files};
+use skill_reads::{hidden_subagent, is_subagent_tool, skill_key};
+pub use skill_reads::{skills_read_in, text_findings, unanswered_calls_in};
+pub use skill_text::{SkillText, SkillTextWatch, TextSource};
 use stream::refused_skill_call;
 pub use stream::{Decoder, DecoderKind, StreamEnd, StreamTranscript};
 pub use tool_names::{is_tool_name, tool_names};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, GatewayRoute, StreamEnd,
-    StreamTranscript, refused_skill_call, skill_of_path, skills_shown_by_command,
+    StreamTranscript, hidden_subagent, is_subagent_tool, refused_skill_call,
 };
 use practicum_core::model::{ActivatedSkill, ActivationEvidence, RelPath, Step, TokenUsage, ToolCall};
 
@@ -129,7 +129,7 @@ impl OpencodeDecoder {
     /// Adds a tool call, which comes with its result.
     fn record_tool_call(&mut self, part: &Value) {
         let state = &part["state"];
-        let ok = state["status"] == "completed";
+        let ok = state["status"] == "completed" && state["metadata"]["exit"].as_i64().unwrap_or(0) == 0;
         let output = state["output"].as_str().or_else(|| state["error"].as_str());
         let call = ToolCall {
             name: part["tool"].as_str().unwrap_or_default().to_owned(),
@@ -140,8 +140,14 @@ impl OpencodeDecoder {
         if !ok && call.name == "skill" {
             self.transcript.refused_skills.extend(refused_skill_call(&call, "name"));
         }
-        let succeeded = ok && state["metadata"]["exit"].as_i64().unwrap_or(0) == 0;
-        self.transcript.activations.extend(activations_from_call(&call, succeeded));
+        if let Some(skill) = call.input["name"].as_str().filter(|_| ok && call.name == "skill") {
+            let (skill, evidence) = (skill.to_owned(), ActivationEvidence::SkillTool);
+            self.transcript.activations.push(ActivatedSkill { skill, plugin: None, evidence });
+        }
+        // A subagent has a session of its own, whose events are not in this stream.
+        if is_subagent_tool(&call.name) {
+            self.transcript.uncertain.push(hidden_subagent());
+        }
         self.transcript.steps.push(Step::Tool(call));
     }
 
@@ -165,26 +171,6 @@ impl OpencodeDecoder {
         }
         let only_asked = self.transcript.steps.len() == 1 && self.transcript.output.trim_end().ends_with('?');
         self.transcript.end = if only_asked { StreamEnd::AskedUser } else { StreamEnd::Done };
-    }
-}
-
-fn activations_from_call(call: &ToolCall, ok: bool) -> Vec<ActivatedSkill> {
-    let text = |key: &str| call.input[key].as_str();
-    let read = || ActivationEvidence::ReadSkillFile { tool: call.name.clone() };
-    let one = |skill: &str, evidence| ActivatedSkill { skill: skill.to_owned(), plugin: None, evidence };
-    match call.name.as_str() {
-        "skill" if ok => {
-            text("name").map(|skill| one(skill, ActivationEvidence::SkillTool)).into_iter().collect()
-        }
-        "read" if ok => {
-            text("filePath").and_then(skill_of_path).map(|skill| one(skill, read())).into_iter().collect()
-        }
-        "bash" => {
-            let output = call.result.as_deref().unwrap_or_default();
-            let skills = skills_shown_by_command(text("command").unwrap_or_default(), output, ok);
-            skills.iter().map(|skill| one(skill, read())).collect()
-        }
-        _ => Vec::new(),
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use practicum_core::model::{ActivatedSkill, RefusedSkill, SkillRefusalSource, Step, TokenUsage, ToolCall};
+use practicum_core::model::{
+    ActivatedSkill, RefusedSkill, SkillRefusalSource, Step, TokenUsage, ToolCall, UncertainActivation,
+};
 
 /// A decoder of one process's standard output, line by line.
 pub trait Decoder: Send {
@@ -80,8 +82,11 @@ pub struct StreamTranscript {
     pub skills_listed: Option<Vec<String>>,
     /// The slash commands that the agent says it has.
     pub commands_listed: Vec<String>,
-    /// The skills that the agent activated.
+    /// The skills that the agent activated with a tool for skills. Skills that it read as files follow from the
+    /// steps.
     pub activations: Vec<ActivatedSkill>,
+    /// Possible activations that the stream does not show.
+    pub uncertain: Vec<UncertainActivation>,
     /// Skills that the agent asked for and did not get.
     pub refused_skills: Vec<RefusedSkill>,
     /// Whether the stream does not show tool calls, so that their absence means nothing.

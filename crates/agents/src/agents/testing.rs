@@ -1,6 +1,6 @@
 //! Helpers for tests of the decoders.
 
-use super::{DecoderKind, StreamTranscript};
+use super::{DecoderKind, StreamTranscript, skills_read_in};
 use practicum_core::model::Step;
 
 /// Decodes a stream that was recorded from the real CLI.
@@ -16,7 +16,8 @@ pub fn decode_recorded(stream: &DecoderKind, name: &str) -> StreamTranscript {
 
 /// Gives the names of the activated skills, in order.
 pub fn activation_names(seen: &StreamTranscript) -> String {
-    let names = seen.activations.iter().map(|one| match &one.plugin {
+    let read = skills_read_in(&seen.steps);
+    let names = seen.activations.iter().chain(&read).map(|one| match &one.plugin {
         Some(plugin) => format!("{plugin}:{}", one.skill),
         None => one.skill.clone(),
     });

@@ -10,8 +10,9 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::Responder;
-use crate::llm::ModelApi;
-use practicum_core::model::TokenUsage;
+use crate::agents::{SkillText, SkillTextWatch, TextSource};
+use crate::llm::{ModelApi, ModelRequest};
+use practicum_core::model::{SkillTextFinding, TokenUsage};
 
 /// The greatest number of notes. A run with more only repeats itself.
 const MOST_NOTES: usize = 100;
@@ -56,6 +57,8 @@ struct ScopeTally {
     fault_counts: HashMap<(usize, usize), u32>,
     /// The first requests of a probe, as they came.
     probe_requests: Vec<Vec<u8>>,
+    /// The watch for the texts of skills in the requests.
+    text_watch: Option<SkillTextWatch>,
 }
 
 /// The greatest number of requests of a probe that are kept. The first ones contain what the model received.
@@ -122,6 +125,16 @@ impl ScopeAccount {
             && raw.len() <= LARGEST_PROBE_REQUEST
         {
             tally.probe_requests.push(raw.to_vec());
+        }
+    }
+
+    /// Looks for the texts of skills in a request; `None` is a request that cannot be read.
+    pub(super) fn watch_request(&self, request: Option<&ModelRequest>) {
+        if let Some(watch) = &mut self.lock_tally().text_watch {
+            match request {
+                Some(request) => watch.read_request(request),
+                None => watch.note_unreadable_request(),
+            }
         }
     }
 
@@ -236,6 +249,23 @@ impl GatewayScope {
             });
         }
         out
+    }
+
+    /// Looks for the texts of these skills in the requests from now on. Lines that the user's prompts have do not
+    /// count.
+    pub fn watch_for_skills(&self, skills: Vec<SkillText>, prompts: &[String]) {
+        let mut watch = SkillTextWatch::new(skills);
+        for prompt in prompts {
+            watch.read_text(prompt, TextSource::Written);
+        }
+        self.account.lock_tally().text_watch = Some(watch);
+    }
+
+    /// Says which of the watched skills have their text in the requests. `None` if there was no request.
+    pub fn skill_text_findings(&self) -> Option<Vec<SkillTextFinding>> {
+        let tally = self.account.lock_tally();
+        let watch = tally.text_watch.as_ref().filter(|_| tally.requests > 0)?;
+        Some(watch.findings("a request to the model"))
     }
 
     /// Gives the number of requests that are being answered now.

@@ -109,6 +109,7 @@ async fn handle_request(State(shared): State<ServerState>, request: HttpRequest)
     let raw = match read_body(&parts.headers, body).await {
         Ok(raw) => raw,
         Err((status, message)) => {
+            scope.watch_request(None);
             scope.add_note(message);
             return error_response(api, status, message);
         }
@@ -174,10 +175,12 @@ async fn answer_model_request(
     let request = match parsed {
         Ok(request) => request,
         Err(problem) => {
+            scope.watch_request(None);
             scope.add_note(format!("sent a request that cannot be read: {problem}"));
             return error_response(api, 400, &problem);
         }
     };
+    scope.watch_request(Some(&request));
     let metering = RequestMeter {
         state: shared.clone(),
         open_request: open,

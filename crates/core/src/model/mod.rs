@@ -2,6 +2,7 @@
 //!
 //! In: nothing. Out: types that are valid once built. Never: I/O, a file format, another module.
 
+mod activation_evidence;
 mod agent_ending;
 mod case;
 mod check;
@@ -31,6 +32,7 @@ mod trial;
 mod verdict;
 mod verdict_change;
 
+pub use activation_evidence::{SkillTextFinding, TextReached, UncertainActivation};
 pub use agent_ending::AgentEnding;
 pub use case::{
     Case, CasePrompt, Fixture, FixtureAccess, InlineFile, PassRule, ScoreOf, ScoreRule, StagedSkillName,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AgentEnding, RelPath};
+use super::{AgentEnding, RelPath, SkillTextFinding, UncertainActivation};
 
 /// Everything that was observed of one execution of an agent, in the same form for every agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,12 @@ pub struct Observation {
     /// Skills that the agent tried to activate and did not get.
     #[serde(default)]
     pub refused: Vec<RefusedSkill>,
+    /// Possible activations that the stream does not show well enough.
+    #[serde(default)]
+    pub uncertain: Vec<UncertainActivation>,
+    /// What the texts that the model received show about the skills.
+    #[serde(default)]
+    pub text_findings: Vec<SkillTextFinding>,
     /// Whether the agent's stream does not show tool calls.
     #[serde(default)]
     pub hides_tools: bool,
@@ -90,11 +96,6 @@ pub struct ActivatedSkill {
 }
 
 impl ActivatedSkill {
-    /// Says whether the skill has this name, with or without the part before the colon.
-    pub fn has_name(&self, name: &str) -> bool {
-        self.skill == name || self.full_name() == name
-    }
-
     /// Gives the name with the part before the colon.
     pub fn full_name(&self) -> String {
         match &self.plugin {
@@ -114,6 +115,11 @@ pub enum ActivationEvidence {
     ReadSkillFile {
         /// The tool that read the file.
         tool: String,
+    },
+    /// The text of the skill was among what the model received.
+    TextReached {
+        /// Where the text appeared: a request to the model, or the result of a tool.
+        seen_in: String,
     },
     /// The canary of the staged copy appeared in the agent's output.
     Canary {
@@ -138,6 +144,7 @@ impl ActivationEvidence {
         match self {
             ActivationEvidence::SkillTool => "called the skill tool".to_owned(),
             ActivationEvidence::ReadSkillFile { tool } => format!("read its SKILL.md with {tool}"),
+            ActivationEvidence::TextReached { seen_in } => format!("got its text in {seen_in}"),
             ActivationEvidence::Canary { seen_in } => format!("showed a line of its SKILL.md in {seen_in}"),
         }
     }
@@ -187,6 +194,8 @@ impl Observation {
             commands_listed: Vec::new(),
             activated: Vec::new(),
             refused: Vec::new(),
+            uncertain: Vec::new(),
+            text_findings: Vec::new(),
             hides_tools: false,
             unread: None,
             files: Vec::new(),
@@ -198,21 +207,6 @@ impl Observation {
             model: None,
             agent_version: None,
             seconds: 0.0,
-        }
-    }
-
-    /// Says whether the agent activated a skill of this name.
-    pub fn activation_of(&self, skill: &str) -> ObservedActivation {
-        let seen = self.activated.iter().find(|activated| activated.has_name(skill));
-        match seen {
-            Some(activated) => ObservedActivation::Yes(activated.evidence.clone()),
-            None if !self.ended.can_be_graded() => {
-                ObservedActivation::Unknown(self.ended.describe().to_owned())
-            }
-            None if self.hides_tools => {
-                ObservedActivation::Unknown("the agent's stream shows no tool calls".to_owned())
-            }
-            None => ObservedActivation::No,
         }
     }
 

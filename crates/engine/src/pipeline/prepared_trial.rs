@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::agent_slots::SlotPermit;
 use super::probes;
 use super::run_context::{RunContext, RunPhase};
+use super::skill_texts::{find_skill_texts, staged_skill_texts};
 use super::unexpected_skills::UnexpectedSkills;
 use super::unfinished_record;
 use crate::grade::SuiteServices;
@@ -22,11 +23,11 @@ use crate::workspace::sandbox::TrialSandbox;
 use crate::workspace::stage::{
     self, StagingRequest, Workspace, WorkspaceRoot, capture_changed_files, editable_file_changes,
 };
-use practicum_agents::agents::{AgentCli, FOREGROUND_TASKS_VARIABLE, SKILL_TOOL};
+use practicum_agents::agents::{AgentCli, FOREGROUND_TASKS_VARIABLE, SKILL_TOOL, SkillText};
 use practicum_agents::gateway::{Gateway, GatewayHalt, GatewayScope, ScopeKind};
 use practicum_core::model::{
     AgentEnding, Arm, Case, CasePrompt, CheckKind, CheckPermissions, Digest, GivenFile, NotScoredReason,
-    Observation, SkillRef, Trial, TrialRecord, UrlChecker,
+    Observation, SkillRef, SkillTextFinding, Trial, TrialRecord, UrlChecker,
 };
 use practicum_core::tree::open_regular;
 
@@ -43,6 +44,8 @@ pub struct PreparedTrial<'p> {
     pub workspace: Workspace,
     scope: Option<GatewayScope>,
     sandbox: TrialSandbox,
+    /// The texts by which it is recognised that a skill reached the model.
+    skill_texts: Vec<SkillText>,
     /// The trial's folder in the run directory.
     folder: PathBuf,
     /// A marker on the trial's processes, so that they can be found. It ends with the id of the run.
@@ -90,8 +93,8 @@ pub async fn prepare_trial<'p>(
     let walls = context.sandbox.for_trial(workspace.root(), agent, address, &context.user_env);
     let walls = walls.map_err(|error| failed(AgentEnding::NotLaunched, error.to_string()))?;
     // The agent can read its environment, and must not learn from it which case this is.
-    let marker =
-        format!("{}@{}", Digest::of_bytes(trial.id.as_str().as_bytes()).short(), context.run_dir.id());
+    let names = all_skill_names(planned, &workspace);
+    let marker = format!("{}@{}", Digest::of_bytes(trial.id.as_str().as_bytes()).short(), context.run_dir.id());
     let mut prepared = PreparedTrial {
         phase: part,
         probed_skill: tried,
@@ -103,9 +106,13 @@ pub async fn prepare_trial<'p>(
         workspace,
         scope,
         sandbox: walls,
+        skill_texts: staged_skill_texts(planned, trial.condition.arm, &names),
         folder,
         marker,
     };
+    if let Some(scope) = &prepared.scope {
+        scope.watch_for_skills(prepared.skill_texts.clone(), &prepared.turns());
+    }
     if let Some(script) = &case.workspace.setup {
         match prepared.run_script(context, script).await {
             ScriptEnd::Done => prepared.workspace.reset_snapshot(),
@@ -123,6 +130,17 @@ pub async fn prepare_trial<'p>(
 fn staged_skill_names<'n>(planned: &'n PlannedSuite, workspace: &'n Workspace) -> Vec<(&'n str, &'n str)> {
     let placed = planned.suite.skills.iter().filter(|skill| skill.path.is_some());
     placed.map(|skill| skill.name.as_str()).zip(workspace.staged_names.iter().map(String::as_str)).collect()
+}
+
+/// Gives the skills under test, each with its own name and all its names in the workspace, the listed name first.
+fn all_skill_names(planned: &PlannedSuite, workspace: &Workspace) -> Vec<(String, String)> {
+    let names = staged_skill_names(planned, workspace).into_iter();
+    let all = names.flat_map(|(own, staged)| {
+        let others = workspace.other_names.iter().filter(move |(known, _)| known == staged);
+        let others = others.map(|(_, other)| other.as_str());
+        std::iter::once(staged).chain(others).map(move |staged| (own.to_owned(), staged.to_owned()))
+    });
+    all.collect()
 }
 
 fn register(
@@ -404,13 +422,13 @@ impl PreparedTrial<'_> {
     /// Gives the skills under test: each with its own name and all its names in the workspace, the listed name
     /// first.
     fn skill_names(&self) -> Vec<(String, String)> {
-        let names = staged_skill_names(self.planned, &self.workspace).into_iter();
-        let all = names.flat_map(|(own, staged)| {
-            let others = self.workspace.other_names.iter().filter(move |(known, _)| known == staged);
-            let others = others.map(|(_, other)| other.as_str());
-            std::iter::once(staged).chain(others).map(move |staged| (own.to_owned(), staged.to_owned()))
-        });
-        all.collect()
+        all_skill_names(self.planned, &self.workspace)
+    }
+
+    /// Says whether the texts of the skills reached the model.
+    pub fn text_findings(&self, seen: &Observation) -> Vec<SkillTextFinding> {
+        let recorded = self.scope.as_ref().and_then(GatewayScope::skill_text_findings);
+        find_skill_texts(&self.skill_texts, seen, recorded, self.agent.decoder, &self.workspace.home)
     }
 
     /// Grades the observation. The checks run while the trial still has its agent slot, because they may need what
@@ -466,6 +484,7 @@ impl PreparedTrial<'_> {
                 .map(|(name, staged_as)| StagedSkill { name, staged_as })
                 .collect(),
             canaries: self.workspace.canaries.clone(),
+            text_findings: seen.text_findings.clone(),
             left: FolderListing::of_folder(&self.workspace.folder),
             given,
             unread: seen.unread.clone(),

@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Scrubber;
-use practicum_core::model::{AgentEnding, Canary, FileChange, GivenFile, RelPath, TokenUsage};
+use practicum_core::model::{
+    AgentEnding, Canary, FileChange, GivenFile, RelPath, SkillTextFinding, TokenUsage,
+};
 use practicum_core::tree::read_regular;
 
 /// The facts that regrading needs and that a trial's transcript and files do not contain: `facts.json`.
@@ -29,6 +31,9 @@ pub struct TrialFacts {
     /// The random lines in the staged copies of skills, which show that a copy was read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub canaries: Vec<Canary>,
+    /// Whether the texts of the skills reached the model, as the requests or the results of tools show it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub text_findings: Vec<SkillTextFinding>,
     /// The content of the workspace at the end; `None` if it is too large to list.
     pub left: Option<FolderListing>,
     /// The state of the given files after the run. Records of earlier versions do not have it.
@@ -162,6 +167,7 @@ mod tests {
             files: Vec::new(),
             skills: Vec::new(),
             canaries: Vec::new(),
+            text_findings: Vec::new(),
             left: None,
             given: Vec::new(),
             leaked: Vec::new(),

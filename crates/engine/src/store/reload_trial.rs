@@ -44,6 +44,7 @@ pub(crate) fn reload_trial(folder: &Path, known: &AgentRegistry) -> Result<Reloa
         leaked: facts.leaked,
         ..observed
     };
+    seen.apply_text_findings(facts.text_findings);
     seen.add_canary_evidence(&facts.canaries);
     let changes = facts.files.into_iter().map(|file| (file.path, file.change)).collect();
     let kept = folder.join("files");

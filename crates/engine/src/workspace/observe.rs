@@ -3,7 +3,7 @@
 //! In: `RawRun` (the process of each turn of a trial) and the files that changed. Out: `Observation`. Never:
 //! decides pass or fail.
 
-use practicum_agents::agents::{StreamEnd, StreamTranscript};
+use practicum_agents::agents::{StreamEnd, StreamTranscript, skills_read_in, unanswered_calls_in};
 use practicum_core::model::{AgentEnding, FileChange, Observation, Step};
 
 /// The processes of one trial, one for each turn that was reached.
@@ -56,12 +56,15 @@ pub fn observe(raw: RawRun, files: Vec<FileChange>, detect_questions: bool) -> O
             seen.steps.push(Step::Text(said));
         }
         let transcript = turn.transcript;
+        seen.activated.extend(transcript.activations);
+        seen.activated.extend(skills_read_in(&transcript.steps));
+        seen.uncertain.extend(transcript.uncertain);
+        seen.uncertain.extend(unanswered_calls_in(&transcript.steps));
         seen.steps.push(Step::User(turn.prompt));
         seen.steps.extend(transcript.steps);
         seen.output = transcript.output;
         seen.skills_listed = transcript.skills_listed.or(seen.skills_listed);
         seen.commands_listed.extend(transcript.commands_listed);
-        seen.activated.extend(transcript.activations);
         seen.refused.extend(transcript.refused_skills);
         // An unread part of the stream may have contained a tool call.
         seen.hides_tools |= transcript.hides_tools || transcript.unread_reason.is_some();

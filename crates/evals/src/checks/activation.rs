@@ -53,12 +53,10 @@ fn first_activated<'s>(
 ) -> (Option<&'s String>, ObservedActivation) {
     let mut unknown = None;
     for skill in skills {
-        for staged in names.staged_names(skill) {
-            match observation.activation_of(staged) {
-                ObservedActivation::Yes(evidence) => return (Some(skill), ObservedActivation::Yes(evidence)),
-                ObservedActivation::No => {}
-                ObservedActivation::Unknown(why) => unknown = Some(why),
-            }
+        match observation.activation_of_any(&names.staged_names(skill)) {
+            ObservedActivation::Yes(evidence) => return (Some(skill), ObservedActivation::Yes(evidence)),
+            ObservedActivation::No => {}
+            ObservedActivation::Unknown(why) => unknown = Some(why),
         }
     }
     (None, unknown.map_or(ObservedActivation::No, ObservedActivation::Unknown))
@@ -149,9 +147,20 @@ pub fn check_prediction(activation: &ActivationCheck, expected: &[String], reaso
 }
 
 /// Says why a trial is not valid for its arm: the agent's own list of skills has a skill that must not be there,
-/// lacks one that must be there, or has one of the user's own. Gives `None` if the trial is valid or if the agent
-/// lists nothing.
+/// lacks one that must be there, or has one of the user's own; or the agent without the skill got its text. Gives
+/// `None` if nothing shows that the trial is not valid.
 pub fn arm_problem(arm: Arm, staged: &[String], own: &[String], observation: &Observation) -> Option<String> {
+    if arm == Arm::WithoutSkill {
+        let read = own.iter().find_map(|name| match observation.activation_of(name) {
+            ObservedActivation::Yes(evidence) => Some((name, evidence.describe())),
+            ObservedActivation::No | ObservedActivation::Unknown(_) => None,
+        });
+        if let Some((name, evidence)) = read {
+            return Some(format!(
+                "the agent used the skill {name}, which this arm must not have: it {evidence}"
+            ));
+        }
+    }
     let listed = observation.skills_listed.as_ref()?;
     if let Some(name) = observation.leaked.first() {
         return Some(format!("the agent could see {name}, a skill of the user's own"));
