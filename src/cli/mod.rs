@@ -49,12 +49,13 @@ mod run_flags;
 mod runs;
 mod sandbox_inner;
 mod schema;
-mod script_approval;
 mod shared_args;
 mod show;
 mod snapshot;
 mod suggest;
 mod trend;
+mod trust;
+mod trust_question;
 mod try_prompt;
 mod versions;
 mod view;
@@ -134,6 +135,8 @@ enum Command {
     Reindex(reindex::ReindexArgs),
     /// Remove old runs and what killed runs left behind
     Clean(clean::CleanArgs),
+    /// Show what this project would run on your machine, and trust it
+    Trust(Box<trust::TrustArgs>),
     /// Check eval files and the skills they name, without running anything
     Check(check::CheckArgs),
     /// Show what would run: suites, cases and trials
@@ -209,6 +212,7 @@ pub fn main() -> ExitCode {
         Command::Export(args) => export::main(&args),
         Command::Reindex(args) => reindex::main(&args),
         Command::Clean(args) => clean::main(args),
+        Command::Trust(args) => trust::main(&args),
         Command::Check(args) => check::main(args),
         Command::List(args) => list::main(*args),
         Command::Convert(args) => convert::main(args),
@@ -284,6 +288,7 @@ impl Command {
             | Command::Audit(_)
             | Command::Badge(_)
             | Command::Export(_)
+            | Command::Trust(_)
             | Command::Check(_)
             | Command::List(_)
             | Command::Convert(_) => true,

@@ -11,6 +11,7 @@ mod git;
 mod given_files;
 mod odd_files;
 mod records;
+mod trust;
 
 use std::path::Path;
 use std::process::Command;

@@ -5,7 +5,7 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -41,6 +41,19 @@ pub fn write_unlinked(path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> io::
     refuse_other_kinds(&file.metadata()?)?;
     file.set_len(0)?;
     file.write_all(content.as_ref())
+}
+
+/// Writes a file that only the user can read, as a whole or not at all. Missing folders are made, also only for the user.
+pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let aside = folder.join(format!(".{name}.{}.new", std::process::id()));
+    let _ = std::fs::remove_file(&aside);
+    let mut file = options_without_links().write(true).create_new(true).mode(0o600).open(&aside)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    std::fs::rename(&aside, path)
 }
 
 fn options_without_links() -> OpenOptions {

@@ -1,6 +1,6 @@
 //! A planned run that is ready to start, and its execution.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,10 +10,8 @@ use super::hidden_files::{describe_hidden_files, hidden_files};
 use super::record::{keep_graded_skills, run_info};
 use super::shared_budget::shared_services;
 use super::trusted_code::{refuse_changed_code, trusted_code};
-use super::{
-    PlannedRun, ResumedRun, RunLimits, RunObserver, ScriptApproval, ScriptToApprove, SessionError,
-    SuitesToRun,
-};
+use super::trust::TrustDecision;
+use super::{PlannedRun, ResumedRun, RunLimits, RunObserver, SessionError, SuitesToRun};
 use crate::pipeline::probes::choose_probes;
 use crate::pipeline::{RetryPolicy, ReusableResults, RunContext, StopSignal, execute_run};
 use crate::plan::options::RunOptions;
@@ -38,6 +36,7 @@ pub struct PreparedRun {
     plan: Plan,
     probes: Plan,
     options: RunOptions,
+    trust: TrustDecision,
     agents: BTreeMap<String, AgentCli>,
     project: PathBuf,
     environment: BTreeMap<String, String>,
@@ -74,7 +73,7 @@ impl PreparedRun {
         run: SuitesToRun,
         observer: &mut dyn RunObserver,
     ) -> Result<Self, SessionError> {
-        let SuitesToRun { options, layers, project, environment, agents, mut notices, .. } = run;
+        let SuitesToRun { options, mut layers, project, environment, agents, mut notices, .. } = run;
         let (limits, run_id, command, resumed) = (run.limits, run.run_id, run.command, run.resumed);
         set_gates(&mut plan.suites, &options.gates);
         if let Some(ResumedRun { run_dir, trusted_at_start }) = &resumed {
@@ -83,9 +82,16 @@ impl PreparedRun {
                 refuse_changed_code(run_dir, &plan)?;
             }
         }
+        let trust = run.trust.decide(&plan, &layers, options.inputs.only_shown, observer)?;
+        trust.notice.iter().for_each(|notice| observer.on_notice(notice));
+        notices.extend(trust.notice.clone());
+        if !trust.sandbox {
+            layers.ignore_project_sandbox();
+        }
         let sandbox_mode = setting(&layers, &SANDBOX)?;
-        let hidden = hidden_files(&plan, &options, &project, &run.registry.evals);
-        let keys = trial_keys(&plan, &agents, &environment, sandbox_mode, &options, &hidden);
+        let hidden = hidden_files(&plan, &options, &project, &run.registry.evals).and_hiding(&trust.hidden);
+        let keys =
+            trial_keys(&plan, &agents, &environment, sandbox_mode, &options, &hidden, trust.plugin_code);
         // With a cassette nothing is taken from the cache, because every request must really be made to be
         // recorded or replayed.
         let has_cassette = options.inputs.record.is_some() || options.inputs.replay.is_some();
@@ -127,6 +133,7 @@ impl PreparedRun {
             plan,
             probes,
             options,
+            trust,
             agents,
             project,
             environment,
@@ -153,7 +160,6 @@ impl PreparedRun {
 
     /// Executes the plan, and waits for the last trial. Works on any tokio runtime with time and I/O.
     pub async fn run(mut self, observer: &mut dyn RunObserver) -> Result<FinishedRun, SessionError> {
-        let trusted = self.scripts_may_run(observer)?;
         let noise = self.known_noise()?;
         let id = self.run_id();
         let rooms = WorkspaceRoot::path_for_run(&id);
@@ -194,8 +200,8 @@ impl PreparedRun {
             sandbox,
             workspace_root: rooms.path().to_owned(),
             keep_workspaces: options.keep_workspaces,
-            allow_scripts: trusted,
-            allow_plugin_code: options.inputs.trust,
+            allow_scripts: self.trust.scripts,
+            allow_plugin_code: self.trust.plugin_code,
             web: options
                 .allow_network
                 .then(|| HttpUrlChecker::with_runtime(tokio::runtime::Handle::current())),
@@ -218,31 +224,6 @@ impl PreparedRun {
         RunLock::remove(run_dir.path());
         let workspaces = options.keep_workspaces.then(|| rooms.keep_workspaces());
         Ok(FinishedRun { summary, run_dir, workspaces })
-    }
-
-    /// Says whether the scripts of the planned cases may run. `false` if the user wants to run only the other
-    /// cases.
-    fn scripts_may_run(&self, observer: &mut dyn RunObserver) -> Result<bool, SessionError> {
-        let selected: BTreeSet<(usize, usize)> =
-            self.plan.trials.iter().map(|trial| (trial.suite, trial.case)).collect();
-        let mut scripts = Vec::new();
-        let mut cases_without = 0;
-        for (suite, case) in selected {
-            let suite = &self.plan.suites[suite].suite;
-            let case = &suite.cases[case];
-            let before = scripts.len();
-            scripts.extend(case.scripts().map(|(purpose, text)| ScriptToApprove {
-                suite: suite.name.clone(),
-                case: case.id.clone(),
-                purpose: purpose.to_string(),
-                text: text.to_string(),
-            }));
-            cases_without += usize::from(scripts.len() == before);
-        }
-        if self.options.inputs.trust || scripts.is_empty() {
-            return Ok(true);
-        }
-        Ok(observer.approve_scripts(&scripts, cases_without)? == ScriptApproval::Run)
     }
 
     /// Reads what is known about flaky cases, unless they are to count.
@@ -351,11 +332,12 @@ fn trial_keys(
     sandbox: SandboxMode,
     options: &RunOptions,
     hidden: &HiddenFiles,
+    plugin_code: bool,
 ) -> HashMap<TrialId, Digest> {
     let keys =
         TrialKeys::new(plan, agents, environment, sandbox, &options.pass_env, options.allow_network, hidden);
     let mut keys = keys
-        .with_plugin_code(options.inputs.trust)
+        .with_plugin_code(plugin_code)
         .with_judge(!options.inputs.no_judge)
         .with_sample(options.sample.clone());
     plan.trials.iter().map(|trial| (trial.id.clone(), keys.key_of(trial))).collect()
