@@ -29,6 +29,7 @@ mod gates;
 mod gateway;
 mod grade;
 mod headings;
+mod import;
 mod improve;
 mod init;
 mod interrupts;
@@ -72,7 +73,7 @@ use crate::plan::settings::{SettingDefinition, SettingLayers};
 use crate::report::{render_diagnostics, terminal_safe};
 use crate::session::SessionError;
 use crate::session::run_setup::RunSetupError;
-use crate::store::{Index, StoreError};
+use crate::store::{Index, RecordKey, StoreError};
 use adviser::NoAdviser;
 use run_flags::StoppedRun;
 
@@ -133,6 +134,8 @@ enum Command {
     Export(export::ExportArgs),
     /// Rebuild the index of runs
     Reindex(reindex::ReindexArgs),
+    /// Take over the results of a run that another installation made
+    Import(import::ImportArgs),
     /// Remove old runs and what killed runs left behind
     Clean(clean::CleanArgs),
     /// Show what this project would run on your machine, and trust it
@@ -211,6 +214,7 @@ pub fn main() -> ExitCode {
         Command::Badge(args) => badge::main(&args),
         Command::Export(args) => export::main(&args),
         Command::Reindex(args) => reindex::main(&args),
+        Command::Import(args) => import::main(&args),
         Command::Clean(args) => clean::main(args),
         Command::Trust(args) => trust::main(&args),
         Command::Check(args) => check::main(args),
@@ -296,6 +300,7 @@ impl Command {
             | Command::Restore(_)
             | Command::View(_)
             | Command::Reindex(_)
+            | Command::Import(_)
             | Command::Clean(_)
             | Command::Doctor(_)
             | Command::Init(_)
@@ -326,6 +331,11 @@ fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
+}
+
+/// Gives the key of the records of this user, or one of this process alone if there is no place for a key.
+fn record_key() -> RecordKey {
+    RecordKey::of_user(&environment()).unwrap_or_else(|_| RecordKey::temporary())
 }
 
 /// Says whether standard error may have colours.

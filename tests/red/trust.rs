@@ -12,10 +12,9 @@ fn untrusting(project: &Project, args: &[&str]) -> Command {
     command
 }
 
-/// Gives the user's own settings folder, which is outside of the project.
+/// Gives the user's own settings folder.
 fn config(project: &Project) -> std::path::PathBuf {
-    let name = project.path().file_name().expect("a name").to_string_lossy().into_owned();
-    std::env::temp_dir().join(format!("practicum-test-config-{name}"))
+    project.path().join(".settings-of-user")
 }
 
 fn run(project: &Project, args: &[&str]) -> Ran {
@@ -40,7 +39,7 @@ fn a_command_of_a_project_runs_on_plain_run() {
         let settings = std::fs::read_to_string(project.path().join("practicum.toml")).expect("settings");
         project.write("practicum.toml", &settings.replace("[agents.own]", &format!("[agents.{agent}]")));
         project.write("evals/e.practicum.yaml", &EVALS.replace("[own]", &format!("[{agent}]")));
-        for args in [&["run", "evals"][..], &["compare", "evals"], &["noise", "evals"], &["try", "speak", "--skill", "skills/gull", "--agent", agent]] {
+        for args in [&["run", "evals"][..], &["compare", "evals", "--modes"], &["noise", "evals"], &["try", "speak", "--skill", "skills/gull", "--agent", agent]] {
             let ran = run(&project, args);
             assert!(ran.code == 2 && ran.stderr.contains("is not trusted"), "{agent} {args:?} {}", ran.stderr);
             assert!(!started(&project), "{agent} {args:?}");

@@ -26,7 +26,7 @@ use practicum_agents::agents::{AgentCli, FOREGROUND_TASKS_VARIABLE, SKILL_TOOL};
 use practicum_agents::gateway::{Gateway, GatewayHalt, GatewayScope, ScopeKind};
 use practicum_core::model::{
     AgentEnding, Arm, Case, CasePrompt, CheckKind, CheckPermissions, Digest, GivenFile, NotScoredReason,
-    Observation, SkillRef, Trial, TrialRecord, UrlChecker,
+    Observation, SkillRef, Trial, TrialRecord, UrlChecker, Verdict,
 };
 use practicum_core::tree::open_regular;
 
@@ -115,6 +115,14 @@ pub async fn prepare_trial<'p>(
         }
     }
     Ok(prepared)
+}
+
+/// Gives the record of a trial whose files could not be written, for example because the disk is full: it is not scored,
+/// because nobody could look at what its verdict was about.
+fn without_evidence(mut record: TrialRecord, why: &str) -> TrialRecord {
+    record.notes.push(why.to_owned());
+    let reason = NotScoredReason::CheckFailed(format!("what the agent did could not be stored: {why}"));
+    TrialRecord { verdict: Verdict::NotScored(reason), score: None, key: None, ..record }
 }
 
 /// Gives the skills under test, each with its own name and its name in the workspace.
@@ -501,7 +509,7 @@ impl PreparedTrial<'_> {
             let closed =
                 keeper.run_dir.complete_trial(&folder, &record, &seen.output, facts, &keeper.scrubber);
             if let Err(error) = closed {
-                record.notes.push(error.to_string());
+                record = without_evidence(record, &error.to_string());
             }
             // Deleting the workspace takes time, so it happens here and not on a thread that reads from agents.
             drop(workspace);

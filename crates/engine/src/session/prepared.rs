@@ -21,7 +21,7 @@ use crate::plan::settings::{
 use crate::plan::trial_key::TrialKeys;
 use crate::plan::{Plan, set_gates};
 use crate::session::run_setup::{self, SharedServices};
-use crate::store::{IndexSink, RunDir, RunInfo, RunLock, Scrubber, TrialCache, read_noise};
+use crate::store::{IndexSink, RecordKey, RunDir, RunInfo, RunLock, Scrubber, TrialCache, read_noise};
 use crate::workspace::run::{TranscriptMemory, kill_run_processes};
 use crate::workspace::sandbox::Sandbox;
 use crate::workspace::stage::{HiddenFiles, WorkspaceRoot};
@@ -47,6 +47,7 @@ pub struct PreparedRun {
     command: Vec<String>,
     resumed: Option<ResumedRun>,
     reusable: ReusableResults,
+    record_key: RecordKey,
     hidden: HiddenFiles,
     scrubber: Scrubber,
     shared: SharedServices,
@@ -95,7 +96,17 @@ impl PreparedRun {
         // With a cassette nothing is taken from the cache, because every request must really be made to be
         // recorded or replayed.
         let has_cassette = options.inputs.record.is_some() || options.inputs.replay.is_some();
-        let cache = (!has_cassette).then(|| TrialCache::for_project(&project));
+        let record_key = RecordKey::of_user(&environment).unwrap_or_else(|why| {
+            observer.on_notice(&why);
+            notices.push(why);
+            RecordKey::temporary()
+        });
+        let resumed = resumed.map(|ResumedRun { run_dir, trusted_at_start }| ResumedRun {
+            run_dir: run_dir.with_key(record_key.clone()),
+            trusted_at_start,
+        });
+        let cache =
+            (!has_cassette).then(|| TrialCache::for_project(&project).with_key(record_key.clone()));
         let mut reusable = ReusableResults::look_up(
             &plan,
             keys,
@@ -103,6 +114,10 @@ impl PreparedRun {
             cache,
             !options.no_reuse,
         );
+        if let Some(notice) = foreign_notice(&reusable) {
+            observer.on_notice(&notice);
+            notices.push(notice);
+        }
         // The hidden files are known only after the keys have listed the staged files.
         let left_out = describe_hidden_files(&hidden, &plan, &options, &project, &run.registry.evals);
         left_out.iter().for_each(|note| observer.on_notice(note));
@@ -143,6 +158,7 @@ impl PreparedRun {
             command,
             resumed,
             reusable,
+            record_key,
             hidden,
             scrubber,
             shared,
@@ -230,7 +246,7 @@ impl PreparedRun {
     fn known_noise(&self) -> Result<Option<Noise>, SessionError> {
         match self.options.count_flaky {
             true => Ok(None),
-            false => read_noise(&self.project).map_err(SessionError::Refused),
+            false => read_noise(&self.project, &self.record_key).map_err(SessionError::Refused),
         }
     }
 
@@ -266,7 +282,7 @@ impl PreparedRun {
             }
             return Ok((run.clone(), Some(lock)));
         }
-        let run = RunDir::create(&self.project, id)?;
+        let run = RunDir::create(&self.project, id)?.with_key(self.record_key.clone());
         let scripted = self.plan.suites.iter().any(|suite| suite.script.is_some());
         let mut notices = self.notices.clone();
         let info = run_info(&self.plan, &run, scripted, Vec::new());
@@ -287,6 +303,21 @@ impl PreparedRun {
         let lock = lock_record(&run)?;
         Ok((run, lock))
     }
+}
+
+/// Describes the stored results that are not reused, because another installation made them.
+fn foreign_notice(reusable: &ReusableResults) -> Option<String> {
+    let count = reusable.cache.as_ref().map_or(0, TrialCache::foreign);
+    (count > 0).then(|| {
+        format!(
+            "{} not reused, because this installation did not make them as they are now; practicum import takes over \
+             the results of a run",
+            match count {
+                1 => "1 stored result is".to_owned(),
+                _ => format!("{count} stored results are"),
+            }
+        )
+    })
 }
 
 fn lock_record(run: &RunDir) -> Result<Option<std::fs::File>, SessionError> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::workspace::stage::remove_folder;
 
-use super::{EventLog, RunInfo, Scrubber, TrialChecks, TrialFacts};
+use super::{EventLog, LineMarker, RecordKey, RunInfo, Scrubber, TrialChecks, TrialDigest, TrialFacts, TrialOrigin};
 use practicum_core::model::{Summary, TrialId, TrialRecord};
 use practicum_core::tree::{read_regular, write_unlinked};
 
@@ -19,6 +19,8 @@ pub const SKILLS_FOLDER: &str = "skills";
 pub struct RunDir {
     path: PathBuf,
     id: String,
+    /// The key with which files and lines are marked; `None` for a run that is only read.
+    key: Option<RecordKey>,
 }
 
 /// An error: the record of a run cannot be written.
@@ -72,7 +74,7 @@ impl RunDir {
         let path = runs.join(&id);
         let trials = path.join("trials");
         std::fs::create_dir_all(&trials).map_err(StoreError::at_path(&trials))?;
-        Ok(Self { path, id })
+        Ok(Self { path, id, key: None })
     }
 
     /// Gives the project that contains the run's record now: three folders above it. `None` if that is unknown.
@@ -116,7 +118,7 @@ impl RunDir {
     /// Gives the run in this folder, if there is one.
     pub fn at_path(path: &Path) -> Option<Self> {
         let path = path.join("run.json").canonicalize().ok()?.parent()?.to_owned();
-        Some(Self { id: path.file_name()?.to_string_lossy().into_owned(), path })
+        Some(Self { id: path.file_name()?.to_string_lossy().into_owned(), path, key: None })
     }
 
     /// Lists all runs of a project, the oldest first.
@@ -126,7 +128,11 @@ impl RunDir {
             // A link may lead to anything, and this program makes none here.
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .filter(|entry| entry.path().join("run.json").is_file())
-            .map(|entry| Self { id: entry.file_name().to_string_lossy().into_owned(), path: entry.path() })
+            .map(|entry| Self {
+                id: entry.file_name().to_string_lossy().into_owned(),
+                path: entry.path(),
+                key: None,
+            })
             .collect();
         runs.sort_by(|a, b| a.id.cmp(&b.id));
         runs
@@ -199,12 +205,39 @@ impl RunDir {
     /// Creates the log of the run's events.
     pub fn open_log(&self, scrubber: Scrubber) -> Result<EventLog, StoreError> {
         let path = self.path.join("events.jsonl");
-        EventLog::create(&path, scrubber).map_err(StoreError::at_path(&path))
+        EventLog::create(&path, scrubber, self.line_marker()).map_err(StoreError::at_path(&path))
     }
 
     /// Writes how the run is made to `run.json`.
     pub fn write_info(&self, info: &RunInfo) -> Result<(), StoreError> {
-        self.write_json("run.json", info)
+        self.write_json("run.json", info)?;
+        let Some(key) = &self.key else { return Ok(()) };
+        let path = self.path.join("run.json");
+        let marked = read_regular(&path).and_then(|bytes| key.mark_file(&path, &bytes));
+        marked.map_err(StoreError::at_path(&path))
+    }
+
+    /// Says whether an installation with this key wrote `run.json`, with the options to resume the run with.
+    pub fn is_made_with(&self, key: &RecordKey) -> bool {
+        let path = self.path.join("run.json");
+        read_regular(&path).is_ok_and(|bytes| key.is_file_marked(&path, &bytes))
+    }
+
+    /// Marks everything that is written from now on with a key.
+    #[must_use]
+    pub fn with_key(self, key: RecordKey) -> Self {
+        Self { key: Some(key), ..self }
+    }
+
+    /// Says whether the files of a trial are as this installation wrote them.
+    pub fn has_whole_trial(&self, trial: &TrialId) -> bool {
+        let folder = self.trial_folder(trial);
+        self.key.as_ref().is_some_and(|key| TrialDigest::origin(&folder, key) == TrialOrigin::MadeHere)
+    }
+
+    /// Gives the marker of the lines of the log.
+    pub fn line_marker(&self) -> LineMarker {
+        LineMarker::new(&self.id, self.key.clone())
     }
 
     /// Writes the results of the run to `summary.json`.
@@ -247,10 +280,15 @@ impl RunDir {
         let path = folder.join("transcript.jsonl");
         let facts = facts.with_scrubbed_lengths(&path, scrubber).map_err(StoreError::at_path(&path))?;
         let path = folder.join("facts.json");
-        let bytes = serde_json::to_vec(&facts).unwrap_or_default();
+        let bytes = serde_json::to_vec(&facts).map_err(|error| StoreError::at_path(&path)(error.into()))?;
         write_unlinked(&path, bytes).map_err(StoreError::at_path(&path))?;
         write_checks(folder, record)?;
-        scrubber.scrub_folder(folder).map_err(StoreError::at_path(folder))
+        scrubber.scrub_folder(folder).map_err(StoreError::at_path(folder))?;
+        self.write_digest(folder)
+    }
+
+    fn write_digest(&self, folder: &Path) -> Result<(), StoreError> {
+        TrialDigest::write(folder, self.key.as_ref()).map_err(StoreError::at_path(folder))
     }
 
     /// Writes a trial's record again.
@@ -258,7 +296,8 @@ impl RunDir {
         let folder = self.trial_folder(&record.trial);
         write_checks(&folder, record)?;
         let path = folder.join("checks.json");
-        scrubber.scrub_file(&path).map_err(StoreError::at_path(&path))
+        scrubber.scrub_file(&path).map_err(StoreError::at_path(&path))?;
+        self.write_digest(&folder)
     }
 
     /// Writes a JSON file in the folder, as a whole or not at all.
@@ -318,7 +357,8 @@ fn create_empty_folder(path: PathBuf) -> Result<PathBuf, StoreError> {
 /// overwritten.
 fn write_checks(folder: &Path, record: &TrialRecord) -> Result<(), StoreError> {
     let (path, aside) = (folder.join("checks.json"), folder.join(".checks.json.new"));
-    let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record }).unwrap_or_default();
+    let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record })
+        .map_err(|error| StoreError::at_path(&path)(error.into()))?;
     write_unlinked(&aside, bytes).map_err(StoreError::at_path(&aside))?;
     std::fs::rename(&aside, &path).map_err(StoreError::at_path(&path))
 }
