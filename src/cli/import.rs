@@ -8,7 +8,7 @@ use super::{count_with_noun, print, record_key, report_error};
 use crate::model::Outcome;
 use crate::plan::settings::project_root;
 use crate::report::terminal_safe;
-use crate::store::{RunDir, import_run};
+use crate::store::{RunDir, import_noise, import_run};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -20,7 +20,7 @@ Examples:
   practicum import 20260102-030405678-abcdef   a run in .practicum/runs
   practicum import ../shard-2/.practicum/runs/20260102-030405678-abcdef")]
 pub struct ImportArgs {
-    /// The run: its id, a part of it, its folder, or latest
+    /// The run: its id, a part of it, its folder, or latest; or noise, for what practicum noise measured elsewhere
     run: String,
     /// The project, or anything in it
     #[arg(long, value_name = "PATH", default_value = ".")]
@@ -33,6 +33,10 @@ pub fn main(args: &ImportArgs) -> Outcome {
 
 fn import(args: &ImportArgs) -> anyhow::Result<()> {
     let project = project_root(&std::path::absolute(&args.project)?);
+    if args.run == "noise" {
+        import_noise(&project, &record_key()).map_err(|why| anyhow!(why))?;
+        return print("the noise of this project counts from now on\n");
+    }
     let from = RunDir::find(&project, &args.run).map_err(|why| anyhow!(why))?;
     let imported = import_run(&project, &from, &record_key())?;
     for trial in &imported.damaged {

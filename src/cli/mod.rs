@@ -70,7 +70,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::model::{Outcome, count_with_noun};
 use crate::own_files;
 use crate::plan::settings::{SettingDefinition, SettingLayers};
-use crate::report::{render_diagnostics, terminal_safe};
+use crate::report::{render_diagnostics, terminal_safe, terminal_safe_json};
 use crate::session::SessionError;
 use crate::session::run_setup::RunSetupError;
 use crate::store::{Index, RecordKey, StoreError};
@@ -437,7 +437,7 @@ fn open_index(project: &Path) -> anyhow::Result<Index> {
 
 /// Writes one JSON document to standard output.
 fn print_json(document: &impl serde::Serialize) -> anyhow::Result<()> {
-    print(&format!("{}\n", serde_json::to_string_pretty(document)?))
+    print(&format!("{}\n", terminal_safe_json(&serde_json::to_string_pretty(document)?)))
 }
 
 /// Gives the value of a setting that no suite can change.

@@ -12,6 +12,7 @@ mod git;
 mod given_files;
 mod odd_files;
 mod records;
+mod secrets;
 mod trust;
 
 use std::path::Path;

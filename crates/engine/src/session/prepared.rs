@@ -21,7 +21,7 @@ use crate::plan::settings::{
 use crate::plan::trial_key::TrialKeys;
 use crate::plan::{Plan, set_gates};
 use crate::session::run_setup::{self, SharedServices};
-use crate::store::{IndexSink, RecordKey, RunDir, RunInfo, RunLock, Scrubber, TrialCache, read_noise};
+use crate::store::{IndexSink, RecordKey, RunDir, RunInfo, RunLock, Scrubber, TrialCache, has_foreign_noise, read_noise};
 use crate::workspace::run::{TranscriptMemory, kill_run_processes};
 use crate::workspace::sandbox::Sandbox;
 use crate::workspace::stage::{HiddenFiles, WorkspaceRoot};
@@ -176,7 +176,7 @@ impl PreparedRun {
 
     /// Executes the plan, and waits for the last trial. Works on any tokio runtime with time and I/O.
     pub async fn run(mut self, observer: &mut dyn RunObserver) -> Result<FinishedRun, SessionError> {
-        let noise = self.known_noise()?;
+        let noise = self.known_noise(observer)?;
         let id = self.run_id();
         let rooms = WorkspaceRoot::path_for_run(&id);
         // This comes before the record is made: a run that may not start leaves none.
@@ -243,7 +243,13 @@ impl PreparedRun {
     }
 
     /// Reads what is known about flaky cases, unless they are to count.
-    fn known_noise(&self) -> Result<Option<Noise>, SessionError> {
+    fn known_noise(&mut self, observer: &mut dyn RunObserver) -> Result<Option<Noise>, SessionError> {
+        if !self.options.count_flaky && has_foreign_noise(&self.project, &self.record_key) {
+            let notice = "this installation did not measure .practicum/noise.json, so no case counts as flaky; practicum \
+                          noise measures it, practicum import noise takes it over";
+            observer.on_notice(notice);
+            self.notices.push(notice.to_owned());
+        }
         match self.options.count_flaky {
             true => Ok(None),
             false => read_noise(&self.project, &self.record_key).map_err(SessionError::Refused),
@@ -349,7 +355,9 @@ fn setting<T>(layers: &SettingLayers, knob: &SettingDefinition<T>) -> Result<T, 
 /// Makes a scrubber that knows the secrets of the environment and of the agents' logins.
 fn scrubber(agents: &BTreeMap<String, AgentCli>, environment: &BTreeMap<String, String>) -> Scrubber {
     let logins = agents.values().filter_map(|agent| agent.credentials.find_login(environment));
-    logins.fold(Scrubber::new(environment), |scrubber, login| match login {
+    let declared: Vec<String> =
+        agents.values().flat_map(|agent| agent.credentials.variables.iter().cloned()).collect();
+    logins.fold(Scrubber::with_declared(environment, &declared), |scrubber, login| match login {
         AgentLogin::Variable(_) => scrubber,
         AgentLogin::File(path) => scrubber.with_secrets_in_file(&path),
     })

@@ -24,7 +24,6 @@ pub mod reload_trial;
 mod run_dir;
 #[doc(hidden)]
 mod run_lock;
-mod secrets;
 pub mod transcript;
 #[doc(hidden)]
 mod trial_cache;
@@ -43,7 +42,7 @@ pub use index::{
 pub use labels::HumanLabel;
 pub use log::EventLog;
 pub use log_line::{LineMarker, is_damaged};
-pub use noise::{read_noise, save_noise};
+pub use noise::{has_foreign_noise, import_noise, read_noise, save_noise};
 pub use record_key::{MarkKind, RECORD_KEY_VARIABLE, RecordKey};
 pub use records::{
     read_own_probes, read_own_records, read_own_skill_judgements, read_probes,
@@ -51,7 +50,7 @@ pub use records::{
 };
 pub use run_dir::{RunDir, SKILLS_FOLDER, StoreError, refuse_linked_records};
 pub use run_lock::RunLock;
-pub use secrets::Scrubber;
+pub use crate::workspace::secrets::Scrubber;
 pub use trial_cache::TrialCache;
 pub use trial_digest::{TrialDigest, TrialOrigin};
 pub use trials::StoredTrials;

@@ -17,11 +17,22 @@ pub fn read_noise(project: &Path, key: &RecordKey) -> Result<Option<Noise>, Stri
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("{}: {error}", path.display())),
     };
-    if !key.is_file_marked(&path, &bytes) {
-        return Ok(None);
-    }
     let told = |error| format!("{}: {error}; practicum noise measures it again", path.display());
-    serde_json::from_slice(&bytes).map(Some).map_err(told)
+    let noise = serde_json::from_slice(&bytes).map_err(told)?;
+    Ok(key.is_file_marked(&path, &bytes).then_some(noise))
+}
+
+/// Says whether a project has noise that no installation with this key measured.
+pub fn has_foreign_noise(project: &Path, key: &RecordKey) -> bool {
+    let path = project.join(NOISE_FILE);
+    read_regular(&path).is_ok_and(|bytes| !key.is_file_marked(&path, &bytes))
+}
+
+/// Takes over the noise of a project that another installation measured.
+pub fn import_noise(project: &Path, key: &RecordKey) -> Result<(), String> {
+    let path = project.join(NOISE_FILE);
+    let marked = read_regular(&path).and_then(|bytes| key.mark_file(&path, &bytes));
+    marked.map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Saves a new measurement together with the earlier ones of other cases.

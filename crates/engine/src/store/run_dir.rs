@@ -1,5 +1,6 @@
 //! The directory of a run, and the files in it.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::workspace::stage::remove_folder;
 
 use super::{EventLog, LineMarker, RecordKey, RunInfo, Scrubber, TrialChecks, TrialDigest, TrialFacts, TrialOrigin};
 use practicum_core::model::{Summary, TrialId, TrialRecord};
-use practicum_core::tree::{read_regular, write_unlinked};
+use practicum_core::tree::{create_private_folder, read_regular, write_unlinked};
 
 /// The folder in a run's record with the skills that were graded, each below its digest.
 pub const SKILLS_FOLDER: &str = "skills";
@@ -65,7 +66,7 @@ impl RunDir {
         let home = project.join(".practicum");
         let runs = home.join("runs");
         refuse_linked_records(project)?;
-        std::fs::create_dir_all(&runs).map_err(StoreError::at_path(&runs))?;
+        create_private_folder(&runs).map_err(StoreError::at_path(&runs))?;
         let ignore = home.join(".gitignore");
         if !ignore.exists() {
             // Records contain the output of agents and should not be committed.
@@ -73,7 +74,7 @@ impl RunDir {
         }
         let path = runs.join(&id);
         let trials = path.join("trials");
-        std::fs::create_dir_all(&trials).map_err(StoreError::at_path(&trials))?;
+        create_private_folder(&trials).map_err(StoreError::at_path(&trials))?;
         Ok(Self { path, id, key: None })
     }
 
@@ -253,7 +254,7 @@ impl RunDir {
     /// Makes the folder of a probe. Files of an earlier failed run of the probe are deleted.
     pub fn create_probe_folder(&self, probe: &TrialId) -> Result<PathBuf, StoreError> {
         let probes = self.path.join("probes");
-        std::fs::create_dir_all(&probes).map_err(StoreError::at_path(&probes))?;
+        create_private_folder(&probes).map_err(StoreError::at_path(&probes))?;
         create_empty_folder(self.probe_folder(probe))
     }
 
@@ -275,14 +276,17 @@ impl RunDir {
         facts: TrialFacts,
         scrubber: &Scrubber,
     ) -> Result<(), StoreError> {
+        // Everything is scrubbed before it is written: a killed program leaves no secret on disk.
         let path = folder.join("output.txt");
-        write_unlinked(&path, output).map_err(StoreError::at_path(&path))?;
+        write_unlinked(&path, scrubber.scrub_text(output)).map_err(StoreError::at_path(&path))?;
         let path = folder.join("transcript.jsonl");
         let facts = facts.with_scrubbed_lengths(&path, scrubber).map_err(StoreError::at_path(&path))?;
         let path = folder.join("facts.json");
         let bytes = serde_json::to_vec(&facts).map_err(|error| StoreError::at_path(&path)(error.into()))?;
+        let bytes = scrubber.scrub_bytes(&bytes).unwrap_or(bytes);
         write_unlinked(&path, bytes).map_err(StoreError::at_path(&path))?;
-        write_checks(folder, record)?;
+        write_checks(folder, record, scrubber)?;
+        // A login that the agent renewed was not known while its output was written.
         scrubber.scrub_folder(folder).map_err(StoreError::at_path(folder))?;
         self.write_digest(folder)
     }
@@ -294,9 +298,7 @@ impl RunDir {
     /// Writes a trial's record again.
     pub fn write_record(&self, record: &TrialRecord, scrubber: &Scrubber) -> Result<(), StoreError> {
         let folder = self.trial_folder(&record.trial);
-        write_checks(&folder, record)?;
-        let path = folder.join("checks.json");
-        scrubber.scrub_file(&path).map_err(StoreError::at_path(&path))?;
+        write_checks(&folder, record, scrubber)?;
         self.write_digest(&folder)
     }
 
@@ -342,11 +344,12 @@ pub fn refuse_linked_records(project: &Path) -> Result<(), StoreError> {
 
 /// Makes an empty folder, deleting what is there.
 fn create_empty_folder(path: PathBuf) -> Result<PathBuf, StoreError> {
-    match std::fs::create_dir(&path) {
+    let create = || std::fs::DirBuilder::new().mode(0o700).create(&path);
+    match create() {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             remove_folder(&path).map_err(StoreError::at_path(&path))?;
-            std::fs::create_dir(&path).map_err(StoreError::at_path(&path))?;
+            create().map_err(StoreError::at_path(&path))?;
         }
         Err(error) => return Err(StoreError::at_path(&path)(error)),
     }
@@ -355,10 +358,11 @@ fn create_empty_folder(path: PathBuf) -> Result<PathBuf, StoreError> {
 
 /// Writes the check results. The existing file may be a hard link to another run's, so it is replaced and not
 /// overwritten.
-fn write_checks(folder: &Path, record: &TrialRecord) -> Result<(), StoreError> {
+fn write_checks(folder: &Path, record: &TrialRecord, scrubber: &Scrubber) -> Result<(), StoreError> {
     let (path, aside) = (folder.join("checks.json"), folder.join(".checks.json.new"));
     let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record })
         .map_err(|error| StoreError::at_path(&path)(error.into()))?;
+    let bytes = scrubber.scrub_bytes(&bytes).unwrap_or(bytes);
     write_unlinked(&aside, bytes).map_err(StoreError::at_path(&aside))?;
     std::fs::rename(&aside, &path).map_err(StoreError::at_path(&path))
 }
