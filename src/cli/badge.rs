@@ -6,6 +6,7 @@ use anyhow::{Context, anyhow};
 
 use super::{open_index, print, report_error};
 use crate::model::Outcome;
+use crate::report::terminal_safe_json;
 use crate::own_files;
 use crate::plan::settings::project_root;
 use crate::store::history::Badge;
@@ -53,7 +54,7 @@ fn badge(args: &BadgeArgs) -> anyhow::Result<()> {
     };
     let badge = Badge::from_run(&args.label, run.as_ref());
     let text = match args.format.as_str() {
-        "shields" => format!("{}\n", serde_json::to_string_pretty(&badge.shields())?),
+        "shields" => format!("{}\n", terminal_safe_json(&serde_json::to_string_pretty(&badge.shields())?)),
         _ => badge.svg(),
     };
     match &args.output {

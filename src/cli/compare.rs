@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use super::blind::BlindCompareArgs;
 use super::run_flags::{RunFlags, refuse_stopped};
 use super::shared_args::{EvalsArgs, SettingArgs};
-use super::{compare_texts, environment, print, print_json, report_error, run};
+use super::{compare_texts, environment, print, print_json, record_key, report_error, run};
 use crate::compare::{
     ComparisonDocument, ComparisonRules, Dimension, SideRecords, compare, find_best_side, split_by_dimension,
 };
@@ -121,7 +121,7 @@ fn run_compare(args: &CompareArgs) -> anyhow::Result<Outcome> {
         let texts = (Path::new(before), Path::new(after));
         return compare_texts::compare(texts, spec, args.unseeing.case.as_deref(), args.flags.json);
     }
-    let noise = read_noise(&project(args)?).map_err(|why| anyhow!(why))?;
+    let noise = read_noise(&project(args)?, &record_key()).map_err(|why| anyhow!(why))?;
     let rules = ComparisonRules {
         margin: args.margin,
         count_every_loss: args.strict,

@@ -15,6 +15,7 @@ use crate::tree::read_regular_text;
 use crate::workspace::observe::ProcessEnd;
 use crate::workspace::run::{CancelToken, OutputFiles, adopt_orphans, supervise};
 use crate::workspace::sandbox::Sandbox;
+use crate::workspace::secrets::Scrubber;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -187,7 +188,11 @@ fn program_version(program: &Path, env: &BTreeMap<String, String>) -> Option<Str
         symlink: None,
         stdin: None,
     };
-    let output = OutputFiles { stdout: room.path().join("stdout"), stderr: room.path().join("stderr") };
+    let output = OutputFiles {
+        stdout: room.path().join("stdout"),
+        stderr: room.path().join("stderr"),
+        scrubber: Scrubber::default(),
+    };
     let marker = format!("doctor-{}", std::process::id());
     let asked = runtime().ok()?.block_on(async {
         adopt_orphans();

@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 
 use super::run_flags::RunFlags;
 use super::shared_args::{EvalsArgs, SettingArgs};
-use super::{environment, global_setting, interrupts, print, print_json, report_error, run, runtime};
+use super::{environment, global_setting, interrupts, print, print_json, record_key, report_error, run, runtime};
 use crate::dialects::EvalRegistry;
 use crate::dialects::{LocatedSuite, to_native};
 use crate::improve::{
@@ -126,7 +126,7 @@ fn improve(args: &ImproveArgs) -> anyhow::Result<Outcome> {
         force: args.force,
         max_seconds: args.max_time,
         max_usd: global_setting(&layers, &MAX_COST)?,
-        noise: read_noise(&project).map_err(|why| anyhow!(why))?,
+        noise: read_noise(&project, &record_key()).map_err(|why| anyhow!(why))?,
     };
     let ExaminedEvals { digest: evals_digest, cases } = examine_evals(args, goal)?;
     std::fs::create_dir_all(versions.folder())

@@ -30,6 +30,7 @@ mod gates;
 mod gateway;
 mod grade;
 mod headings;
+mod import;
 mod improve;
 mod init;
 mod interrupts;
@@ -51,12 +52,13 @@ mod run_flags;
 mod runs;
 mod sandbox_inner;
 mod schema;
-mod script_approval;
 mod shared_args;
 mod show;
 mod snapshot;
 mod suggest;
 mod trend;
+mod trust;
+mod trust_question;
 mod try_prompt;
 mod versions;
 mod view;
@@ -70,10 +72,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::model::{Outcome, count_with_noun};
 use crate::own_files;
 use crate::plan::settings::{SettingDefinition, SettingLayers};
-use crate::report::{render_diagnostics, terminal_safe};
+use crate::report::{render_diagnostics, terminal_safe, terminal_safe_json};
 use crate::session::SessionError;
 use crate::session::run_setup::RunSetupError;
-use crate::store::{Index, StoreError};
+use crate::store::{Index, RecordKey, StoreError};
 use adviser::NoAdviser;
 use run_flags::StoppedRun;
 
@@ -138,8 +140,12 @@ enum Command {
     Merge(merge::MergeArgs),
     /// Rebuild the index of runs
     Reindex(reindex::ReindexArgs),
+    /// Take over the results of a run that another installation made
+    Import(import::ImportArgs),
     /// Remove old runs and what killed runs left behind
     Clean(clean::CleanArgs),
+    /// Show what this project would run on your machine, and trust it
+    Trust(Box<trust::TrustArgs>),
     /// Check eval files and the skills they name, without running anything
     Check(check::CheckArgs),
     /// Show what would run: suites, cases and trials
@@ -216,7 +222,9 @@ pub fn main() -> ExitCode {
         Command::Export(args) => export::main(&args),
         Command::Merge(args) => merge::main(&args),
         Command::Reindex(args) => reindex::main(&args),
+        Command::Import(args) => import::main(&args),
         Command::Clean(args) => clean::main(args),
+        Command::Trust(args) => trust::main(&args),
         Command::Check(args) => check::main(args),
         Command::List(args) => list::main(*args),
         Command::Convert(args) => convert::main(args),
@@ -294,6 +302,7 @@ impl Command {
             | Command::Badge(_)
             | Command::Export(_)
             | Command::Merge(_)
+            | Command::Trust(_)
             | Command::Check(_)
             | Command::List(_)
             | Command::Convert(_) => true,
@@ -301,6 +310,7 @@ impl Command {
             | Command::Restore(_)
             | Command::View(_)
             | Command::Reindex(_)
+            | Command::Import(_)
             | Command::Clean(_)
             | Command::Doctor(_)
             | Command::Init(_)
@@ -331,6 +341,11 @@ fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
+}
+
+/// Gives the key of the records of this user, or one of this process alone if there is no place for a key.
+fn record_key() -> RecordKey {
+    RecordKey::of_user(&environment()).unwrap_or_else(|_| RecordKey::temporary())
 }
 
 /// Says whether standard error may have colours.
@@ -432,7 +447,7 @@ fn open_index(project: &Path) -> anyhow::Result<Index> {
 
 /// Writes one JSON document to standard output.
 fn print_json(document: &impl serde::Serialize) -> anyhow::Result<()> {
-    print(&format!("{}\n", serde_json::to_string_pretty(document)?))
+    print(&format!("{}\n", terminal_safe_json(&serde_json::to_string_pretty(document)?)))
 }
 
 /// Gives the value of a setting that no suite can change.

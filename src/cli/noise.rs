@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use super::resume::RunToResume;
 use super::run_flags::{RunFlags, refuse_stopped};
 use super::shared_args::{EvalsArgs, SettingArgs};
-use super::{print, print_json, report_error, run};
+use super::{print, print_json, record_key, report_error, run};
 use crate::compare::measure_noise;
 use crate::model::{Noise, Outcome, TrialRecord, count_with_noun};
 use crate::report::terminal_safe;
@@ -77,7 +77,7 @@ fn noise(args: NoiseArgs) -> anyhow::Result<Outcome> {
         say!("error: no case has two runs with a verdict, so nothing is known of noise; see practicum show");
         return Ok(Outcome::Incomplete);
     }
-    save_noise(&project, &measured).map_err(|why| anyhow!(why))?;
+    save_noise(&project, &measured, &record_key()).map_err(|why| anyhow!(why))?;
     if json {
         print_json(&measured)?;
     } else {

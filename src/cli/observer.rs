@@ -1,7 +1,7 @@
 //! Shows the preparation and the progress of a run in the terminal.
 
 use super::plan_view::{progress, show_estimate, show_plan};
-use super::script_approval::ask_about_scripts;
+use super::trust_question::ask_for_trust;
 use super::{environment, has_colour, interrupts, print_to_stderr};
 use crate::dialects::{AMBIGUOUS_FORMAT, LoadedFile};
 use crate::event::EventSink;
@@ -10,7 +10,7 @@ use crate::pipeline::StopSignal;
 use crate::plan::{CaseFilter, Plan};
 use crate::report::{display_path, render_diagnostics, terminal_safe};
 use crate::session::run_setup::EvalFiles;
-use crate::session::{PlannedRun, RunObserver, ScriptApproval, ScriptToApprove, SessionError};
+use crate::session::{PlannedRun, RunObserver, SessionError, TrustAnswer, TrustRequest};
 
 /// An observer that writes to standard error what a user at a terminal or in a CI log should see.
 pub struct TerminalObserver {
@@ -55,12 +55,8 @@ impl RunObserver for TerminalObserver {
         }
     }
 
-    fn approve_scripts(
-        &mut self,
-        scripts: &[ScriptToApprove],
-        cases_without: usize,
-    ) -> Result<ScriptApproval, SessionError> {
-        ask_about_scripts(scripts, cases_without)
+    fn approve(&mut self, request: &TrustRequest<'_>) -> Result<TrustAnswer, SessionError> {
+        ask_for_trust(request)
     }
 
     fn event_sinks(&mut self, plan: &Plan) -> Vec<Box<dyn EventSink>> {

@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::Parser;
 use clap::parser::ValueSource;
 
-use super::{Cli, Command, command_line};
+use super::{Cli, Command, command_line, record_key};
 use crate::session::RunOptions;
 use crate::store::{RunDir, RunInfo};
 
@@ -37,6 +37,15 @@ impl RunToResume {
         })?;
         let given = GivenArguments::now()?;
         given.allow_only(allowed)?;
+        if !run_dir.is_made_with(&record_key()) {
+            // Its options may name files and commands of another person.
+            bail!(
+                "run {0} was not begun by this installation, so it is not resumed with what its record says; read \
+                 {1}, then say practicum import {0}",
+                run_dir.id(),
+                run_dir.path().join("run.json").display()
+            );
+        }
         let info = run_dir.info().map_err(|why| anyhow!(why))?;
         if info.started_by() != Some(command) {
             bail!("run {} was not started by practicum {command}; {}", run_dir.id(), info.resume_hint());

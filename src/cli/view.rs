@@ -1,5 +1,6 @@
 //! The command `practicum view`: shows runs, cases and transcripts in a browser.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -40,9 +41,8 @@ fn view(args: &ViewArgs) -> anyhow::Result<()> {
     runtime().context("cannot start")?.block_on(async {
         let viewer = Viewer::open(&project, args.port).await.context("cannot serve")?;
         print(&format!("{}\n", viewer.url()))?;
-        if args.open {
-            open_browser(viewer.url());
-        }
+        // The file is deleted when the viewer ends.
+        let _page = args.open.then(|| open_browser(viewer.url()));
         tokio::select! {
             served = viewer.serve() => served.context("cannot serve"),
             _ = interrupts::wait_for_stop_request() => Ok(()),
@@ -51,15 +51,35 @@ fn view(args: &ViewArgs) -> anyhow::Result<()> {
 }
 
 /// Asks the desktop to open a browser. A user without a desktop has the printed address.
-pub fn open_browser(url: &str) {
+///
+/// The address holds the key to the viewer, and every user of the machine can see the arguments of a program. So the
+/// browser gets a page that only this user can read, and the page leads to the address.
+pub fn open_browser(url: &str) -> Option<tempfile::TempPath> {
+    let page = redirecting_page(url);
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let started = Command::new(program)
-        .arg(url)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
+    let started = page.as_ref().map_err(|_| ()).and_then(|page| {
+        let mut command = Command::new(program);
+        command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().map_err(|_| ())
+    });
     if started.is_err() {
         say!("note: no browser could be opened; the address is above");
     }
+    page.ok()
+}
+
+/// Writes a page for this user alone that leads to an address.
+fn redirecting_page(url: &str) -> std::io::Result<tempfile::TempPath> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("practicum-view-").suffix(".html");
+    let mut file = match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
+        Some(folder) => builder.tempfile_in(folder),
+        None => builder.tempfile(),
+    }?;
+    let page = format!(
+        "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
+         <meta http-equiv=\"refresh\" content=\"0; url={url}\"><a href=\"{url}\">practicum view</a>\n"
+    );
+    file.write_all(page.as_bytes())?;
+    Ok(file.into_temp_path())
 }

@@ -94,6 +94,9 @@ fn flaky_cases_that_fail_all_at_once_fail_the_gate() {
     };
     let noise = json!({"schema_version": 1, "cases": ids.iter().map(known).collect::<Vec<_>>()});
     project.write(".practicum/noise.json", &noise.to_string());
+    let foreign = project.run(&["run", "evals", "--gate", "pass_rate=0.9", "--sandbox", "off", "-j", "1"]);
+    assert!(foreign.stderr.contains("so no case counts as flaky"), "{}", foreign.stderr);
+    project.run(&["import", "noise"]).exits(0);
     let run = |agent: &str| {
         project.write("agent.sh", agent);
         project.run(&["run", "evals", "--gate", "pass_rate=0.9", "--no-cache", "--sandbox", "off", "-j", "1"])

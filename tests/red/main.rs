@@ -7,10 +7,13 @@
 mod common;
 
 mod clean;
+mod forged_records;
 mod git;
 mod given_files;
 mod odd_files;
 mod records;
+mod secrets;
+mod trust;
 
 use std::path::Path;
 use std::process::Command;

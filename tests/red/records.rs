@@ -61,4 +61,20 @@ fn the_name_of_a_folder_or_an_agent_controls_the_terminal() {
             ran = ran.stderr
         );
     }
+    // A control character of eight bits, and a mark that turns the direction of a line: JSON need not escape them.
+    let case = "  - { id: \"a\\u009b31m\\u202eb\", prompt: speak, checks: [{ contains: kee-ow }] }\n";
+    project.write("evals/e.practicum.yaml", &format!("{}{case}", crate::EVALS));
+    let commands: [&[&str]; 4] = [
+        &["list", "evals", "--json"],
+        &["check", "evals", "--json"],
+        &["run", "evals", "--no-probe", "--json"],
+        &["show", "latest", "--json"],
+    ];
+    for args in commands {
+        let ran = project.run(args);
+        let raw = |text: &str| text.contains(['\u{9b}', '\u{202e}']);
+        assert!(!raw(&ran.stdout) && !raw(&ran.stderr), "{args:?} {} {}", ran.stdout, ran.stderr);
+    }
+    let listed = project.run(&["list", "evals", "--json"]).json().to_string();
+    assert!(listed.contains("a\u{9b}31m\u{202e}b"), "the document is the same");
 }

@@ -31,6 +31,7 @@ mod registry;
 #[doc(hidden)]
 pub mod run_setup;
 mod shared_budget;
+mod trust;
 mod trusted_code;
 
 use std::collections::BTreeMap;
@@ -38,12 +39,15 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub use error::SessionError;
-pub use observer::{PlannedRun, RunObserver, ScriptApproval, ScriptToApprove, SilentObserver};
+pub use observer::{PlannedRun, RunObserver, SilentObserver};
 pub use planning::SuitesToRun;
 pub use prepared::{FinishedRun, PreparedRun, remove_leftovers};
 pub use record::{Digests, run_info, skill_under_test};
 pub use registry::RunRegistry;
 pub use shared_budget::{SharedBudget, shared_services};
+pub use trust::{
+    ProjectTrust, TRUST_VARIABLE, TrustAnswer, TrustDecision, TrustItem, TrustKind, TrustRequest, TrustStore,
+};
 pub use trusted_code::{changed_files, trusted_code};
 
 pub use self::merge::RunParts;

@@ -26,7 +26,7 @@ use crate::report::{PlainProgress, RegradeDocument, RunResults, SuiteNaming, ren
 use crate::session::run_setup::{self, RunSetupError, StoredSuite};
 use crate::session::{RunInputs, run_info};
 use crate::store::{
-    PlannedTrial, RunDir, RunInfo, RunLock, Scrubber, read_noise, read_records, read_skill_judgements,
+    PlannedTrial, RecordKey, RunDir, RunInfo, RunLock, Scrubber, read_noise, read_records, read_skill_judgements,
 };
 use crate::url_check::HttpUrlChecker;
 use crate::workspace::stage::WorkspaceRoot;
@@ -101,7 +101,8 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<Outc
             &means,
         )?;
     }
-    let run_dir = RunDir::create(&project, RunDir::new_id(jiff::Timestamp::now()))?;
+    let key = RecordKey::of_user(&environment).unwrap_or_else(|_| RecordKey::temporary());
+    let run_dir = RunDir::create(&project, RunDir::new_id(jiff::Timestamp::now()))?.with_key(key.clone());
     let graded_from = Some(from.id().to_owned());
     let (scripted, replayed) = (made.scripted, made.replayed);
     let earlier_skill = made.earlier_skill.clone();
@@ -151,7 +152,7 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<Outc
         allow_unscored: args.allow_unscored,
         noise: match made.count_flaky {
             true => None,
-            false => read_noise(&project).map_err(|why| anyhow!(why))?,
+            false => read_noise(&project, &key).map_err(|why| anyhow!(why))?,
         },
         stop: stop.clone(),
         prices: shared.ledger.prices().clone(),

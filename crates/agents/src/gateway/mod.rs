@@ -3,6 +3,7 @@
 //! In: requests of any of the model APIs, each under the address of one trial. Out: the answer of a `Responder`,
 //! in the format of that API; and an account of each trial's requests. Never: reached from another machine.
 
+mod bounded_listener;
 mod cassette;
 mod ledger;
 mod normalise;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use uuid::Uuid;
 
 use super::Responder;
@@ -16,6 +16,10 @@ use practicum_core::model::{SkillTextFinding, TokenUsage};
 
 /// The greatest number of notes. A run with more only repeats itself.
 const MOST_NOTES: usize = 100;
+
+/// The largest request, and the memory for all requests of one trial that are being read or answered. Only conversations
+/// with images come near it.
+pub(super) const LARGEST_BODY: usize = 64 * 1024 * 1024;
 
 /// Who sends requests to one address of the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -41,6 +45,8 @@ pub struct ScopeAccount {
     /// The values that replace `{{name}}`.
     pub vars: BTreeMap<String, String>,
     tally: Mutex<ScopeTally>,
+    /// The memory for the bodies of its requests, in KiB. A trial that fills it waits only for itself.
+    body_memory: Arc<Semaphore>,
     closed: watch::Sender<bool>,
 }
 
@@ -68,7 +74,8 @@ const LARGEST_PROBE_REQUEST: usize = 4 * 1024 * 1024;
 impl ScopeAccount {
     pub(super) fn new(name: &str, kind: ScopeKind, vars: BTreeMap<String, String>) -> Self {
         let (closed, _) = watch::channel(false);
-        Self { name: name.to_owned(), kind, vars, tally: Mutex::default(), closed }
+        let body_memory = Arc::new(Semaphore::new(LARGEST_BODY / 1024));
+        Self { name: name.to_owned(), kind, vars, tally: Mutex::default(), body_memory, closed }
     }
 
     /// Locks the counts. After a panic elsewhere they are still the best available.
@@ -136,6 +143,12 @@ impl ScopeAccount {
                 None => watch.note_unreadable_request(),
             }
         }
+    }
+
+    /// Waits until there is room for a body of so many bytes. The room is free again when the permit is dropped.
+    pub(super) async fn reserve_body(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let kibibytes = u32::try_from(bytes.min(LARGEST_BODY).div_ceil(1024)).ok()?;
+        Arc::clone(&self.body_memory).acquire_many_owned(kibibytes).await.ok()
     }
 
     /// Waits until the scope is dropped or the gateway stops.
@@ -314,5 +327,24 @@ fn visit_texts(value: &Value, each: &mut dyn FnMut(&str)) {
         Value::Array(items) => items.iter().for_each(|item| visit_texts(item, each)),
         Value::Object(fields) => fields.values().for_each(|item| visit_texts(item, each)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_requests_of_one_trial_wait_only_for_each_other() {
+        let scope = || ScopeAccount::new("t", ScopeKind::Agent, BTreeMap::new());
+        let (flooding, other) = (scope(), scope());
+        let first = flooding.reserve_body(LARGEST_BODY).await.expect("room");
+        let soon = Duration::from_millis(20);
+        assert!(tokio::time::timeout(soon, flooding.reserve_body(1)).await.is_err(), "the memory is full");
+        assert!(other.reserve_body(LARGEST_BODY).await.is_some(), "a neighbour has its own");
+        drop(first);
+        assert!(flooding.reserve_body(1).await.is_some());
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request as HttpRequest, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -16,9 +16,10 @@ use axum::serve::ListenerExt;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use super::scope::{GatewayHalt, OpenRequest, ScopeAccount, ScopeRegistry};
+use super::scope::{GatewayHalt, LARGEST_BODY, OpenRequest, ScopeAccount, ScopeRegistry};
+use super::bounded_listener::{BoundedListener, BoundedStream};
 use super::token_counter::TokenCounter;
 use super::{
     AuxiliaryCall, BYTES_PER_TOKEN, Delivery, GatewayAnswer, GatewayCall, GatewayOptions, GatewayRefusal,
@@ -27,8 +28,11 @@ use super::{
 use crate::llm::{ModelApi, ModelReply, ReplyCounts, SseEvent};
 use practicum_core::model::TokenUsage;
 
-/// The largest request. Only conversations with images come near it.
-const LARGEST_BODY: usize = 64 * 1024 * 1024;
+/// The longest time in which a request must be there as a whole.
+const LONGEST_UPLOAD: Duration = Duration::from_secs(120);
+
+/// The most connections at once. More wait until one is closed.
+const MOST_CONNECTIONS: usize = 1024;
 
 /// The delay in which sent data can reach the client before the connection drops.
 const DELAY_BEFORE_DROP: Duration = Duration::from_millis(20);
@@ -44,9 +48,10 @@ pub async fn serve(
 ) {
     let shared = ServerState { registry, options: Arc::new(setup) };
     let app = Router::new().fallback(handle_request).with_state(shared);
+    let listener = BoundedListener::new(listener, MOST_CONNECTIONS);
     // Events are small, and the client waits for each, so they are sent without delay.
-    let listener = listener.tap_io(|stream| {
-        let _ = stream.set_nodelay(true);
+    let listener = listener.tap_io(|stream: &mut BoundedStream| {
+        let _ = stream.set_nodelay();
     });
     let until_stopped = async move {
         let _ = stopped.wait_for(|stopped| *stopped).await;
@@ -106,8 +111,9 @@ async fn handle_request(State(shared): State<ServerState>, request: HttpRequest)
         RequestTarget::CountTokens => ModelApi::AnthropicMessages,
         RequestTarget::Model(api) => api,
     };
-    let raw = match read_body(&parts.headers, body).await {
-        Ok(raw) => raw,
+    // The room is held until the answer is decided.
+    let (raw, _room) = match read_body(&scope, &parts.headers, body).await {
+        Ok(read) => read,
         Err((status, message)) => {
             scope.watch_request(None);
             scope.add_note(message);
@@ -151,12 +157,31 @@ async fn answer_auxiliary(
     }
 }
 
-async fn read_body(headers: &HeaderMap, body: Body) -> Result<Bytes, (u16, &'static str)> {
+/// Reads the body of a request into the memory of its trial. A body of unknown length needs room for the largest one.
+async fn read_body(
+    scope: &ScopeAccount,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<(Bytes, OwnedSemaphorePermit), (u16, &'static str)> {
     let encoding = headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes);
     if encoding.is_some_and(|encoding| encoding != b"identity") {
         return Err((415, "the gateway reads no compressed requests"));
     }
-    to_bytes(body, LARGEST_BODY).await.map_err(|_| (413, "the request is too large or broke off"))
+    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let length = length.unwrap_or(LARGEST_BODY);
+    if length > LARGEST_BODY {
+        return Err((413, "the request is too large or broke off"));
+    }
+    let read = async {
+        let mut room = scope.reserve_body(length).await.ok_or((503, "the gateway is closed"))?;
+        let bytes = to_bytes(body, length).await;
+        let bytes = bytes.map_err(|_| (413, "the request is too large or broke off"))?;
+        // What the body does not need is free for others.
+        let used = room.split(bytes.len().div_ceil(1024));
+        Ok((bytes, used.unwrap_or(room)))
+    };
+    let read = tokio::time::timeout(LONGEST_UPLOAD, read).await;
+    read.unwrap_or(Err((408, "the request did not come in time, or too many came at once")))
 }
 
 async fn answer_model_request(

@@ -7,7 +7,10 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
 
 use super::retry::{ApiRetries, ApiRetryPolicy, FailedAttempt, RateLimitGate, RetryAdvice};
-use super::{Endpoint, LARGEST_REPLY, ModelApi, ModelReply, ModelRequest};
+use super::{Endpoint, ModelApi, ModelReply, ModelRequest};
+
+/// The largest answer to a question of this program. Judges write a few thousand characters.
+const LARGEST_ANSWER: usize = 4 * 1024 * 1024;
 
 /// The longest part of a failure's body that a message shows.
 const LONGEST_MESSAGE: usize = 500;
@@ -93,12 +96,15 @@ impl ModelClient {
         let mut response = sent.map_err(|error| self.connection_failure(error))?;
         let status = response.status().as_u16();
         let asked = requested_wait(response.headers());
+        let too_large =
+            || FailedAttempt::permanent(LlmError::Malformed("the reply is too large".to_owned()));
+        if response.content_length().is_some_and(|length| length > LARGEST_ANSWER as u64) {
+            return Err(too_large());
+        }
         let mut bytes = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| self.connection_failure(error))? {
-            if bytes.len() + chunk.len() > LARGEST_REPLY {
-                return Err(FailedAttempt::permanent(LlmError::Malformed(
-                    "the reply is too large".to_owned(),
-                )));
+            if bytes.len() + chunk.len() > LARGEST_ANSWER {
+                return Err(too_large());
             }
             bytes.extend_from_slice(&chunk);
         }

@@ -27,6 +27,13 @@ impl Digest {
         Self(hasher.finalize().to_hex().to_string())
     }
 
+    /// Gives the digest of everything that a reader gives, without holding it in memory.
+    pub fn of_reader(reader: impl std::io::Read) -> std::io::Result<Self> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(reader)?;
+        Ok(Self(hasher.finalize().to_hex().to_string()))
+    }
+
     /// Gives the digest as hexadecimal digits.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -5,7 +5,7 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -26,21 +26,40 @@ pub fn open_regular(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file for appending, and creates it if it is missing. A link is refused, because it may lead to a file that
+/// Opens a file for appending, and creates it for the user alone if it is missing. A link is refused, because it may lead to a file that
 /// this program did not make.
 pub fn append_unlinked(path: impl AsRef<Path>) -> io::Result<File> {
-    let file = options_without_links().append(true).create(true).open(path)?;
+    let file = options_without_links().append(true).create(true).mode(0o600).open(path)?;
     refuse_other_kinds(&file.metadata()?)?;
     Ok(file)
 }
 
-/// Writes a file, and replaces its content if it exists. A link is refused, because it may lead to a file that this
+/// Writes a file, and replaces its content if it exists. A new file is for the user alone. A link is refused, because it may lead to a file that this
 /// program did not make.
 pub fn write_unlinked(path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> io::Result<()> {
-    let mut file = options_without_links().write(true).create(true).truncate(false).open(path)?;
+    let mut file =
+        options_without_links().write(true).create(true).mode(0o600).truncate(false).open(path)?;
     refuse_other_kinds(&file.metadata()?)?;
     file.set_len(0)?;
     file.write_all(content.as_ref())
+}
+
+/// Makes a folder and the missing ones above it, for the user alone.
+pub fn create_private_folder(path: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Writes a file that only the user can read, as a whole or not at all. Missing folders are made, also only for the user.
+pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    create_private_folder(folder)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let aside = folder.join(format!(".{name}.{}.new", std::process::id()));
+    let _ = std::fs::remove_file(&aside);
+    let mut file = options_without_links().write(true).create_new(true).mode(0o600).open(&aside)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    std::fs::rename(&aside, path)
 }
 
 fn options_without_links() -> OpenOptions {

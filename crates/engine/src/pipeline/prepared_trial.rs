@@ -15,7 +15,7 @@ use crate::grade::SuiteServices;
 use crate::grade::grading::{JudgeAccess, TrialGrader, TrialGrades, needs_agent, offered_skills};
 use crate::grade::judge::JudgeContext;
 use crate::plan::{PlannedSuite, applicable_checks};
-use crate::store::{FolderListing, StagedSkill, TrialFacts, TurnFacts};
+use crate::store::{FolderListing, Scrubber, StagedSkill, TrialFacts, TurnFacts};
 use crate::workspace::run::{
     Conversation, ConversationResult, ScriptContext, ScriptEnd, run_conversation, run_script,
 };
@@ -23,11 +23,11 @@ use crate::workspace::sandbox::TrialSandbox;
 use crate::workspace::stage::{
     self, StagingRequest, Workspace, WorkspaceRoot, capture_changed_files, editable_file_changes,
 };
-use practicum_agents::agents::{AgentCli, FOREGROUND_TASKS_VARIABLE, SKILL_TOOL, SkillText};
+use practicum_agents::agents::{AgentCli, AgentLogin, FOREGROUND_TASKS_VARIABLE, SKILL_TOOL, SkillText};
 use practicum_agents::gateway::{Gateway, GatewayHalt, GatewayScope, ScopeKind};
 use practicum_core::model::{
     AgentEnding, Arm, Case, CasePrompt, CheckKind, CheckPermissions, Digest, GivenFile, NotScoredReason,
-    Observation, SkillRef, SkillTextFinding, Trial, TrialRecord, UrlChecker,
+    Observation, SkillRef, SkillTextFinding, Trial, TrialRecord, UrlChecker, Verdict,
 };
 use practicum_core::tree::open_regular;
 
@@ -124,6 +124,14 @@ pub async fn prepare_trial<'p>(
         }
     }
     Ok(prepared)
+}
+
+/// Gives the record of a trial whose files could not be written, for example because the disk is full: it is not scored,
+/// because nobody could look at what its verdict was about.
+fn without_evidence(mut record: TrialRecord, why: &str) -> TrialRecord {
+    record.notes.push(why.to_owned());
+    let reason = NotScoredReason::CheckFailed(format!("what the agent did could not be stored: {why}"));
+    TrialRecord { verdict: Verdict::NotScored(reason), score: None, key: None, ..record }
 }
 
 /// Gives the skills under test, each with its own name and its name in the workspace.
@@ -250,6 +258,7 @@ impl PreparedTrial<'_> {
             time_limit: self.planned.time_limit(self.case),
             marker: &self.marker,
             record_folder: &self.folder,
+            scrubber: &context.scrubber,
             memory: &context.memory,
         };
         let mut conversed = run_conversation(&talk, &self.workspace, &context.stop.cancel).await;
@@ -379,6 +388,7 @@ impl PreparedTrial<'_> {
             sandbox: &self.sandbox,
             marker: &self.marker,
             record_folder: &self.folder,
+            scrubber: &context.scrubber,
         };
         run_script(script, &scene, &context.stop.cancel).await
     }
@@ -498,12 +508,24 @@ impl PreparedTrial<'_> {
     }
 
     /// Copies the files that the agent worked on into the trial's folder. Gives notes about them.
-    fn capture(&self, seen: &Observation) -> Vec<String> {
+    fn capture(&self, seen: &Observation, scrubber: &Scrubber) -> Vec<String> {
         let (from, to) = (&self.workspace.folder, &self.folder);
         let inputs = editable_file_changes(&self.case.workspace.files, from);
-        let mut notes = capture_changed_files(&seen.files, from, &to.join("files"));
-        notes.extend(capture_changed_files(&inputs, from, &to.join("inputs")));
+        let mut notes = capture_changed_files(&seen.files, from, &to.join("files"), scrubber);
+        notes.extend(capture_changed_files(&inputs, from, &to.join("inputs"), scrubber));
         notes
+    }
+
+    /// Gives a scrubber that also knows the login of the agent as it is now: the agent may have renewed it.
+    fn scrubber_with_renewed_login(&self, exam: &RunContext) -> Scrubber {
+        let scrubber = exam.scrubber.clone();
+        let Some(login) = &self.agent.credentials.file else { return scrubber };
+        let in_home = self.workspace.home.join(login.folder).join(login.name);
+        let scrubber = scrubber.with_secrets_in_file(&in_home);
+        match self.agent.credentials.find_login(&context.user_env) {
+            Some(AgentLogin::File(path)) => scrubber.with_secrets_in_file(&path),
+            Some(AgentLogin::Variable(_)) | None => scrubber,
+        }
     }
 
     /// Writes the trial's folder. Only then is the trial reported.
@@ -514,17 +536,18 @@ impl PreparedTrial<'_> {
         seen: Observation,
         facts: TrialFacts,
     ) -> TrialRecord {
+        let scrubber = self.scrubber_with_renewed_login(context);
         if !(seen.files.is_empty() && self.case.workspace.files.is_empty()) {
-            record.notes.extend(crate::workspace::run::run_blocking(|| self.capture(&seen)));
+            record.notes.extend(crate::workspace::run::run_blocking(|| self.capture(&seen, &scrubber)));
         }
         record.notes.extend(self.tear_down(context).await);
         let (folder, workspace) = (self.folder, self.workspace);
         let keeper = Arc::clone(context);
         let kept = tokio::task::spawn_blocking(move || {
             let closed =
-                keeper.run_dir.complete_trial(&folder, &record, &seen.output, facts, &keeper.scrubber);
+                keeper.run_dir.complete_trial(&folder, &record, &seen.output, facts, &scrubber);
             if let Err(error) = closed {
-                record.notes.push(error.to_string());
+                record = without_evidence(record, &error.to_string());
             }
             // Deleting the workspace takes time, so it happens here and not on a thread that reads from agents.
             drop(workspace);

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use super::unfinished_record;
 use crate::plan::Plan;
 use crate::store::{
-    RunDir, Scrubber, StoreError, TrialCache, read_probes, read_records, read_skill_judgements,
+    LineMarker, RecordKey, RunDir, Scrubber, StoreError, TrialCache, read_own_probes, read_own_records,
+    read_own_skill_judgements,
 };
 use practicum_core::model::{Digest, ProbeRecord, SkillJudgement, SkillRef, Trial, TrialId, TrialRecord};
 use practicum_skills::versions::SkillContents;
@@ -47,7 +48,8 @@ impl ReusableResults {
         cache: Option<TrialCache>,
         reuse: bool,
     ) -> Self {
-        let kept = resumed.and_then(|run| read_records(run.path()).ok()).unwrap_or_default();
+        let kept = resumed.and_then(|run| read_own_records(run.path(), &run.line_marker()).ok());
+        let kept = kept.unwrap_or_default();
         let mut known = HashMap::new();
         for trial in &plan.trials {
             // A missing file and an empty file give the same key.
@@ -57,6 +59,7 @@ impl ReusableResults {
             if let Some(record) = kept.get(&trial.id)
                 && record.is_conclusive()
                 && record.key.as_ref() == keys.get(&trial.id)
+                && resumed.is_some_and(|run| run.has_whole_trial(&trial.id))
             {
                 known.insert(trial.id.clone(), ReusableTrial::FromThisRun(Box::new(record.clone())));
             }
@@ -64,11 +67,13 @@ impl ReusableResults {
         if let Some(cache) = cache.as_ref().filter(|_| reuse) {
             take_from_cache(cache, plan, &keys, &mut known);
         }
-        let mut tried = resumed.and_then(|run| read_probes(run.path()).ok()).unwrap_or_default();
+        let tried = resumed.and_then(|run| read_own_probes(run.path(), &run.line_marker()).ok());
+        let mut tried = tried.unwrap_or_default();
         tried.retain(|_, probe| probe.fired);
-        let probes_of_reused = probes_of_reused(&known);
+        let probes_of_reused = probes_of_reused(&known, cache.as_ref().and_then(TrialCache::key));
         let skills_judged =
-            resumed.and_then(|run| read_skill_judgements(run.path()).ok()).unwrap_or_default();
+            resumed.and_then(|run| read_own_skill_judgements(run.path(), &run.line_marker()).ok());
+        let skills_judged = skills_judged.unwrap_or_default();
         let probes = tried.into_values().collect();
         Self {
             keys,
@@ -118,14 +123,19 @@ fn digest_of(skill: &Path) -> Option<Digest> {
 }
 
 /// Reads the successful probes of each run from which trials are reused.
-fn probes_of_reused(known: &HashMap<TrialId, ReusableTrial>) -> HashMap<PathBuf, Vec<ProbeRecord>> {
+fn probes_of_reused(
+    known: &HashMap<TrialId, ReusableTrial>,
+    key: Option<&RecordKey>,
+) -> HashMap<PathBuf, Vec<ProbeRecord>> {
     let mut all: HashMap<PathBuf, Vec<ProbeRecord>> = HashMap::new();
     for known in known.values() {
         if let ReusableTrial::FromOtherRun { folder, .. } = known
             && let Some(run) = run_of(folder)
             && !all.contains_key(run)
         {
-            let tried = read_probes(run).unwrap_or_default().into_values();
+            let id = run.file_name().unwrap_or_default().to_string_lossy();
+            let marker = LineMarker::new(&id, key.cloned());
+            let tried = read_own_probes(run, &marker).unwrap_or_default().into_values();
             all.insert(run.to_owned(), tried.filter(|probe| probe.fired).collect());
         }
     }

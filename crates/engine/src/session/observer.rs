@@ -1,14 +1,15 @@
-//! The interface between a run and its caller: notices, the plan, approval of scripts, and events.
+//! The interface between a run and its caller: notices, the plan, questions of trust, and events.
 
 use std::path::Path;
 
 use super::SessionError;
+use super::trust::{TrustAnswer, TrustRequest};
 use crate::pipeline::{ReusableResults, StopSignal};
 use crate::plan::{CaseFilter, Plan};
 use crate::session::run_setup::EvalFiles;
 use practicum_core::event::EventSink;
 
-/// The caller of a run. Every method has a default: a silent caller that approves no script.
+/// The caller of a run. Every method has a default: a silent caller that trusts nothing.
 pub trait RunObserver {
     /// Shows a message before the run: what was chosen for the user, or what was left out.
     fn on_notice(&mut self, _text: &str) {}
@@ -22,16 +23,13 @@ pub trait RunObserver {
     /// Shows the plan before anything is spent.
     fn on_plan(&mut self, _planned: &PlannedRun<'_>) {}
 
-    /// Asks whether the scripts of the evals may run on this machine.
-    fn approve_scripts(
-        &mut self,
-        scripts: &[ScriptToApprove],
-        _cases_without: usize,
-    ) -> Result<ScriptApproval, SessionError> {
-        let number = scripts.len();
-        Err(SessionError::Refused(format!(
-            "the evals have {number} scripts that would run on this machine; read them, then allow them with `trust`"
-        )))
+    /// Asks whether the user trusts items of the project. By default nothing is trusted: required items are refused, and
+    /// the others are ignored.
+    fn approve(&mut self, request: &TrustRequest<'_>) -> Result<TrustAnswer, SessionError> {
+        match request.refusal() {
+            Some(why) => Err(SessionError::Refused(why)),
+            None => Ok(TrustAnswer::Ignore),
+        }
     }
 
     /// Gives the sinks that receive the events of the run, such as a progress display.
@@ -43,7 +41,7 @@ pub trait RunObserver {
     fn on_start(&mut self, _stop: &StopSignal) {}
 }
 
-/// An observer that shows nothing and approves no script.
+/// An observer that shows nothing and trusts nothing.
 pub struct SilentObserver;
 
 impl RunObserver for SilentObserver {}
@@ -60,25 +58,4 @@ pub struct PlannedRun<'r> {
     pub project: &'r Path,
     /// The number of agents that run at once.
     pub jobs: usize,
-}
-
-/// A script of an eval file that would run on this machine.
-pub struct ScriptToApprove {
-    /// The name of the suite.
-    pub suite: String,
-    /// The id of the case.
-    pub case: String,
-    /// The time when it runs: setup, teardown, or a check.
-    pub purpose: String,
-    /// The text of the script.
-    pub text: String,
-}
-
-/// The user's decision about the scripts of the evals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScriptApproval {
-    /// The scripts may run.
-    Run,
-    /// Only cases without scripts are run; the others stay unscored.
-    SkipCases,
 }

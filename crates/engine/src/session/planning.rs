@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::changed_suites::keep_changed_suites;
+use super::trust::{ProjectTrust, TrustItem};
 use super::{PreparedRun, ResumedRun, RunLimits, RunObserver, RunRegistry, Session, SessionError};
 use crate::plan::options::{CaseSelection, RunOptions};
 use crate::plan::settings::SettingLayers;
@@ -27,6 +28,7 @@ pub struct SuitesToRun {
     pub(super) command: Vec<String>,
     pub(super) resumed: Option<ResumedRun>,
     pub(super) registry: RunRegistry,
+    pub(super) trust: ProjectTrust,
     filter: CaseFilter,
     skipped: Vec<PathBuf>,
 }
@@ -37,9 +39,13 @@ impl Session<'_> {
         let Session { project, environment, options, limits, registry, .. } = self;
         let (run_id, command, resumed) = (self.run_id, self.command, self.resumed);
         let (reading, change) = (self.reading, self.change);
-        let layers = SettingLayers::read(options.settings.clone(), environment.clone(), &project)?;
+        let mut layers = SettingLayers::read(options.settings.clone(), environment.clone(), &project)?;
+        let trust = ProjectTrust::read(&project, &environment, options.inputs.trust)?;
         let filter = case_filter(&options.selection);
         let mut notices = Vec::new();
+        if options.inputs.only_shown {
+            notices.extend(trust.restrict_settings(&mut layers));
+        }
         let (mut reading, is_given) = match reading {
             Some(reading) => (reading, true),
             None => (run_setup::read_eval_files(&options.inputs, &environment, &registry.evals)?, false),
@@ -69,7 +75,9 @@ impl Session<'_> {
         }
         let agents = run_setup::all_agents(&layers, &registry.agents)?;
         let (mut suites, chosen) =
-            run_setup::resolve_suites(reading, &options.inputs, &layers, &agents, &filter)?;
+            run_setup::resolve_suites(reading, &options.inputs, &layers, &agents, &filter, &|root| {
+                trust.has_plugin(root)
+            })?;
         notices.splice(0..0, chosen);
         if options.predict_activation {
             for planned in &mut suites {
@@ -96,6 +104,7 @@ impl Session<'_> {
             command,
             resumed,
             registry,
+            trust,
             filter,
             skipped,
         })
@@ -108,6 +117,21 @@ impl SuitesToRun {
     pub fn prepare(self, observer: &mut dyn RunObserver) -> Result<Option<PreparedRun>, SessionError> {
         let Some((plan, run)) = self.plan(observer)? else { return Ok(None) };
         PreparedRun::prepare(plan, run, observer).map(Some)
+    }
+
+    /// Gives everything in the selected cases and the settings that needs the user's trust, each with whether it is
+    /// trusted.
+    pub fn trust_items(
+        self,
+        observer: &mut dyn RunObserver,
+    ) -> Result<Vec<(TrustItem, bool)>, SessionError> {
+        let layers = SettingLayers::read(
+            self.options.settings.clone(),
+            self.environment.clone(),
+            &self.project,
+        )?;
+        let planned = self.plan(observer)?;
+        Ok(planned.map(|(plan, run)| run.trust.items(&plan, &layers)).unwrap_or_default())
     }
 
     pub(super) fn plan(

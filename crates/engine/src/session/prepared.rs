@@ -1,6 +1,6 @@
 //! A planned run that is ready to start, and its execution.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,10 +10,8 @@ use super::hidden_files::{describe_hidden_files, hidden_files};
 use super::record::{keep_graded_skills, run_info};
 use super::shared_budget::shared_services;
 use super::trusted_code::{refuse_changed_code, trusted_code};
-use super::{
-    PlannedRun, ResumedRun, RunLimits, RunObserver, ScriptApproval, ScriptToApprove, SessionError,
-    SuitesToRun,
-};
+use super::trust::TrustDecision;
+use super::{PlannedRun, ResumedRun, RunLimits, RunObserver, SessionError, SuitesToRun};
 use crate::pipeline::probes::choose_probes;
 use crate::pipeline::{RetryPolicy, ReusableResults, RunContext, StopSignal, execute_run};
 use crate::plan::options::RunOptions;
@@ -23,7 +21,7 @@ use crate::plan::settings::{
 use crate::plan::trial_key::TrialKeys;
 use crate::plan::{Plan, set_gates};
 use crate::session::run_setup::{self, SharedServices};
-use crate::store::{IndexSink, RunDir, RunInfo, RunLock, Scrubber, TrialCache, read_noise};
+use crate::store::{IndexSink, RecordKey, RunDir, RunInfo, RunLock, Scrubber, TrialCache, has_foreign_noise, read_noise};
 use crate::workspace::run::{TranscriptMemory, kill_run_processes};
 use crate::workspace::sandbox::Sandbox;
 use crate::workspace::stage::{HiddenFiles, WorkspaceRoot};
@@ -38,6 +36,7 @@ pub struct PreparedRun {
     plan: Plan,
     probes: Plan,
     options: RunOptions,
+    trust: TrustDecision,
     agents: BTreeMap<String, AgentCli>,
     project: PathBuf,
     environment: BTreeMap<String, String>,
@@ -48,6 +47,7 @@ pub struct PreparedRun {
     command: Vec<String>,
     resumed: Option<ResumedRun>,
     reusable: ReusableResults,
+    record_key: RecordKey,
     hidden: HiddenFiles,
     scrubber: Scrubber,
     shared: SharedServices,
@@ -74,7 +74,7 @@ impl PreparedRun {
         run: SuitesToRun,
         observer: &mut dyn RunObserver,
     ) -> Result<Self, SessionError> {
-        let SuitesToRun { options, layers, project, environment, agents, mut notices, .. } = run;
+        let SuitesToRun { options, mut layers, project, environment, agents, mut notices, .. } = run;
         let (limits, run_id, command, resumed) = (run.limits, run.run_id, run.command, run.resumed);
         set_gates(&mut plan.suites, &options.gates);
         if let Some(ResumedRun { run_dir, trusted_at_start }) = &resumed {
@@ -83,13 +83,30 @@ impl PreparedRun {
                 refuse_changed_code(run_dir, &plan)?;
             }
         }
+        let trust = run.trust.decide(&plan, &layers, options.inputs.only_shown, observer)?;
+        trust.notice.iter().for_each(|notice| observer.on_notice(notice));
+        notices.extend(trust.notice.clone());
+        if !trust.sandbox {
+            layers.ignore_project_sandbox();
+        }
         let sandbox_mode = setting(&layers, &SANDBOX)?;
-        let hidden = hidden_files(&plan, &options, &project, &run.registry.evals);
-        let keys = trial_keys(&plan, &agents, &environment, sandbox_mode, &options, &hidden);
+        let hidden = hidden_files(&plan, &options, &project, &run.registry.evals).and_hiding(&trust.hidden);
+        let keys =
+            trial_keys(&plan, &agents, &environment, sandbox_mode, &options, &hidden, trust.plugin_code);
         // With a cassette nothing is taken from the cache, because every request must really be made to be
         // recorded or replayed.
         let has_cassette = options.inputs.record.is_some() || options.inputs.replay.is_some();
-        let cache = (!has_cassette).then(|| TrialCache::for_project(&project));
+        let record_key = RecordKey::of_user(&environment).unwrap_or_else(|why| {
+            observer.on_notice(&why);
+            notices.push(why);
+            RecordKey::temporary()
+        });
+        let resumed = resumed.map(|ResumedRun { run_dir, trusted_at_start }| ResumedRun {
+            run_dir: run_dir.with_key(record_key.clone()),
+            trusted_at_start,
+        });
+        let cache =
+            (!has_cassette).then(|| TrialCache::for_project(&project).with_key(record_key.clone()));
         let mut reusable = ReusableResults::look_up(
             &plan,
             keys,
@@ -97,6 +114,10 @@ impl PreparedRun {
             cache,
             !options.no_reuse,
         );
+        if let Some(notice) = foreign_notice(&reusable) {
+            observer.on_notice(&notice);
+            notices.push(notice);
+        }
         // The hidden files are known only after the keys have listed the staged files.
         let left_out = describe_hidden_files(&hidden, &plan, &options, &project, &run.registry.evals);
         left_out.iter().for_each(|note| observer.on_notice(note));
@@ -127,6 +148,7 @@ impl PreparedRun {
             plan,
             probes,
             options,
+            trust,
             agents,
             project,
             environment,
@@ -136,6 +158,7 @@ impl PreparedRun {
             command,
             resumed,
             reusable,
+            record_key,
             hidden,
             scrubber,
             shared,
@@ -153,8 +176,7 @@ impl PreparedRun {
 
     /// Executes the plan, and waits for the last trial. Works on any tokio runtime with time and I/O.
     pub async fn run(mut self, observer: &mut dyn RunObserver) -> Result<FinishedRun, SessionError> {
-        let trusted = self.scripts_may_run(observer)?;
-        let noise = self.known_noise()?;
+        let noise = self.known_noise(observer)?;
         let id = self.run_id();
         let rooms = WorkspaceRoot::path_for_run(&id);
         // This comes before the record is made: a run that may not start leaves none.
@@ -194,8 +216,8 @@ impl PreparedRun {
             sandbox,
             workspace_root: rooms.path().to_owned(),
             keep_workspaces: options.keep_workspaces,
-            allow_scripts: trusted,
-            allow_plugin_code: options.inputs.trust,
+            allow_scripts: self.trust.scripts,
+            allow_plugin_code: self.trust.plugin_code,
             web: options
                 .allow_network
                 .then(|| HttpUrlChecker::with_runtime(tokio::runtime::Handle::current())),
@@ -220,36 +242,17 @@ impl PreparedRun {
         Ok(FinishedRun { summary, run_dir, workspaces })
     }
 
-    /// Says whether the scripts of the planned cases may run. `false` if the user wants to run only the other
-    /// cases.
-    fn scripts_may_run(&self, observer: &mut dyn RunObserver) -> Result<bool, SessionError> {
-        let selected: BTreeSet<(usize, usize)> =
-            self.plan.trials.iter().map(|trial| (trial.suite, trial.case)).collect();
-        let mut scripts = Vec::new();
-        let mut cases_without = 0;
-        for (suite, case) in selected {
-            let suite = &self.plan.suites[suite].suite;
-            let case = &suite.cases[case];
-            let before = scripts.len();
-            scripts.extend(case.scripts().map(|(purpose, text)| ScriptToApprove {
-                suite: suite.name.clone(),
-                case: case.id.clone(),
-                purpose: purpose.to_string(),
-                text: text.to_string(),
-            }));
-            cases_without += usize::from(scripts.len() == before);
-        }
-        if self.options.inputs.trust || scripts.is_empty() {
-            return Ok(true);
-        }
-        Ok(observer.approve_scripts(&scripts, cases_without)? == ScriptApproval::Run)
-    }
-
     /// Reads what is known about flaky cases, unless they are to count.
-    fn known_noise(&self) -> Result<Option<Noise>, SessionError> {
+    fn known_noise(&mut self, observer: &mut dyn RunObserver) -> Result<Option<Noise>, SessionError> {
+        if !self.options.count_flaky && has_foreign_noise(&self.project, &self.record_key) {
+            let notice = "this installation did not measure .practicum/noise.json, so no case counts as flaky; practicum \
+                          noise measures it, practicum import noise takes it over";
+            observer.on_notice(notice);
+            self.notices.push(notice.to_owned());
+        }
         match self.options.count_flaky {
             true => Ok(None),
-            false => read_noise(&self.project).map_err(SessionError::Refused),
+            false => read_noise(&self.project, &self.record_key).map_err(SessionError::Refused),
         }
     }
 
@@ -285,7 +288,7 @@ impl PreparedRun {
             }
             return Ok((run.clone(), Some(lock)));
         }
-        let run = RunDir::create(&self.project, id)?;
+        let run = RunDir::create(&self.project, id)?.with_key(self.record_key.clone());
         let scripted = self.plan.suites.iter().any(|suite| suite.script.is_some());
         let mut notices = self.notices.clone();
         let info = run_info(&self.plan, &run, scripted, Vec::new());
@@ -306,6 +309,21 @@ impl PreparedRun {
         let lock = lock_record(&run)?;
         Ok((run, lock))
     }
+}
+
+/// Describes the stored results that are not reused, because another installation made them.
+fn foreign_notice(reusable: &ReusableResults) -> Option<String> {
+    let count = reusable.cache.as_ref().map_or(0, TrialCache::foreign);
+    (count > 0).then(|| {
+        format!(
+            "{} not reused, because this installation did not make them as they are now; practicum import takes over \
+             the results of a run",
+            match count {
+                1 => "1 stored result is".to_owned(),
+                _ => format!("{count} stored results are"),
+            }
+        )
+    })
 }
 
 fn lock_record(run: &RunDir) -> Result<Option<std::fs::File>, SessionError> {
@@ -337,7 +355,9 @@ fn setting<T>(layers: &SettingLayers, knob: &SettingDefinition<T>) -> Result<T, 
 /// Makes a scrubber that knows the secrets of the environment and of the agents' logins.
 fn scrubber(agents: &BTreeMap<String, AgentCli>, environment: &BTreeMap<String, String>) -> Scrubber {
     let logins = agents.values().filter_map(|agent| agent.credentials.find_login(environment));
-    logins.fold(Scrubber::new(environment), |scrubber, login| match login {
+    let declared: Vec<String> =
+        agents.values().flat_map(|agent| agent.credentials.variables.iter().cloned()).collect();
+    logins.fold(Scrubber::with_declared(environment, &declared), |scrubber, login| match login {
         AgentLogin::Variable(_) => scrubber,
         AgentLogin::File(path) => scrubber.with_secrets_in_file(&path),
     })
@@ -351,11 +371,12 @@ fn trial_keys(
     sandbox: SandboxMode,
     options: &RunOptions,
     hidden: &HiddenFiles,
+    plugin_code: bool,
 ) -> HashMap<TrialId, Digest> {
     let keys =
         TrialKeys::new(plan, agents, environment, sandbox, &options.pass_env, options.allow_network, hidden);
     let mut keys = keys
-        .with_plugin_code(options.inputs.trust)
+        .with_plugin_code(plugin_code)
         .with_judge(!options.inputs.no_judge)
         .with_sample(options.sample.clone());
     plan.trials.iter().map(|trial| (trial.id.clone(), keys.key_of(trial))).collect()

@@ -163,6 +163,7 @@ pub(crate) fn resolve_suites(
     layers: &SettingLayers,
     agents: &BTreeMap<String, AgentCli>,
     filter: &CaseFilter,
+    trusts_plugin: &dyn Fn(&Path) -> bool,
 ) -> Result<(Vec<PlannedSuite>, Vec<String>), RunSetupError> {
     let mut planned = Vec::new();
     let mut notices = Vec::new();
@@ -245,7 +246,7 @@ pub(crate) fn resolve_suites(
         }
         let canaries = names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite));
         let chosen = || names.iter().filter_map(|name| agents.get(name));
-        left_out.extend(plugins::plugin_notices(&plugins, &suite, chosen(), ask.trust));
+        left_out.extend(plugins::plugin_notices(&plugins, &suite, chosen(), trusts_plugin));
         left_out.extend(unread_command_notices(&suite, chosen()));
         let of_skills = left_out.into_iter().chain(skill_warnings(&suite)).chain(skill_link_notices(&suite));
         let of_skills =

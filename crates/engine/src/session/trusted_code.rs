@@ -36,30 +36,60 @@ pub fn trusted_code(plan: &Plan) -> BTreeMap<PathBuf, Digest> {
             for given in given_to(case, &planned.project).filter(|given| listed.insert(given.to_path_buf())) {
                 code_below(given).into_iter().for_each(|file| add_file(&mut known, file));
             }
-            let mut texts = vec![(script, None)];
-            while let Some((text, folder)) = texts.pop() {
-                for file in files_named(&text, case, &planned.project, folder.as_deref()) {
-                    if followed.len() < MOST_FILES && followed.insert(file.clone()) {
-                        let text = read(&file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-                        texts.extend(text.map(|text| (text, file.parent().map(Path::to_owned))));
-                        add_file(&mut known, file);
-                    }
-                }
+            for file in follow_named_files(script, case, &planned.project, &mut followed) {
+                add_file(&mut known, file);
             }
         }
     }
     for root in plan.suites.iter().flat_map(|planned| &planned.suite.plugins) {
-        // A plugin without code runs nothing, and its skills may change.
-        if !Plugin::read(root).is_ok_and(|plugin| plugin.hooks + plugin.servers.len() > 0) {
-            continue;
-        }
-        let walk = ignore::WalkBuilder::new(root).standard_filters(false).follow_links(false).build();
-        let is_text = |path: &Path| path.extension().is_some_and(|ending| ending == "md");
-        for file in walk.flatten().map(ignore::DirEntry::into_path).filter(|path| !is_text(path)) {
-            add_file(&mut known, file);
-        }
+        known.extend(code_of_plugin(root));
     }
     known
+}
+
+/// Computes a digest of each file of a plugin that may run code. There is none if the plugin has neither hooks nor
+/// servers: such a plugin runs nothing, and its skills may change.
+pub fn code_of_plugin(root: &Path) -> BTreeMap<PathBuf, Digest> {
+    let mut known = BTreeMap::new();
+    if !Plugin::read(root).is_ok_and(|plugin| plugin.hooks + plugin.servers.len() > 0) {
+        return known;
+    }
+    let walk = ignore::WalkBuilder::new(root).standard_filters(false).follow_links(false).build();
+    let is_text = |path: &Path| path.extension().is_some_and(|ending| ending == "md");
+    for file in walk.flatten().map(ignore::DirEntry::into_path).filter(|path| !is_text(path)) {
+        add_file(&mut known, file);
+    }
+    known
+}
+
+/// Computes a digest of each file that a script names, and of the files that those name.
+pub fn code_named_by(script: &str, case: &Case, project: &Path) -> BTreeMap<PathBuf, Digest> {
+    let mut known = BTreeMap::new();
+    for file in follow_named_files(script.to_owned(), case, project, &mut BTreeSet::new()) {
+        add_file(&mut known, file);
+    }
+    known
+}
+
+/// Finds the files that a script names, and those that they name, without those that were `followed` before.
+fn follow_named_files(
+    script: String,
+    case: &Case,
+    project: &Path,
+    followed: &mut BTreeSet<PathBuf>,
+) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut texts = vec![(script, None)];
+    while let Some((text, folder)) = texts.pop() {
+        for file in files_named(&text, case, project, folder.as_deref()) {
+            if followed.len() < MOST_FILES && followed.insert(file.clone()) {
+                let text = read(&file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+                texts.extend(text.map(|text| (text, file.parent().map(Path::to_owned))));
+                found.push(file);
+            }
+        }
+    }
+    found
 }
 
 fn add_file(known: &mut BTreeMap<PathBuf, Digest>, file: PathBuf) {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use super::Scrubber;
+use super::{LineMarker, Scrubber};
 use practicum_core::event::{EventSink, RunEvent};
 use practicum_core::tree::append_unlinked;
 
@@ -13,13 +13,14 @@ use practicum_core::tree::append_unlinked;
 pub struct EventLog {
     file: File,
     scrubber: Scrubber,
+    marker: LineMarker,
 }
 
 impl EventLog {
     /// Creates the log file. Secrets that the scrubber knows are removed from every line.
-    pub fn create(path: &Path, scrubber: Scrubber) -> std::io::Result<Self> {
+    pub fn create(path: &Path, scrubber: Scrubber, marker: LineMarker) -> std::io::Result<Self> {
         let file = append_unlinked(path)?;
-        Ok(Self { file, scrubber })
+        Ok(Self { file, scrubber, marker })
     }
 }
 
@@ -37,6 +38,7 @@ impl EventSink for EventLog {
         if let Some(clean) = self.scrubber.scrub_bytes(&line) {
             line = clean;
         }
+        self.marker.add_to(&mut line);
         line.push(b'\n');
         self.file.write_all(&line)
     }

@@ -9,27 +9,31 @@ mod facts;
 mod find_trials;
 #[doc(hidden)]
 pub mod history;
+mod import_run;
 #[doc(hidden)]
 mod index;
 #[doc(hidden)]
 mod labels;
 mod log;
+mod log_line;
 mod noise;
+mod record_key;
 mod records;
 #[doc(hidden)]
 pub mod reload_trial;
 mod run_dir;
 #[doc(hidden)]
 mod run_lock;
-mod secrets;
 pub mod transcript;
 #[doc(hidden)]
 mod trial_cache;
+mod trial_digest;
 mod trials;
 
 pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSkill, RunSuite, RunSuites, TrialChecks};
 pub use facts::{FolderListing, StagedSkill, TrialFacts, TurnFacts};
 pub use find_trials::find_trials;
+pub use import_run::{ImportedRun, import_run};
 pub use index::{
     CaseCell, CaseRow, CheckCounts, CheckRow, ConditionColumn, Index, IndexCounts, IndexError, IndexSink,
     Metric, MetricPoint, MetricScope, PastTrialCosts, RunRow, SuiteRow, TrialFilter, TrialFilterValues,
@@ -37,10 +41,16 @@ pub use index::{
 };
 pub use labels::HumanLabel;
 pub use log::EventLog;
-pub use noise::{read_noise, save_noise};
-pub use records::{read_probes, read_records, read_skill_judgements};
+pub use log_line::{LineMarker, is_damaged};
+pub use noise::{has_foreign_noise, import_noise, read_noise, save_noise};
+pub use record_key::{MarkKind, RECORD_KEY_VARIABLE, RecordKey};
+pub use records::{
+    read_own_probes, read_own_records, read_own_skill_judgements, read_probes,
+    read_records, read_skill_judgements,
+};
 pub use run_dir::{RunDir, SKILLS_FOLDER, StoreError, refuse_linked_records};
 pub use run_lock::RunLock;
-pub use secrets::Scrubber;
+pub use crate::workspace::secrets::Scrubber;
 pub use trial_cache::TrialCache;
+pub use trial_digest::{TrialDigest, TrialOrigin};
 pub use trials::StoredTrials;

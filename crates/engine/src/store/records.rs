@@ -6,53 +6,93 @@ use std::path::Path;
 
 use practicum_core::event::RunEvent;
 use practicum_core::model::{ProbeRecord, SkillJudgement, TrialId, TrialRecord};
+use super::log_line::{LineMarker, is_damaged};
 use practicum_core::tree::open_regular;
 
-/// Reads the records of a run: the last one of each trial. A line that was cut short by a kill is ignored.
+/// Reads the records of a run: the last one of each trial. A line that was cut short by a kill or damaged is ignored.
 pub fn read_records(run: &Path) -> std::io::Result<BTreeMap<TrialId, TrialRecord>> {
+    read_records_of(run, |line| !is_damaged(line))
+}
+
+/// Reads the records of a run in lines that this installation wrote.
+pub fn read_own_records(run: &Path, marker: &LineMarker) -> std::io::Result<BTreeMap<TrialId, TrialRecord>> {
+    read_records_of(run, |line| marker.is_made_here(line))
+}
+
+fn read_records_of(
+    run: &Path,
+    counts: impl Fn(&[u8]) -> bool,
+) -> std::io::Result<BTreeMap<TrialId, TrialRecord>> {
     let mut records = BTreeMap::new();
-    let file = open_regular(run.join("events.jsonl"))?;
-    for line in BufReader::new(file).split(b'\n') {
-        let line = line?;
-        // Most lines are other events. They are skipped without parsing.
-        if !is_trial_finished_event(&line) {
-            continue;
-        }
-        if let Ok(RunEvent::TrialFinished { record }) = serde_json::from_slice(&line) {
+    read_lines(run, b"\"trial_finished\"", counts, |event| {
+        if let RunEvent::TrialFinished { record } = event {
             records.insert(record.trial.clone(), *record);
         }
-    }
+    })?;
     Ok(records)
 }
 
 /// Reads the probes of a run: the last record of each.
 pub fn read_probes(run: &Path) -> std::io::Result<BTreeMap<TrialId, ProbeRecord>> {
+    read_probes_of(run, |line| !is_damaged(line))
+}
+
+/// Reads the probes of a run in lines that this installation wrote.
+pub fn read_own_probes(run: &Path, marker: &LineMarker) -> std::io::Result<BTreeMap<TrialId, ProbeRecord>> {
+    read_probes_of(run, |line| marker.is_made_here(line))
+}
+
+fn read_probes_of(
+    run: &Path,
+    counts: impl Fn(&[u8]) -> bool,
+) -> std::io::Result<BTreeMap<TrialId, ProbeRecord>> {
     let mut probes = BTreeMap::new();
-    let file = open_regular(run.join("events.jsonl"))?;
-    for line in BufReader::new(file).split(b'\n') {
-        let line = line?;
-        if has_event_name(&line, b"\"probe_finished\"")
-            && let Ok(RunEvent::ProbeFinished { probe }) = serde_json::from_slice(&line)
-        {
+    read_lines(run, b"\"probe_finished\"", counts, |event| {
+        if let RunEvent::ProbeFinished { probe } = event {
             probes.insert(probe.trial.clone(), *probe);
         }
-    }
+    })?;
     Ok(probes)
 }
 
 /// Reads the judgements on the texts of skills, in the order of the log.
 pub fn read_skill_judgements(run: &Path) -> std::io::Result<Vec<SkillJudgement>> {
+    read_judgements_of(run, |line| !is_damaged(line))
+}
+
+/// Reads the judgements on the texts of skills in lines that this installation wrote.
+pub fn read_own_skill_judgements(run: &Path, marker: &LineMarker) -> std::io::Result<Vec<SkillJudgement>> {
+    read_judgements_of(run, |line| marker.is_made_here(line))
+}
+
+fn read_judgements_of(run: &Path, counts: impl Fn(&[u8]) -> bool) -> std::io::Result<Vec<SkillJudgement>> {
     let mut all = Vec::new();
+    read_lines(run, b"\"skill_judged\"", counts, |event| {
+        if let RunEvent::SkillJudged { judged } = event {
+            all.push(*judged);
+        }
+    })?;
+    Ok(all)
+}
+
+/// Reads the events of this name in the lines that count. Lines of other events are skipped without parsing.
+fn read_lines(
+    run: &Path,
+    name: &[u8],
+    counts: impl Fn(&[u8]) -> bool,
+    mut receive: impl FnMut(RunEvent),
+) -> std::io::Result<()> {
     let file = open_regular(run.join("events.jsonl"))?;
     for line in BufReader::new(file).split(b'\n') {
         let line = line?;
-        if has_event_name(&line, b"\"skill_judged\"")
-            && let Ok(RunEvent::SkillJudged { judged }) = serde_json::from_slice(&line)
+        if has_event_name(&line, name)
+            && counts(&line)
+            && let Ok(event) = serde_json::from_slice(&line)
         {
-            all.push(*judged);
+            receive(event);
         }
     }
-    Ok(all)
+    Ok(())
 }
 
 pub(super) fn is_trial_finished_event(line: &[u8]) -> bool {

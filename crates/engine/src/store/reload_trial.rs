@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use crate::store::{FolderListing, TrialFacts};
+use crate::store::{FolderListing, TrialDigest, TrialFacts};
 use crate::workspace::observe::{ProcessEnd, RawRun, RawTurn, observe};
 use crate::workspace::run::decode;
 use crate::workspace::stage::FolderView;
@@ -27,7 +27,8 @@ pub struct ReloadedTrial {
 }
 
 /// Reads a trial's folder, with the decoders that are known. An error says what is missing.
-pub(crate) fn reload_trial(folder: &Path, known: &AgentRegistry) -> Result<ReloadedTrial, String> {
+pub fn reload_trial(folder: &Path, known: &AgentRegistry) -> Result<ReloadedTrial, String> {
+    refuse_changed_files(folder)?;
     let facts = TrialFacts::read(folder)?;
     let turns = decode_turns(&facts, &folder.join("transcript.jsonl"), known)?;
     let raw = RawRun { turns, seconds: facts.seconds };
@@ -57,6 +58,23 @@ pub(crate) fn reload_trial(folder: &Path, known: &AgentRegistry) -> Result<Reloa
     })
 }
 
+/// Refuses a trial whose stored evidence is not as it was written. Records of earlier versions have no digests.
+fn refuse_changed_files(folder: &Path) -> Result<(), String> {
+    let Some(digest) = TrialDigest::read(folder) else { return Ok(()) };
+    let evidence = digest.files.keys().filter(|name| !GRADES.contains(&name.as_str()));
+    let changed = evidence.into_iter().find(|name| digest.is_changed(folder, name));
+    let added = ["transcript.jsonl", "facts.json"].into_iter().find(|name| {
+        !digest.files.contains_key(*name) && folder.join(name).symlink_metadata().is_ok()
+    });
+    match changed.map(String::as_str).or(added) {
+        Some(name) => Err(format!("{name} is not as it was written")),
+        None => Ok(()),
+    }
+}
+
+/// The files of a trial that hold its grades. They are not evidence, and are made anew.
+const GRADES: [&str; 2] = ["checks.json", "output.txt"];
+
 fn decode_turns(facts: &TrialFacts, path: &Path, known: &AgentRegistry) -> Result<Vec<RawTurn>, String> {
     let kind = known
         .decoder(&facts.stream)
@@ -76,6 +94,15 @@ fn decode_turns(facts: &TrialFacts, path: &Path, known: &AgentRegistry) -> Resul
         from = until;
         let (prompt, bytes) = (turn.prompt.clone(), turn.bytes);
         turns.push(RawTurn { prompt, transcript, bytes, process: ProcessEnd::Exited(0) });
+    }
+    // Without digests, at least something must be there of what the agent said.
+    let has_digests = path.parent().is_some_and(|folder| TrialDigest::read(folder).is_some());
+    let says_nothing = |turn: &RawTurn| {
+        let said = &turn.transcript;
+        said.steps.is_empty() && said.output.is_empty() && said.skills_listed.is_none()
+    };
+    if !silent && !has_digests && turns.iter().all(says_nothing) {
+        return Err("nothing in its transcript can be read".to_owned());
     }
     Ok(turns)
 }

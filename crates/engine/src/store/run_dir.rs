@@ -1,5 +1,6 @@
 //! The directory of a run, and the files in it.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -7,9 +8,9 @@ use serde::Serialize;
 
 use crate::workspace::stage::remove_folder;
 
-use super::{EventLog, RunInfo, Scrubber, TrialChecks, TrialFacts};
+use super::{EventLog, LineMarker, RecordKey, RunInfo, Scrubber, TrialChecks, TrialDigest, TrialFacts, TrialOrigin};
 use practicum_core::model::{Summary, TrialId, TrialRecord};
-use practicum_core::tree::{read_regular, write_unlinked};
+use practicum_core::tree::{create_private_folder, read_regular, write_unlinked};
 
 /// The folder in a run's record with the skills that were graded, each below its digest.
 pub const SKILLS_FOLDER: &str = "skills";
@@ -19,6 +20,8 @@ pub const SKILLS_FOLDER: &str = "skills";
 pub struct RunDir {
     path: PathBuf,
     id: String,
+    /// The key with which files and lines are marked; `None` for a run that is only read.
+    key: Option<RecordKey>,
 }
 
 /// An error: the record of a run cannot be written.
@@ -63,7 +66,7 @@ impl RunDir {
         let home = project.join(".practicum");
         let runs = home.join("runs");
         refuse_linked_records(project)?;
-        std::fs::create_dir_all(&runs).map_err(StoreError::at_path(&runs))?;
+        create_private_folder(&runs).map_err(StoreError::at_path(&runs))?;
         let ignore = home.join(".gitignore");
         if !ignore.exists() {
             // Records contain the output of agents and should not be committed.
@@ -71,8 +74,8 @@ impl RunDir {
         }
         let path = runs.join(&id);
         let trials = path.join("trials");
-        std::fs::create_dir_all(&trials).map_err(StoreError::at_path(&trials))?;
-        Ok(Self { path, id })
+        create_private_folder(&trials).map_err(StoreError::at_path(&trials))?;
+        Ok(Self { path, id, key: None })
     }
 
     /// Gives the project that contains the run's record now: three folders above it. `None` if that is unknown.
@@ -116,7 +119,7 @@ impl RunDir {
     /// Gives the run in this folder, if there is one.
     pub fn at_path(path: &Path) -> Option<Self> {
         let path = path.join("run.json").canonicalize().ok()?.parent()?.to_owned();
-        Some(Self { id: path.file_name()?.to_string_lossy().into_owned(), path })
+        Some(Self { id: path.file_name()?.to_string_lossy().into_owned(), path, key: None })
     }
 
     /// Lists all runs of a project, the oldest first.
@@ -126,7 +129,11 @@ impl RunDir {
             // A link may lead to anything, and this program makes none here.
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .filter(|entry| entry.path().join("run.json").is_file())
-            .map(|entry| Self { id: entry.file_name().to_string_lossy().into_owned(), path: entry.path() })
+            .map(|entry| Self {
+                id: entry.file_name().to_string_lossy().into_owned(),
+                path: entry.path(),
+                key: None,
+            })
             .collect();
         runs.sort_by(|a, b| a.id.cmp(&b.id));
         runs
@@ -199,12 +206,39 @@ impl RunDir {
     /// Creates the log of the run's events.
     pub fn open_log(&self, scrubber: Scrubber) -> Result<EventLog, StoreError> {
         let path = self.path.join("events.jsonl");
-        EventLog::create(&path, scrubber).map_err(StoreError::at_path(&path))
+        EventLog::create(&path, scrubber, self.line_marker()).map_err(StoreError::at_path(&path))
     }
 
     /// Writes how the run is made to `run.json`.
     pub fn write_info(&self, info: &RunInfo) -> Result<(), StoreError> {
-        self.write_json("run.json", info)
+        self.write_json("run.json", info)?;
+        let Some(key) = &self.key else { return Ok(()) };
+        let path = self.path.join("run.json");
+        let marked = read_regular(&path).and_then(|bytes| key.mark_file(&path, &bytes));
+        marked.map_err(StoreError::at_path(&path))
+    }
+
+    /// Says whether an installation with this key wrote `run.json`, with the options to resume the run with.
+    pub fn is_made_with(&self, key: &RecordKey) -> bool {
+        let path = self.path.join("run.json");
+        read_regular(&path).is_ok_and(|bytes| key.is_file_marked(&path, &bytes))
+    }
+
+    /// Marks everything that is written from now on with a key.
+    #[must_use]
+    pub fn with_key(self, key: RecordKey) -> Self {
+        Self { key: Some(key), ..self }
+    }
+
+    /// Says whether the files of a trial are as this installation wrote them.
+    pub fn has_whole_trial(&self, trial: &TrialId) -> bool {
+        let folder = self.trial_folder(trial);
+        self.key.as_ref().is_some_and(|key| TrialDigest::origin(&folder, key) == TrialOrigin::MadeHere)
+    }
+
+    /// Gives the marker of the lines of the log.
+    pub fn line_marker(&self) -> LineMarker {
+        LineMarker::new(&self.id, self.key.clone())
     }
 
     /// Writes the results of the run to `summary.json`.
@@ -220,7 +254,7 @@ impl RunDir {
     /// Makes the folder of a probe. Files of an earlier failed run of the probe are deleted.
     pub(crate) fn create_probe_folder(&self, probe: &TrialId) -> Result<PathBuf, StoreError> {
         let probes = self.path.join("probes");
-        std::fs::create_dir_all(&probes).map_err(StoreError::at_path(&probes))?;
+        create_private_folder(&probes).map_err(StoreError::at_path(&probes))?;
         create_empty_folder(self.probe_folder(probe))
     }
 
@@ -242,23 +276,30 @@ impl RunDir {
         facts: TrialFacts,
         scrubber: &Scrubber,
     ) -> Result<(), StoreError> {
+        // Everything is scrubbed before it is written: a killed program leaves no secret on disk.
         let path = folder.join("output.txt");
-        write_unlinked(&path, output).map_err(StoreError::at_path(&path))?;
+        write_unlinked(&path, scrubber.scrub_text(output)).map_err(StoreError::at_path(&path))?;
         let path = folder.join("transcript.jsonl");
         let facts = facts.with_scrubbed_lengths(&path, scrubber).map_err(StoreError::at_path(&path))?;
         let path = folder.join("facts.json");
-        let bytes = serde_json::to_vec(&facts).unwrap_or_default();
+        let bytes = serde_json::to_vec(&facts).map_err(|error| StoreError::at_path(&path)(error.into()))?;
+        let bytes = scrubber.scrub_bytes(&bytes).unwrap_or(bytes);
         write_unlinked(&path, bytes).map_err(StoreError::at_path(&path))?;
-        write_checks(folder, record)?;
-        scrubber.scrub_folder(folder).map_err(StoreError::at_path(folder))
+        write_checks(folder, record, scrubber)?;
+        // A login that the agent renewed was not known while its output was written.
+        scrubber.scrub_folder(folder).map_err(StoreError::at_path(folder))?;
+        self.write_digest(folder)
+    }
+
+    fn write_digest(&self, folder: &Path) -> Result<(), StoreError> {
+        TrialDigest::write(folder, self.key.as_ref()).map_err(StoreError::at_path(folder))
     }
 
     /// Writes a trial's record again.
     pub(crate) fn write_record(&self, record: &TrialRecord, scrubber: &Scrubber) -> Result<(), StoreError> {
         let folder = self.trial_folder(&record.trial);
-        write_checks(&folder, record)?;
-        let path = folder.join("checks.json");
-        scrubber.scrub_file(&path).map_err(StoreError::at_path(&path))
+        write_checks(&folder, record, scrubber)?;
+        self.write_digest(&folder)
     }
 
     /// Writes a JSON file in the folder, as a whole or not at all.
@@ -303,11 +344,12 @@ pub fn refuse_linked_records(project: &Path) -> Result<(), StoreError> {
 
 /// Makes an empty folder, deleting what is there.
 fn create_empty_folder(path: PathBuf) -> Result<PathBuf, StoreError> {
-    match std::fs::create_dir(&path) {
+    let create = || std::fs::DirBuilder::new().mode(0o700).create(&path);
+    match create() {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             remove_folder(&path).map_err(StoreError::at_path(&path))?;
-            std::fs::create_dir(&path).map_err(StoreError::at_path(&path))?;
+            create().map_err(StoreError::at_path(&path))?;
         }
         Err(error) => return Err(StoreError::at_path(&path)(error)),
     }
@@ -316,9 +358,11 @@ fn create_empty_folder(path: PathBuf) -> Result<PathBuf, StoreError> {
 
 /// Writes the check results. The existing file may be a hard link to another run's, so it is replaced and not
 /// overwritten.
-fn write_checks(folder: &Path, record: &TrialRecord) -> Result<(), StoreError> {
+fn write_checks(folder: &Path, record: &TrialRecord, scrubber: &Scrubber) -> Result<(), StoreError> {
     let (path, aside) = (folder.join("checks.json"), folder.join(".checks.json.new"));
-    let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record }).unwrap_or_default();
+    let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record })
+        .map_err(|error| StoreError::at_path(&path)(error.into()))?;
+    let bytes = scrubber.scrub_bytes(&bytes).unwrap_or(bytes);
     write_unlinked(&aside, bytes).map_err(StoreError::at_path(&aside))?;
     std::fs::rename(&aside, &path).map_err(StoreError::at_path(&path))
 }

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use super::{RecordKey, TrialDigest, TrialOrigin};
 use practicum_core::model::{Digest, RelPath, TrialId, TrialRecord};
 use practicum_core::tree::{append_unlinked, read_regular, write_unlinked};
 
@@ -17,6 +19,10 @@ use practicum_core::tree::{append_unlinked, read_regular, write_unlinked};
 #[derive(Debug)]
 pub struct TrialCache {
     folder: PathBuf,
+    /// The key of the records that may be reused; `None` to reuse none.
+    key: Option<RecordKey>,
+    /// The number of trials that were found and not made by this installation.
+    foreign: AtomicUsize,
     entries_read: Mutex<HashMap<String, CacheEntries>>,
 }
 
@@ -34,7 +40,36 @@ struct CachedTrial {
 
 impl TrialCache {
     pub fn for_project(project: &Path) -> Self {
-        Self { folder: project.join(".practicum/cache/trials"), entries_read: Mutex::default() }
+        Self {
+            folder: project.join(".practicum/cache/trials"),
+            key: None,
+            foreign: AtomicUsize::new(0),
+            entries_read: Mutex::default(),
+        }
+    }
+
+    /// Reuses the records of installations with this key.
+    #[must_use]
+    pub fn with_key(self, key: RecordKey) -> Self {
+        Self { key: Some(key), ..self }
+    }
+
+    /// Gives the key of the records that may be reused.
+    pub fn key(&self) -> Option<&RecordKey> {
+        self.key.as_ref()
+    }
+
+    /// Counts the trials that were found and not reused, because another installation made them.
+    pub fn foreign(&self) -> usize {
+        self.foreign.load(Ordering::Relaxed)
+    }
+
+    fn is_own(&self, folder: &Path) -> bool {
+        let origin = self.key.as_ref().map(|key| TrialDigest::origin(folder, key));
+        if origin != Some(TrialOrigin::MadeHere) {
+            self.foreign.fetch_add(1, Ordering::Relaxed);
+        }
+        origin == Some(TrialOrigin::MadeHere)
     }
 
     /// Finds the newest trial with this key that fits and whose run still exists. Several suites may have trials
@@ -57,7 +92,8 @@ impl TrialCache {
             let folder = self.run_folder(&kept.run)?.join("trials").join(kept.trial.as_str());
             let record: TrialRecord =
                 serde_json::from_slice(&read_regular(folder.join("checks.json")).ok()?).ok()?;
-            (record.key.as_ref() == Some(key) && fits(&record, &folder)).then_some((record, folder))
+            let is_fitting = record.key.as_ref() == Some(key) && fits(&record, &folder) && self.is_own(&folder);
+            is_fitting.then_some((record, folder))
         })
     }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::log_line::is_damaged;
 use super::records::is_trial_finished_event;
 use practicum_core::event::RunEvent;
 use practicum_core::model::{CaseSummary, Condition, TrialId, TrialRecord};
@@ -61,6 +62,7 @@ impl StoredTrials {
             }
             // A line that was cut short by a kill is ignored.
             if is_trial_finished_event(&line)
+                && !is_damaged(&line)
                 && let Ok(RecordLine { record: RecordIdentity { trial, suite, case, condition, attempt } }) =
                     serde_json::from_slice(&line)
             {

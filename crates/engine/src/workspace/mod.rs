@@ -6,4 +6,6 @@
 pub mod observe;
 pub mod run;
 pub mod sandbox;
+mod secret_forms;
+pub mod secrets;
 pub mod stage;

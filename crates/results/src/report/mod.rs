@@ -49,7 +49,7 @@ pub use live::LiveView;
 pub use progress::{PlainProgress, SuiteNaming};
 pub use registry::ReportRegistry;
 pub use run_results::RunResults;
-pub use terminal_safe::{printable_text, terminal_safe};
+pub use terminal_safe::{printable_text, terminal_safe, terminal_safe_json};
 pub use text_grading::render as render_graded;
 pub use verdict_changes::render as render_changes;
 pub use writing_skills::unused_name;

@@ -6,6 +6,23 @@ pub fn terminal_safe(text: &str) -> String {
     defuse_runner_commands(printable_text(text))
 }
 
+/// Writes the characters in a JSON text that control a terminal, and that JSON need not escape, as escapes. The
+/// document stays the same.
+pub fn terminal_safe_json(json: &str) -> String {
+    let is_control = |c: char| (c.is_control() && c > '\u{7e}') || is_direction_mark(c);
+    if !json.contains(is_control) {
+        return json.to_owned();
+    }
+    let mut safe = String::with_capacity(json.len());
+    for c in json.chars() {
+        match is_control(c) {
+            true => safe.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => safe.push(c),
+        }
+    }
+    safe
+}
+
 /// Removes control characters, escapes and direction marks. Line breaks and tabs stay.
 pub fn printable_text(text: &str) -> String {
     text.chars()

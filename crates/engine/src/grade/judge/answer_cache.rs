@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::store::{MarkKind, RecordKey};
 use practicum_core::model::Digest;
 use practicum_core::tree::read_regular;
 
@@ -20,6 +21,7 @@ pub type ScrubFn = Arc<dyn Fn(&str) -> String + Send + Sync>;
 pub struct AnswerCache {
     folder: PathBuf,
     scrub: ScrubFn,
+    key: RecordKey,
 }
 
 /// The content of one cache file.
@@ -28,11 +30,14 @@ struct CachedAnswers {
     schema_version: u32,
     /// All answers in the order in which they came. The judge was asked to correct all but the last.
     answers: Vec<Value>,
+    /// The mark of the installation that asked. Answers of others are not used: they could say anything.
+    #[serde(default)]
+    mark: String,
 }
 
 impl AnswerCache {
-    pub fn new(folder: PathBuf, scrub: ScrubFn) -> Self {
-        Self { folder, scrub }
+    pub fn new(folder: PathBuf, scrub: ScrubFn, key: RecordKey) -> Self {
+        Self { folder, scrub, key }
     }
 
     /// Reads the stored answers to a question; `None` if there are none that can be used.
@@ -42,14 +47,19 @@ impl AnswerCache {
             return None;
         }
         let kept: CachedAnswers = serde_json::from_slice(&read_regular(path).ok()?).ok()?;
-        (kept.schema_version == 1 && !kept.answers.is_empty()).then_some(kept.answers)
+        let text = serde_json::to_string(&kept.answers).ok()?;
+        let parts = [key.as_str().as_bytes(), text.as_bytes()];
+        let is_own = self.key.is_mark(&kept.mark, MarkKind::JudgeAnswers, parts);
+        (kept.schema_version == 1 && !kept.answers.is_empty() && is_own).then_some(kept.answers)
     }
 
     /// Stores the answers to a question. The file appears complete or not at all, so no reader sees half of it.
     /// Write errors are ignored: the next run only has to ask again. An answer that contains a secret is not
     /// stored.
     pub fn store(&self, key: &Digest, answers: &[Value]) {
-        let kept = CachedAnswers { schema_version: 1, answers: answers.to_vec() };
+        let Ok(text) = serde_json::to_string(answers) else { return };
+        let mark = self.key.mark(MarkKind::JudgeAnswers, [key.as_str().as_bytes(), text.as_bytes()]);
+        let kept = CachedAnswers { schema_version: 1, answers: answers.to_vec(), mark };
         let Ok(text) = serde_json::to_string(&kept) else { return };
         if text.len() as u64 > MAX_ANSWER_BYTES || (self.scrub)(&text) != text {
             return;
@@ -78,7 +88,7 @@ mod tests {
     fn answers_are_found_again_unless_they_are_too_large_broken_or_secret() {
         let folder = tempfile::tempdir().expect("a folder");
         let scrub: ScrubFn = Arc::new(|text| text.replace("sk-1", "***"));
-        let cache = AnswerCache::new(folder.path().join("deep/judge"), scrub);
+        let cache = AnswerCache::new(folder.path().join("deep/judge"), scrub, RecordKey::temporary());
         let key = |name: &str| Digest::of_bytes(name.as_bytes());
         for (name, answer, kept) in [
             ("plain", json!({"a": 1}), true),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::JudgeContext;
 use super::connection::JudgeCallError;
 use crate::workspace::observe::ProcessEnd;
+use crate::workspace::secrets::Scrubber;
 use crate::workspace::run::{OutputFiles, decode, supervise, write_launch_files};
 use practicum_agents::agents::{ModelCli, ModelCliRequest, StreamEnd, StreamTranscript};
 use practicum_agents::llm::{
@@ -124,7 +125,11 @@ impl CliJudge {
         let launch =
             launch.map_err(|error| FailedAttempt::permanent(LlmError::Network(error.to_string())))?;
         write_launch_files(&launch).map_err(|why| FailedAttempt::permanent(LlmError::Network(why)))?;
-        let output = OutputFiles { stdout: room.path().join("stdout"), stderr: room.path().join("stderr") };
+        let output = OutputFiles {
+            stdout: room.path().join("stdout"),
+            stderr: room.path().join("stderr"),
+            scrubber: Scrubber::default(),
+        };
         // Each call has its own marker, because ending the processes of one call must not end those of another.
         let call = Digest::of_bytes(room.path().to_string_lossy().as_bytes());
         let marker = format!("{}-{}", call.short(), sitting.marker);

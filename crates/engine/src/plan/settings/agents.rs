@@ -9,20 +9,19 @@ use practicum_agents::agents::{AgentCli, AgentCredentials, AgentRegistry, ModelA
 use practicum_core::model::RelPath;
 use practicum_core::tree::json_schema;
 
-/// Gives the agents that project and user files describe. A project's agent wins over a user's agent of the same
-/// name.
-pub(crate) fn own_agents(
-    layers: &SettingLayers,
-    known: &AgentRegistry,
-) -> Result<Vec<AgentCli>, SettingsError> {
+/// Gives the agents that project and user files describe. A user's agent wins over a project's agent of the same
+/// name, because an agent is a command that runs on the user's machine.
+pub fn own_agents(layers: &SettingLayers, known: &AgentRegistry) -> Result<Vec<AgentCli>, SettingsError> {
     let mut agents: Vec<AgentCli> = Vec::new();
     for (name, value, path) in layers.table("agents") {
         let agent = own_agent(name, value, known).map_err(|why| SettingsError::BadFile {
             path: path.to_owned(),
             why: format!("[agents.{name}]: {why}"),
         })?;
-        agents.retain(|known| known.name != agent.name);
-        agents.push(agent);
+        // The user's file comes first.
+        if agents.iter().all(|known| known.name != agent.name) {
+            agents.push(agent);
+        }
     }
     Ok(agents)
 }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use super::definitions::{SETTING_DESCRIPTIONS, SettingDefinition};
+use super::definitions::{SANDBOX, SETTING_DESCRIPTIONS, SettingDefinition};
+use super::weakening::weakens;
 use super::{Setting, SettingSource};
 use practicum_core::model::Suite;
 use practicum_core::tree::{closest_word, read_regular_text};
@@ -57,6 +58,13 @@ fn describe_value(name: &str, text: &str, from: &SettingSource) -> String {
     }
 }
 
+/// Gives the folder of the user's own settings. `None` if the environment names neither it nor a home.
+pub fn user_config_folder(environment: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let named = |name: &str| environment.get(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let config = named("XDG_CONFIG_HOME").or_else(|| named("HOME").map(|home| home.join(".config")));
+    config.map(|config| config.join("practicum"))
+}
+
 /// The name of the settings file of a project.
 pub const PROJECT_FILE: &str = "practicum.toml";
 
@@ -66,12 +74,7 @@ impl SettingLayers {
         environment: BTreeMap<String, String>,
         project: &Path,
     ) -> Result<Self, SettingsError> {
-        let config = environment
-            .get("XDG_CONFIG_HOME")
-            .filter(|path| !path.is_empty())
-            .map(PathBuf::from)
-            .or_else(|| environment.get("HOME").map(|home| Path::new(home).join(".config")));
-        let user = config.map(|config| config.join("practicum").join("config.toml"));
+        let user = user_config_folder(&environment).map(|config| config.join("config.toml"));
         Ok(Self {
             flags: flags.into_iter().map(|(name, value)| (name.into(), value)).collect(),
             project: FileLayer::read(&project.join(PROJECT_FILE))?,
@@ -143,7 +146,39 @@ impl SettingLayers {
             let layer = layer.as_ref()?;
             Some((layer.values.get(knob.name)?.clone(), from(layer.path.clone())))
         };
-        said(&self.project, SettingSource::Project).or_else(|| said(&self.user, SettingSource::User))
+        let project = said(&self.project, SettingSource::Project);
+        let user = said(&self.user, SettingSource::User);
+        match (project, user) {
+            // What the user says about their own protection wins over a project that says less.
+            (Some((new, _)), Some(user)) if weakens(knob.name, &new, &user.0) => Some(user),
+            (project, user) => project.or(user),
+        }
+    }
+
+    /// Gives the sandbox of the project's file, if it is weaker than without that file and would apply.
+    pub fn weakened_sandbox(&self) -> Option<&str> {
+        let new = self.project.as_ref()?.values.get(SANDBOX.name)?;
+        let applies = matches!(self.resolve_global(&SANDBOX).ok()?.source, SettingSource::Project(_));
+        let of_user = self.user.as_ref().and_then(|layer| layer.values.get(SANDBOX.name));
+        let without = of_user.map_or((SANDBOX.default)().name(), String::as_str);
+        (applies && weakens(SANDBOX.name, new, without)).then_some(new)
+    }
+
+    /// Leaves out the sandbox of the project's file.
+    pub fn ignore_project_sandbox(&mut self) {
+        if let Some(layer) = &mut self.project {
+            layer.values.remove(SANDBOX.name);
+        }
+    }
+
+    /// Gives the agents that the project's file describes and the user's own file does not: the user's own win.
+    pub fn project_agents(&self) -> impl Iterator<Item = (&String, &toml::Value)> {
+        let agents = |layer: &'_ Option<FileLayer>| -> Option<toml::Table> {
+            layer.as_ref()?.tables.get("agents")?.as_table().cloned()
+        };
+        let own = agents(&self.user).unwrap_or_default();
+        let table = self.project.as_ref().and_then(|layer| layer.tables.get("agents")?.as_table());
+        table.into_iter().flatten().filter(move |(name, _)| !own.contains_key(*name))
     }
 
     /// Gives the entries of a table of the user file, then of the project file.

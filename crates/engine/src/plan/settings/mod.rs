@@ -6,6 +6,7 @@ mod agents;
 mod definitions;
 mod layers;
 mod schema;
+mod weakening;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,7 +17,9 @@ pub use definitions::{
     JOBS, JUDGE_JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SETTING_DESCRIPTIONS,
     SettingDefinition,
 };
-pub use layers::{PROJECT_FILE, ProjectRoots, SettingLayers, SettingsError, project_root};
+pub use layers::{
+    PROJECT_FILE, ProjectRoots, SettingLayers, SettingsError, project_root, user_config_folder,
+};
 pub use schema::schema as project_schema;
 
 use practicum_core::model::{

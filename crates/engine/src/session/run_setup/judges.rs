@@ -9,6 +9,7 @@ use crate::grade::judge::{AnswerCache, CliJudge, Judge, JudgeConnection as Way, 
 use crate::grade::{GatewayRole, SuiteServices};
 use crate::plan::PlannedSuite;
 use crate::plan::settings::{JUDGE_JOBS, SettingLayers, Settings};
+use crate::store::RecordKey;
 use practicum_agents::agents::{default_judge_model, model_cli_of};
 use practicum_agents::gateway::{Gateway, SecretScrubber};
 use practicum_agents::llm::{Credential, Endpoint, ModelApi, ModelClient, Secret};
@@ -31,7 +32,9 @@ impl JudgePool {
         fresh: bool,
     ) -> Result<Self, RunSetupError> {
         let at_once = layers.resolve_global(&JUDGE_JOBS)?.value;
-        let kept = || AnswerCache::new(project.join(".practicum/cache/judge"), Arc::clone(scrub));
+        // Without a key, answers are used again only within this process.
+        let key = RecordKey::of_user(layers.environment()).unwrap_or_else(|_| RecordKey::temporary());
+        let kept = || AnswerCache::new(project.join(".practicum/cache/judge"), Arc::clone(scrub), key);
         Ok(Self { limits: JudgeLimits::new(at_once), cache: (!fresh).then(kept), scrub: Arc::clone(scrub) })
     }
 

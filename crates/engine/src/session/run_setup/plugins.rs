@@ -39,12 +39,12 @@ pub fn plugin_notices<'a>(
     plugins: &[Plugin],
     suite: &Suite,
     agents: impl IntoIterator<Item = &'a AgentCli>,
-    trust: bool,
+    is_trusted: &dyn Fn(&Path) -> bool,
 ) -> Vec<String> {
     let mut notices = Vec::new();
     for agent in agents {
         notices.extend(plugins.iter().map(|plugin| match agent.can_load_plugins() {
-            true => describe_whole_plugin(plugin, suite, trust),
+            true => describe_whole_plugin(plugin, suite, is_trusted(&plugin.root)),
             false => describe_plugin_as_skills(plugin, suite, &agent.name),
         }));
     }

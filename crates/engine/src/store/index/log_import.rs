@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use serde::Deserialize;
 
 use super::IndexError;
+use crate::store::is_damaged;
 use super::searchable_text::searchable_text;
 use practicum_core::model::{
     ActivationExpectation, ActivationOutcome, CaseSample, CaseSummary, Summary, TrialRecord, Verdict,
@@ -143,7 +144,7 @@ impl<'b> ImportBatch<'b> {
     /// Imports one event, and says whether it was a finished trial. An invalid line is skipped: a kill may have
     /// cut it short.
     fn import_line(&self, line: &[u8]) -> rusqlite::Result<bool> {
-        match event_name(line) {
+        match event_name(line).filter(|_| !is_damaged(line)) {
             Some("trial_finished") => {
                 #[derive(Deserialize)]
                 struct RunFinishedEvent {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::decode::decode;
 use super::launch_files::write_launch_files;
 use super::memory::{MemoryPermit, TranscriptMemory};
+use crate::workspace::secrets::Scrubber;
 use super::process::{CancelToken, OutputFiles, supervise};
 use super::process_tree::wait_for_init_exit;
 use crate::workspace::observe::{ProcessEnd, RawRun, RawTurn};
@@ -34,6 +35,8 @@ pub struct Conversation<'c> {
     /// A marker on the trial's processes, so that they can be found.
     pub marker: &'c str,
     /// The folder for transcript and standard error.
+    /// Removes secrets from the output before it is written.
+    pub scrubber: &'c Scrubber,
     pub record_folder: &'c Path,
     pub memory: &'c TranscriptMemory,
 }
@@ -79,6 +82,7 @@ pub async fn run_conversation(
     let output = OutputFiles {
         stdout: talk.record_folder.join("transcript.jsonl"),
         stderr: talk.record_folder.join("stderr.txt"),
+        scrubber: talk.scrubber.clone(),
     };
     for (index, prompt) in talk.turns.iter().enumerate() {
         let started = Instant::now();

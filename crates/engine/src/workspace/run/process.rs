@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
+use crate::workspace::secrets::Scrubber;
 use super::process_tree::{MARKER_VARIABLE, TrialProcesses, reap_dead};
 use super::stream_capture::capture_stream;
 use crate::workspace::observe::ProcessEnd;
@@ -43,6 +44,8 @@ impl CancelToken {
 pub struct OutputFiles {
     pub stdout: PathBuf,
     pub stderr: PathBuf,
+    /// Removes secrets before anything is written.
+    pub scrubber: Scrubber,
 }
 
 /// How long the pipes of an ended process may stay open in other processes.
@@ -79,7 +82,10 @@ pub async fn supervise(
     let stderr = child.stderr.take();
     let end = {
         let listen = async {
-            tokio::join!(capture_stream(stdout, &output.stdout), capture_stream(stderr, &output.stderr))
+            tokio::join!(
+                capture_stream(stdout, &output.stdout, &output.scrubber),
+                capture_stream(stderr, &output.stderr, &output.scrubber)
+            )
         };
         tokio::pin!(listen);
         let mut listening = true;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::workspace::secrets::Scrubber;
 use super::process::{CancelToken, OutputFiles, supervise};
 use super::process_tree::wait_for_init_exit;
 use crate::workspace::observe::ProcessEnd;
@@ -31,10 +32,13 @@ pub struct ScriptContext<'s> {
     pub marker: &'s str,
     /// The folder for its output.
     pub record_folder: &'s Path,
+    /// Removes secrets from its output before it is written.
+    pub scrubber: &'s Scrubber,
 }
 
-pub(crate) async fn run_script(script: &str, scene: &ScriptContext<'_>, cancel: &CancelToken) -> ScriptEnd {
-    let ScriptContext { folder, home, tmp, user_env, sandbox: walls, marker, record_folder: record } = scene;
+pub async fn run_script(script: &str, scene: &ScriptContext<'_>, cancel: &CancelToken) -> ScriptEnd {
+    let ScriptContext { folder, home, tmp, user_env, sandbox: walls, marker, record_folder: record, scrubber } =
+        scene;
     let inherited = ["PATH", "LANG", "LC_ALL", "TZ"]
         .into_iter()
         .filter_map(|name| user_env.get(name).map(|value| (name.to_owned(), value.clone())));
@@ -51,7 +55,11 @@ pub(crate) async fn run_script(script: &str, scene: &ScriptContext<'_>, cancel: 
     };
     let launch = walls.wrap(launch, folder);
     let output =
-        OutputFiles { stdout: record.join("scripts.txt"), stderr: record.join("scripts-stderr.txt") };
+        OutputFiles {
+            stdout: record.join("scripts.txt"),
+            stderr: record.join("scripts-stderr.txt"),
+            scrubber: (*scrubber).clone(),
+        };
     // Setup and teardown write to the same files, one after the other.
     let written_before = [&output.stderr, &output.stdout].map(|path| length(path));
     let supervised = supervise(&launch, folder, marker, SCRIPT_TIME_LIMIT, &output, cancel).await;

@@ -3,9 +3,12 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
+
+use crate::workspace::secrets::{Scrubber, StreamScrubber};
 
 /// The most bytes that are stored of the beginning. The rest is read and dropped, so that endless output neither
 /// fills the disk nor blocks the agent.
@@ -17,18 +20,23 @@ const MAX_TAIL_BYTES: usize = 1024 * 1024;
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Reads a stream to its end. Returns a note if not all of it was stored.
-pub async fn capture_stream(stream: Option<impl AsyncRead + Unpin>, path: &Path) -> Option<String> {
+pub async fn capture_stream(
+    stream: Option<impl AsyncRead + Unpin>,
+    path: &Path,
+    scrubber: &Scrubber,
+) -> Option<String> {
     let mut stream = stream?;
-    let mut kept = StreamCapture::default();
+    let mut kept = StreamCapture::new(path, scrubber);
     let mut buffer = vec![0; CHUNK_BYTES];
     while let Ok(count @ 1..) = stream.read(&mut buffer).await {
-        kept.push(&buffer[..count], path);
+        kept.push(&buffer[..count]);
     }
     kept.finish()
 }
 
-#[derive(Default)]
 struct StreamCapture {
+    path: PathBuf,
+    scrubber: StreamScrubber,
     file: Option<File>,
     /// The error that lost some of the output, such as a full disk.
     write_error: Option<std::io::Error>,
@@ -37,12 +45,39 @@ struct StreamCapture {
 }
 
 impl StreamCapture {
-    /// Writes a chunk at once on this thread: it goes to the page cache, which is quicker than passing it to
-    /// another thread.
-    fn push(&mut self, bytes: &[u8], path: &Path) {
+    fn new(path: &Path, scrubber: &Scrubber) -> Self {
+        Self {
+            path: path.to_owned(),
+            scrubber: scrubber.stream(),
+            file: None,
+            write_error: None,
+            bytes_seen: 0,
+            tail: VecDeque::new(),
+        }
+    }
+
+    /// Takes a chunk. Nothing is written before its secrets are removed.
+    fn push(&mut self, bytes: &[u8]) {
+        let mut clean = Vec::new();
+        self.scrubber.push(bytes, &mut clean);
+        self.write(&clean);
+    }
+
+    /// Writes what was held back because a secret might have begun in it.
+    fn write_rest(&mut self) {
+        let mut clean = Vec::new();
+        self.scrubber.finish(&mut clean);
+        self.write(&clean);
+    }
+
+    /// Writes at once on this thread: it goes to the page cache, which is quicker than passing it to another thread.
+    fn write(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
         if self.file.is_none() {
             // The file is made only when needed, because most processes write nothing to one of the streams.
-            let opened = File::options().create(true).append(true).open(path);
+            let opened = File::options().create(true).append(true).mode(0o600).open(&self.path);
             self.file = opened.map_err(|error| self.write_error = Some(error)).ok();
         }
         let room = usize::try_from(MAX_HEAD_BYTES.saturating_sub(self.bytes_seen)).unwrap_or(usize::MAX);
@@ -58,7 +93,8 @@ impl StreamCapture {
     }
 
     fn finish(mut self) -> Option<String> {
-        if let Some(error) = self.write_error {
+        self.write_rest();
+        if let Some(error) = &self.write_error {
             return Some(format!("not all of its output could be kept: {error}"));
         }
         if self.tail.is_empty() {
@@ -79,6 +115,13 @@ impl StreamCapture {
     }
 }
 
+impl Drop for StreamCapture {
+    fn drop(&mut self) {
+        // A process that left its output open in another process is not waited for.
+        self.write_rest();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,11 +130,12 @@ mod tests {
     fn of_a_flood_both_ends_are_kept() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("out");
-        let mut kept = StreamCapture { bytes_seen: MAX_HEAD_BYTES - 3, ..StreamCapture::default() };
-        kept.push(b"abcdef", &path);
-        kept.push(&vec![b'-'; MAX_TAIL_BYTES], &path);
-        kept.push(b"\nend", &path);
-        let note = kept.finish().expect("a note");
+        let mut kept = StreamCapture::new(&path, &Scrubber::default());
+        kept.bytes_seen = MAX_HEAD_BYTES - 3;
+        kept.push(b"abcdef");
+        kept.push(&vec![b'-'; MAX_TAIL_BYTES]);
+        kept.push(b"\nend");
+        let note = kept.finish().expect("told");
         assert!(note.contains("the last 1048576 were kept"), "{note}");
         let text = std::fs::read_to_string(&path).expect("kept");
         assert!(text.starts_with("abc\n---") && text.ends_with("---\nend"), "{}", text.len());
@@ -102,7 +146,7 @@ mod tests {
     fn silence_leaves_no_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("out");
-        assert_eq!(StreamCapture::default().finish(), None);
+        assert_eq!(StreamCapture::new(&path, &Scrubber::default()).finish(), None);
         assert!(!path.exists());
     }
 }

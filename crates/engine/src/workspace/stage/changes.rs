@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use practicum_core::model::{Digest, FileChange, FileChangeKind, Fixture, FixtureAccess, RelPath};
+use crate::workspace::secrets::Scrubber;
 use practicum_core::tree::read_regular;
 
 /// The regular files of a folder with their size, inode and times. This is cheaper than comparing contents: a
@@ -106,8 +107,14 @@ pub(crate) fn editable_file_changes(fixtures: &[Fixture], workspace: &Path) -> V
 const LARGEST_CAPTURED_FILE: u64 = 10 * 1024 * 1024;
 const MOST_CAPTURED_BYTES: u64 = 100 * 1024 * 1024;
 
-/// Copies files of the workspace into the record, up to a limit. Gives a note for each file that was left out.
-pub(crate) fn capture_changed_files(changes: &[FileChange], workspace: &Path, record: &Path) -> Vec<String> {
+/// Copies files of the workspace into the record, up to a limit and without secrets in names and contents. Gives a note
+/// for each file that was left out.
+pub fn capture_changed_files(
+    changes: &[FileChange],
+    workspace: &Path,
+    record: &Path,
+    scrubber: &Scrubber,
+) -> Vec<String> {
     let mut notes = Vec::new();
     let mut total = 0;
     for file in changes.iter().filter(|file| file.change != FileChangeKind::Deleted) {
@@ -115,11 +122,12 @@ pub(crate) fn capture_changed_files(changes: &[FileChange], workspace: &Path, re
             notes.push(format!("{} ({} bytes) is too large to keep", file.path, file.bytes));
             continue;
         }
-        let to = file.path.join_to(record);
+        let clean = RelPath::new(&scrubber.scrub_text(file.path.as_str())).unwrap_or_else(|| file.path.clone());
+        let to = clean.join_to(record);
         let copied = to
             .parent()
             .map_or(Ok(()), std::fs::create_dir_all)
-            .and_then(|()| copy_regular(&file.path.join_to(workspace), &to));
+            .and_then(|()| copy_regular(&file.path.join_to(workspace), &to, scrubber));
         match copied {
             Ok(bytes) => total += bytes,
             Err(error) => notes.push(format!("{} could not be kept: {error}", file.path)),
@@ -129,11 +137,11 @@ pub(crate) fn capture_changed_files(changes: &[FileChange], workspace: &Path, re
 }
 
 /// Copies a file without following a link that the agent may have put there meanwhile.
-fn copy_regular(from: &Path, to: &Path) -> std::io::Result<u64> {
+fn copy_regular(from: &Path, to: &Path, scrubber: &Scrubber) -> std::io::Result<u64> {
     use std::os::unix::fs::OpenOptionsExt;
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let mut source = std::fs::OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(from)?;
-    let mut limited = std::io::Read::take(&mut source, LARGEST_CAPTURED_FILE);
-    let mut target = std::fs::File::create(to)?;
-    std::io::copy(&mut limited, &mut target)
+    let limited = std::io::Read::take(&mut source, LARGEST_CAPTURED_FILE);
+    let target = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+    scrubber.copy(limited, target)
 }

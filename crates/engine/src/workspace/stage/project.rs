@@ -42,6 +42,13 @@ impl HiddenFiles {
         Self { paths: paths.into_iter().flat_map(both).collect(), ..Self::default() }
     }
 
+    /// Hides more paths. A link is hidden, and not what it leads to.
+    #[must_use]
+    pub fn and_hiding(mut self, paths: &[PathBuf]) -> Self {
+        self.paths.extend(paths.iter().cloned());
+        self
+    }
+
     /// Adds the files that this program wrote.
     #[must_use]
     pub(crate) fn with_own_files(self, own: OwnFiles) -> Self {
