@@ -8,6 +8,7 @@ mod clauditor;
 mod folder;
 mod loading;
 mod native;
+mod plugin_eval;
 mod reading;
 mod recognition;
 mod registry;
@@ -243,6 +244,7 @@ pub static DIALECTS: &[&dyn Dialect] = &[
     &clauditor::Clauditor,
     &writing_skills::WritingSkills,
     &skill_creator::SkillCreator,
+    &plugin_eval::PluginEval,
 ];
 
 /// Finds a skill by name where skill-test suites look for their skills. Gives a suite about this skill alone, with
