@@ -212,6 +212,11 @@ impl CommandRule {
                 )));
             }
         };
+        // A shell gives these codes if the program is missing or not executable. That says nothing about the agent.
+        if self.score.is_some() && matches!(status.code(), Some(126 | 127)) && first_object(&outputs[0]).is_none() {
+            let why = format!("`{shown}` cannot be run: {}", excerpt(outputs[1].trim(), 200));
+            return CheckFinding::not_scored(NotScoredReason::CheckFailed(why));
+        }
         let finding = match self.score {
             Some(least) => score_finding(&shown, &outputs[0], least),
             None => self.finding_for_exit(&shown, status, &outputs),
@@ -455,6 +460,7 @@ mod tests {
             (r#"{run: 'echo "{\"score\": 7}"', score: 1}"#, "pass", Some(1.0)),
             (r#"{run: 'echo "{\"score\": \"1\"}"', score: 0.5}"#, "fail", Some(0.0)),
             ("{run: 'true', score: 0.5}", "fail", Some(0.0)),
+            ("{run: no-such-command-here, score: 0.5}", "not_scored", None),
         ] {
             let rule = decode(&KIND, yaml).unwrap_or_else(|why| panic!("{yaml}: {why:?}"));
             let finding = run_rule(rule.as_ref(), &run_with_output("hello"), &view);

@@ -18,6 +18,8 @@ mod skill_test;
 mod skillet;
 #[cfg(test)]
 mod testing;
+mod tessl;
+mod waza;
 mod writing;
 mod writing_skills;
 
@@ -245,6 +247,8 @@ pub static DIALECTS: &[&dyn Dialect] = &[
     &writing_skills::WritingSkills,
     &skill_creator::SkillCreator,
     &plugin_eval::PluginEval,
+    &waza::Waza,
+    &tessl::Tessl,
 ];
 
 /// Finds a skill by name where skill-test suites look for their skills. Gives a suite about this skill alone, with
