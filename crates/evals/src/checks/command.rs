@@ -9,34 +9,162 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{RuleKind, excerpt};
-use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, NotScoredReason, Rule};
-use practicum_core::tree::{json_schema, node_text};
+use super::regex::decode_pattern;
+use super::{PythonPattern, RuleKind, excerpt};
+use practicum_core::model::{
+    CheckEvidence, CheckFinding, CheckTarget, Diagnostics, NotScoredReason, Rule, format_duration,
+    parse_duration,
+};
+use practicum_core::tree::{
+    NodeData, ObjectReader, TreeNode,
+    json_schema::{self, MappingSchema},
+    node_text, report_wrong_type,
+};
 
 pub static KIND: RuleKind = RuleKind {
     key: "command",
     doc: "this shell command, run in the workspace after the agent is done, succeeds within 30 seconds",
-    schema: json_schema::nonempty_text,
-    decode: |node, diagnostics| {
-        let command = node_text(node, KIND.key, diagnostics)?;
-        if command.trim().is_empty() || command.contains('\0') {
-            diagnostics.error("empty-text", node.span, "this is no command");
-            return None;
-        }
-        Some(Arc::new(CommandRule(command.to_owned())))
-    },
+    schema,
+    decode: |node, diagnostics| Some(Arc::new(CommandRule::decode(node, diagnostics)?)),
 };
 
-/// The rule of the check `command`, with the shell command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandRule(String);
+/// The rule of the check `command`: a shell command, and what is expected of it.
+#[derive(Debug, Clone)]
+pub struct CommandRule {
+    run: String,
+    /// The exit code that passes.
+    exit_code: i32,
+    timeout: Duration,
+    /// Whether the command gets the agent's last message on its standard input.
+    gets_output: bool,
+    stdout_contains: Vec<String>,
+    stdout_matches: Option<PythonPattern>,
+    stderr_contains: Vec<String>,
+    /// The score from which the check passes, if the command prints a score.
+    score: Option<f64>,
+}
 
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The number of bytes of a command's output that are kept.
-const LARGEST_OUTPUT: usize = 16 * 1024;
+const LARGEST_OUTPUT: usize = 256 * 1024;
+
+impl CommandRule {
+    /// Reads either the command alone or a mapping.
+    fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
+        let blank = |run| Self {
+            run,
+            exit_code: 0,
+            timeout: COMMAND_TIMEOUT,
+            gets_output: false,
+            stdout_contains: Vec::new(),
+            stdout_matches: None,
+            stderr_contains: Vec::new(),
+            score: None,
+        };
+        if node.as_map().is_none() {
+            return decode_run(node, diagnostics).map(blank);
+        }
+        let mut object = ObjectReader::new(node, KIND.key, diagnostics)?;
+        let run = match object.get_non_null("run") {
+            Some(node) => decode_run(node, diagnostics),
+            None => {
+                object.report_missing("run", diagnostics);
+                None
+            }
+        };
+        let exit_code = object.int("exit_code", 0, 255, diagnostics).unwrap_or(0);
+        let timeout = match object.get_non_null("timeout") {
+            Some(node) => decode_timeout(node, diagnostics),
+            None => Some(COMMAND_TIMEOUT),
+        };
+        let gets_output = object.bool("gets_output", diagnostics).unwrap_or(false);
+        let mut texts = |key| {
+            let found = object.texts(key, diagnostics).unwrap_or_default();
+            found.into_iter().map(|(text, _)| text.to_owned()).collect::<Vec<_>>()
+        };
+        let (stdout_contains, stderr_contains) = (texts("stdout_contains"), texts("stderr_contains"));
+        let pattern = object.get_non_null("stdout_matches");
+        let pattern = pattern.map(|node| decode_pattern("stdout_matches", node, diagnostics));
+        let stdout_matches = match pattern {
+            Some(pattern) => Some(pattern?),
+            None => None,
+        };
+        let score = object.number("score", 0.0, 1.0, diagnostics);
+        object.reject_unknown_keys(KIND.key, diagnostics);
+        let exit_code = i32::try_from(exit_code).ok()?;
+        let blank = blank(run?);
+        Some(Self {
+            exit_code,
+            timeout: timeout?,
+            gets_output,
+            stdout_contains,
+            stdout_matches,
+            stderr_contains,
+            score,
+            ..blank
+        })
+    }
+
+    fn is_plain(&self) -> bool {
+        self.value_map().len() == 1
+    }
+
+    fn value_map(&self) -> Map<String, Value> {
+        let mut map = Map::from_iter([("run".to_owned(), json!(self.run))]);
+        let mut set = |key: &str, value: Value| map.insert(key.to_owned(), value);
+        if self.exit_code != 0 {
+            set("exit_code", json!(self.exit_code));
+        }
+        if self.timeout != COMMAND_TIMEOUT {
+            set("timeout", json!(format_duration(self.timeout)));
+        }
+        if self.gets_output {
+            set("gets_output", json!(true));
+        }
+        for (key, texts) in
+            [("stdout_contains", &self.stdout_contains), ("stderr_contains", &self.stderr_contains)]
+        {
+            if !texts.is_empty() {
+                set(key, json!(texts));
+            }
+        }
+        if let Some(pattern) = &self.stdout_matches {
+            set("stdout_matches", json!(pattern.source()));
+        }
+        if let Some(score) = self.score {
+            set("score", json!(score));
+        }
+        map
+    }
+}
+
+fn decode_run(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<String> {
+    let command = node_text(node, KIND.key, diagnostics)?;
+    if command.trim().is_empty() || command.contains('\0') {
+        diagnostics.error("empty-text", node.span, "this is no command");
+        return None;
+    }
+    Some(command.to_owned())
+}
+
+fn decode_timeout(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Duration> {
+    let text = match &node.data {
+        NodeData::Text(text) => text.clone(),
+        NodeData::Int(seconds) => seconds.to_string(),
+        _ => {
+            report_wrong_type(node, "timeout", "a duration", diagnostics);
+            return None;
+        }
+    };
+    let timeout = parse_duration(&text);
+    if timeout.is_none() {
+        diagnostics.error("invalid-duration", node.span, format!("{text:?} is not a duration"));
+    }
+    timeout
+}
 
 impl Rule for CommandRule {
     fn key(&self) -> &'static str {
@@ -48,11 +176,11 @@ impl Rule for CommandRule {
     }
 
     fn value(&self) -> Value {
-        json!(self.0)
+        if self.is_plain() { json!(self.run) } else { Value::Object(self.value_map()) }
     }
 
     fn reads_agent_output(&self) -> bool {
-        false
+        self.gets_output
     }
 
     fn runs_code(&self) -> bool {
@@ -64,41 +192,139 @@ impl Rule for CommandRule {
             let why = "the workspace is gone, so no command can run in it";
             return CheckFinding::not_scored(NotScoredReason::CheckFailed(why.to_owned()));
         };
-        finding_for_outcome(&self.0, run_command(&self.0, folder, COMMAND_TIMEOUT))
+        let input = self.gets_output.then(|| evidence.observation.output.clone());
+        self.finding_for_outcome(run_command(&self.run, folder, self.timeout, input))
     }
 }
 
-enum CommandOutcome {
-    Ended { status: ExitStatus, output: String },
-    TimedOut,
-}
-
-fn finding_for_outcome(command: &str, outcome: std::io::Result<CommandOutcome>) -> CheckFinding {
-    let shown = excerpt(command, 80);
-    let (status, output) = match outcome {
-        Ok(CommandOutcome::Ended { status, output }) => (status, output),
-        Ok(CommandOutcome::TimedOut) => {
-            let why = format!("`{shown}` did not end within {} s", COMMAND_TIMEOUT.as_secs());
+impl CommandRule {
+    fn finding_for_outcome(&self, outcome: std::io::Result<CommandOutcome>) -> CheckFinding {
+        let shown = excerpt(&self.run, 80);
+        let (status, outputs) = match outcome {
+            Ok(CommandOutcome::Ended { status, outputs }) => (status, outputs),
+            Ok(CommandOutcome::TimedOut) => {
+                let why = format!("`{shown}` did not end within {}", format_duration(self.timeout));
+                return CheckFinding::not_scored(NotScoredReason::CheckFailed(why));
+            }
+            Err(error) => {
+                return CheckFinding::not_scored(NotScoredReason::CheckFailed(format!(
+                    "cannot run `{shown}`: {error}"
+                )));
+            }
+        };
+        // A shell gives these codes if the program is missing or not executable. That says nothing about the agent.
+        if self.score.is_some() && matches!(status.code(), Some(126 | 127)) && first_object(&outputs[0]).is_none() {
+            let why = format!("`{shown}` cannot be run: {}", excerpt(outputs[1].trim(), 200));
             return CheckFinding::not_scored(NotScoredReason::CheckFailed(why));
         }
-        Err(error) => {
-            return CheckFinding::not_scored(NotScoredReason::CheckFailed(format!(
-                "cannot run `{shown}`: {error}"
-            )));
+        let finding = match self.score {
+            Some(least) => score_finding(&shown, &outputs[0], least),
+            None => self.finding_for_exit(&shown, status, &outputs),
+        };
+        let output = outputs.concat();
+        if output.trim().is_empty() { finding } else { finding.with_evidence(excerpt(output.trim(), 400)) }
+    }
+
+    fn finding_for_exit(&self, shown: &str, status: ExitStatus, outputs: &[String; 2]) -> CheckFinding {
+        match (status.code(), status.signal()) {
+            (Some(code), _) if code == self.exit_code => {}
+            (Some(code), _) => {
+                return CheckFinding::new(false, format!("`{shown}` ended with exit code {code}"));
+            }
+            (None, Some(signal)) => {
+                return CheckFinding::new(false, format!("`{shown}` was ended by signal {signal}"));
+            }
+            (None, None) => return CheckFinding::new(false, format!("`{shown}` failed")),
         }
+        let [stdout, stderr] = outputs;
+        let missing = |texts: &[String], text: &str| texts.iter().find(|needle| !text.contains(*needle)).cloned();
+        let missing = missing(&self.stdout_contains, stdout).or_else(|| missing(&self.stderr_contains, stderr));
+        if let Some(missing) = missing {
+            let message = format!("`{shown}` does not print \"{}\"", excerpt(&missing, 80));
+            return CheckFinding::new(false, message);
+        }
+        match self.stdout_matches.as_ref().map(|pattern| (pattern.source(), pattern.is_match(stdout))) {
+            Some((pattern, Ok(false))) => {
+                let pattern = excerpt(pattern, 80);
+                CheckFinding::new(false, format!("`{shown}` prints nothing that matches /{pattern}/"))
+            }
+            Some((pattern, Err(too_hard))) => CheckFinding::not_scored(NotScoredReason::CheckFailed(format!(
+                "/{}/ {too_hard}",
+                excerpt(pattern, 80)
+            ))),
+            None | Some((_, Ok(true))) => CheckFinding::new(true, format!("`{shown}` succeeded")),
+        }
+    }
+}
+
+/// Reads the score that a command prints: the number under `score` in the first JSON object of its output. A command
+/// that prints none has the score 0, whatever its exit code.
+fn score_finding(shown: &str, stdout: &str, least: f64) -> CheckFinding {
+    let printed = first_object(stdout);
+    let score = printed.as_ref().and_then(|object| object.get("score")?.as_f64()).filter(|score| score.is_finite());
+    let Some(score) = score else {
+        let finding = CheckFinding::new(false, format!("`{shown}` prints no JSON with a \"score\""));
+        return CheckFinding { score: Some(0.0), ..finding };
     };
-    let finding = match (status.code(), status.signal()) {
-        (Some(0), _) => CheckFinding::new(true, format!("`{shown}` succeeded")),
-        (Some(code), _) => CheckFinding::new(false, format!("`{shown}` ended with exit code {code}")),
-        (None, Some(signal)) => CheckFinding::new(false, format!("`{shown}` was ended by signal {signal}")),
-        (None, None) => CheckFinding::new(false, format!("`{shown}` failed")),
-    };
-    if output.trim().is_empty() { finding } else { finding.with_evidence(excerpt(output.trim(), 400)) }
+    let score = score.clamp(0.0, 1.0);
+    let details = printed.as_ref().and_then(|object| object.get("details")?.as_str()).unwrap_or_default();
+    let finding = CheckFinding::new(
+        score >= least,
+        format!("`{shown}` gives the score {score}{}{}", if details.is_empty() { "" } else { ": " }, excerpt(details, 200)),
+    );
+    CheckFinding { score: Some(score), ..finding }
+}
+
+/// Finds the first JSON object in a text.
+fn first_object(text: &str) -> Option<Value> {
+    const MOST_TRIES: usize = 200;
+    let starts = text.match_indices('{').take(MOST_TRIES);
+    starts.into_iter().find_map(|(at, _)| {
+        let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
+        values.next()?.ok()
+    })
+}
+
+fn schema() -> Value {
+    let mapping = MappingSchema::closed()
+        .required("run", "The shell command.", json_schema::nonempty_text())
+        .optional(
+            "exit_code",
+            "The exit code that passes.",
+            json_schema::with_default(json_schema::integer_between(0, 255), 0),
+        )
+        .optional("timeout", "The time limit; a command that needs longer is not scored.", json_schema::duration())
+        .optional(
+            "gets_output",
+            "Whether the command gets the agent's last message on its standard input.",
+            json_schema::with_default(json_schema::boolean(), false),
+        )
+        .optional("stdout_contains", "Texts that the command must print.", json_schema::text_or_texts())
+        .optional("stdout_matches", "A pattern that must match in what it prints.", json_schema::text())
+        .optional("stderr_contains", "Texts that it must print as errors.", json_schema::text_or_texts())
+        .optional(
+            "score",
+            "The least score that passes. The command then prints JSON with a \"score\" between 0 and 1, which counts \
+             instead of its exit code.",
+            json_schema::ratio(),
+        );
+    json_schema::any_of([json_schema::nonempty_text(), mapping.into()])
+}
+
+enum CommandOutcome {
+    /// The command ended, with what it wrote to its output and its error output.
+    Ended { status: ExitStatus, outputs: [String; 2] },
+    TimedOut,
 }
 
 /// Runs a command with an environment that has only the path. The command may run code that the agent wrote, and
 /// that code must not see our keys.
-fn run_command(command: &str, folder: &Path, limit: Duration) -> std::io::Result<CommandOutcome> {
+fn run_command(
+    command: &str,
+    folder: &Path,
+    limit: Duration,
+    input: Option<String>,
+) -> std::io::Result<CommandOutcome> {
     let mut child = Command::new("sh")
         .arg("-c")
         .arg(command)
@@ -107,11 +333,15 @@ fn run_command(command: &str, folder: &Path, limit: Duration) -> std::io::Result
         .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
         .env("HOME", folder)
         .env("LANG", "C.UTF-8")
-        .stdin(Stdio::null())
+        .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()?;
+    if let (Some(input), Some(mut pipe)) = (input, child.stdin.take()) {
+        // Writing fails only if the command does not read its input, which it need not.
+        std::thread::spawn(move || std::io::Write::write_all(&mut pipe, input.as_bytes()));
+    }
     let outputs = [child.stdout.take().map(read_in_background), child.stderr.take().map(read_in_background)];
     let ended = ends_within(&child, limit);
     // The group is also killed after a success: a process that the command left in the background must not outlive
@@ -124,13 +354,11 @@ fn run_command(command: &str, folder: &Path, limit: Duration) -> std::io::Result
     // The pipes are closed by now, unless a process left the group and kept them open. The check does not wait for
     // such a process.
     let soon = Duration::from_millis(500);
-    let output: String = outputs
-        .into_iter()
-        .flatten()
-        .filter_map(|output| output.recv_timeout(soon).ok())
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        .collect();
-    Ok(CommandOutcome::Ended { status, output })
+    let outputs = outputs.map(|output| {
+        let bytes = output.and_then(|output| output.recv_timeout(soon).ok()).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+    Ok(CommandOutcome::Ended { status, outputs })
 }
 
 /// Reads a pipe to its end in a thread and sends its beginning. The rest is read and dropped, so that the writer
@@ -213,11 +441,43 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_mappings() {
+        let (_kept, view) = folder();
+        for (yaml, expected, score) in [
+            ("{run: exit 3, exit_code: 3}", "pass", None),
+            ("{run: 'true', exit_code: 3}", "fail", None),
+            ("{run: cat a.txt, stdout_contains: [one, two]}", "pass", None),
+            ("{run: cat a.txt, stdout_contains: three}", "fail", None),
+            ("{run: cat a.txt >&2, stdout_contains: one}", "fail", None),
+            ("{run: cat a.txt >&2, stderr_contains: one}", "pass", None),
+            ("{run: cat a.txt, stdout_matches: '(?m)^two$'}", "pass", None),
+            ("{run: cat a.txt, stdout_matches: '^two'}", "fail", None),
+            ("{run: grep -q hello, gets_output: true}", "pass", None),
+            ("{run: grep -q hello}", "fail", None),
+            ("{run: sleep 5, timeout: 100ms}", "not_scored", None),
+            (r#"{run: 'echo "{\"score\": 0.75}"', score: 0.5}"#, "pass", Some(0.75)),
+            (r#"{run: 'echo noise {x} "{\"score\": 0.25}"; exit 1', score: 0.5}"#, "fail", Some(0.25)),
+            (r#"{run: 'echo "{\"score\": 7}"', score: 1}"#, "pass", Some(1.0)),
+            (r#"{run: 'echo "{\"score\": \"1\"}"', score: 0.5}"#, "fail", Some(0.0)),
+            ("{run: 'true', score: 0.5}", "fail", Some(0.0)),
+            ("{run: no-such-command-here, score: 0.5}", "not_scored", None),
+        ] {
+            let rule = decode(&KIND, yaml).unwrap_or_else(|why| panic!("{yaml}: {why:?}"));
+            let finding = run_rule(rule.as_ref(), &run_with_output("hello"), &view);
+            assert_eq!((finding.verdict.name(), finding.score), (expected, score), "{yaml}: {finding:?}");
+        }
+        for yaml in ["{}", "{run: ''}", "{run: a, exit_code: 300}", "{run: a, timeout: soon}", "{run: a, x: 1}"] {
+            assert!(decode(&KIND, yaml).is_err(), "{yaml}");
+        }
+    }
+
+    #[test]
     fn a_command_that_does_not_end_has_no_answer() {
         let (_kept, view) = folder();
         let command = "sleep 60 & echo $! > pid; wait";
-        let outcome = run_command(command, &view.0, Duration::from_millis(300));
-        let finding = finding_for_outcome(command, outcome);
+        let value = json!({"run": command, "timeout": "300ms"});
+        let rule = decode(&KIND, &value.to_string()).expect("a command");
+        let finding = run_rule(rule.as_ref(), &run_with_output(""), &view);
         assert_eq!(finding.verdict.name(), "not_scored");
         let pid = std::fs::read_to_string(view.0.join("pid")).expect("the child said its number");
         let gone = || match cfg!(target_os = "linux") {

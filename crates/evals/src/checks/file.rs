@@ -302,7 +302,7 @@ pub fn read_matching(
 
 /// Says whether a glob names the hidden parts of a path explicitly. As in Python and in shells, a wildcard at the
 /// beginning of a name does not match a dot.
-fn names_hidden_parts(glob: &str, path: &RelPath) -> bool {
+pub fn names_hidden_parts(glob: &str, path: &RelPath) -> bool {
     let hidden = |text: &str| text.split('/').filter(|part| part.starts_with('.') && *part != ".").count();
     hidden(path.as_str()) <= hidden(glob)
 }

@@ -4,11 +4,13 @@
 //! Never: calls a model.
 
 mod activation;
+mod combined;
 mod command;
 mod contains;
 mod counting;
 mod ends_with;
 mod file;
+mod files;
 mod formats;
 mod globs;
 mod has_entries;
@@ -93,6 +95,7 @@ pub static RULES: &[&RuleKind] = &[
     &starts_with::KIND,
     &ends_with::KIND,
     &file::KIND,
+    &files::KIND,
     &json::KIND,
     &command::KIND,
     &tool_used::KIND,
@@ -100,6 +103,9 @@ pub static RULES: &[&RuleKind] = &[
     &tool_order::KIND,
     &limit::KIND,
     &transcript::KIND,
+    &combined::ALL,
+    &combined::ANY,
+    &combined::NOT,
 ];
 
 /// Gives the built-in kind of check with this key.

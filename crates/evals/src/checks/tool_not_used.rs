@@ -17,13 +17,13 @@ pub static KIND: RuleKind = RuleKind {
 };
 
 /// The rule of the check `tool_not_used`, with the forbidden calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ToolNotUsedRule(CallPattern);
 
-/// Reads either the tool alone or `{name, args}`.
+/// Reads either the tool alone or `{name, args, input}`.
 fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<CallPattern> {
     if node.as_map().is_none() {
-        return Some(CallPattern { tool: ToolName::decode(KIND.key, node, diagnostics)?, args: Vec::new() });
+        return Some(CallPattern::of_tool(ToolName::decode(KIND.key, node, diagnostics)?));
     }
     let mut object = ObjectReader::new(node, KIND.key, diagnostics)?;
     let calls = CallPattern::decode(&mut object, diagnostics);
@@ -41,11 +41,15 @@ impl Rule for ToolNotUsedRule {
     }
 
     fn value(&self) -> Value {
-        if self.0.args.is_empty() { json!(self.0.tool.name()) } else { Value::Object(self.0.value()) }
+        match self.0.args.is_empty() && self.0.input.is_none() {
+            true => json!(self.0.tool.name()),
+            false => Value::Object(self.0.value()),
+        }
     }
 
     fn check(&self, evidence: &CheckEvidence<'_>) -> CheckFinding {
-        if let Some(unseen) = hidden_calls_finding(evidence.observation) {
+        let unseen = hidden_calls_finding(evidence.observation);
+        if let Some(unseen) = unseen.or_else(|| self.0.too_hard_finding(evidence.observation)) {
             return unseen;
         }
         let what = self.0.describe();

@@ -2,25 +2,75 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::RuleKind;
-use super::tools::{ToolName, called_tool_names, hidden_calls_finding, tool_calls};
-use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Diagnostics, Rule};
-use practicum_core::tree::{TreeNode, json_schema, report_wrong_type};
+use super::tools::{
+    CallPattern, ToolName, call_schema, called_tool_names, hidden_calls_finding, tool_calls,
+};
+use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Diagnostics, Observation, Rule, ToolCall};
+use practicum_core::tree::{
+    ObjectReader, TreeNode,
+    json_schema::{self, MappingSchema},
+    report_wrong_type,
+};
 
 pub static KIND: RuleKind = RuleKind {
     key: "tool_order",
-    doc: "the agent called these tools in this order; other calls may come before, between and after",
-    schema: || json_schema::nonempty_list(json_schema::nonempty_text()),
-    decode: |node, diagnostics| Some(Arc::new(ToolOrderRule(decode(node, diagnostics)?))),
+    doc: "the agent called these tools in this order; other calls may come before, between and after, unless \
+          `only` forbids them; with `first`, the first call of each must be in this order",
+    schema,
+    decode: |node, diagnostics| Some(Arc::new(ToolOrderRule::decode(node, diagnostics)?)),
 };
 
-/// The rule of the check `tool_order`, with the tools in order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolOrderRule(Vec<ToolName>);
+/// The rule of the check `tool_order`, with the calls in order.
+#[derive(Debug, Clone)]
+pub struct ToolOrderRule {
+    /// The calls; never empty.
+    calls: Vec<CallPattern>,
+    /// Whether only the first call that fits each pattern counts.
+    first: bool,
+    /// Whether no other call is allowed.
+    only: bool,
+}
 
-fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Vec<ToolName>> {
+impl ToolOrderRule {
+    /// Reads either the list of calls or `{calls, first, only}`.
+    fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
+        if node.as_map().is_none() {
+            return Some(Self { calls: decode_calls(node, diagnostics)?, first: false, only: false });
+        }
+        let mut object = ObjectReader::new(node, KIND.key, diagnostics)?;
+        let calls = match object.get_non_null("calls") {
+            Some(node) => decode_calls(node, diagnostics),
+            None => {
+                object.report_missing("calls", diagnostics);
+                None
+            }
+        };
+        let first = object.bool("first", diagnostics).unwrap_or(false);
+        let only = object.bool("only", diagnostics).unwrap_or(false);
+        object.reject_unknown_keys(KIND.key, diagnostics);
+        Some(Self { calls: calls?, first, only })
+    }
+
+    /// Gives the position of the call that fits each pattern, as far as the order holds.
+    fn positions(&self, calls: &[&ToolCall]) -> Vec<usize> {
+        let mut found: Vec<usize> = Vec::new();
+        for pattern in &self.calls {
+            let after = found.last().map_or(0, |last| last + 1);
+            let from = if self.first { 0 } else { after };
+            let next = (from..calls.len()).find(|&at| pattern.matches(calls[at]));
+            match next.filter(|at| *at >= after) {
+                Some(at) => found.push(at),
+                None => break,
+            }
+        }
+        found
+    }
+}
+
+fn decode_calls(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Vec<CallPattern>> {
     match node.as_list() {
         None => {
             report_wrong_type(node, KIND.key, "a list of tools", diagnostics);
@@ -30,8 +80,18 @@ fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Vec<ToolName
             diagnostics.error("empty-list", node.span, format!("\"{}\" must name a tool", KIND.key));
             None
         }
-        Some(items) => items.iter().map(|item| ToolName::decode(KIND.key, item, diagnostics)).collect(),
+        Some(items) => items.iter().map(|item| decode_call(item, diagnostics)).collect(),
     }
+}
+
+fn decode_call(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<CallPattern> {
+    if node.as_map().is_none() {
+        return Some(CallPattern::of_tool(ToolName::decode(KIND.key, node, diagnostics)?));
+    }
+    let mut object = ObjectReader::new(node, KIND.key, diagnostics)?;
+    let call = CallPattern::decode(&mut object, diagnostics);
+    object.reject_unknown_keys(KIND.key, diagnostics);
+    call
 }
 
 impl Rule for ToolOrderRule {
@@ -44,33 +104,64 @@ impl Rule for ToolOrderRule {
     }
 
     fn value(&self) -> Value {
-        json!(self.0.iter().map(ToolName::name).collect::<Vec<_>>())
+        let plain = |call: &CallPattern| call.args.is_empty() && call.input.is_none();
+        let call = |call: &CallPattern| match plain(call) {
+            true => json!(call.tool.name()),
+            false => Value::Object(call.value()),
+        };
+        let calls: Value = self.calls.iter().map(call).collect();
+        if !self.first && !self.only {
+            return calls;
+        }
+        let mut map = Map::from_iter([("calls".to_owned(), calls)]);
+        for (key, is_set) in [("first", self.first), ("only", self.only)] {
+            if is_set {
+                map.insert(key.to_owned(), json!(true));
+            }
+        }
+        Value::Object(map)
     }
 
     fn check(&self, evidence: &CheckEvidence<'_>) -> CheckFinding {
-        if let Some(unseen) = hidden_calls_finding(evidence.observation) {
+        let observation: &Observation = evidence.observation;
+        let too_hard = || self.calls.iter().find_map(|call| call.too_hard_finding(observation));
+        if let Some(unseen) = hidden_calls_finding(observation).or_else(too_hard) {
             return unseen;
         }
-        let mut wanted = self.0.iter().peekable();
-        for call in tool_calls(evidence.observation) {
-            if wanted.peek().is_some_and(|tool| tool.matches(&call.name)) {
-                wanted.next();
-            }
+        let calls: Vec<&ToolCall> = tool_calls(observation).collect();
+        let reached = self.positions(&calls).len();
+        let names: Vec<String> = self.calls.iter().map(CallPattern::describe).collect();
+        let called = || format!("called: {}", called_tool_names(observation));
+        if let Some(missing) = names.get(reached) {
+            let message = match names[..reached].last() {
+                Some(before) => format!("{missing} was not called after {before}"),
+                None => format!("{missing} was not called"),
+            };
+            return CheckFinding::new(false, message).with_evidence(called());
         }
-        let names: Vec<&str> = self.0.iter().map(ToolName::name).collect();
-        match wanted.next() {
-            None => CheckFinding::new(true, format!("called in this order: {}", names.join(", "))),
-            Some(missing) => {
-                let reached = self.0.len() - wanted.count() - 1;
-                let message = match names[..reached].last() {
-                    Some(before) => format!("{} was not called after {before}", missing.name()),
-                    None => format!("{} was not called", missing.name()),
-                };
-                CheckFinding::new(false, message)
-                    .with_evidence(format!("called: {}", called_tool_names(evidence.observation)))
-            }
+        if self.only && calls.len() > names.len() {
+            let message = format!("{} other calls, and none is allowed", calls.len() - names.len());
+            return CheckFinding::new(false, message).with_evidence(called());
         }
+        CheckFinding::new(true, format!("called in this order: {}", names.join(", ")))
     }
+}
+
+fn schema() -> Value {
+    let call = || json_schema::any_of([json_schema::nonempty_text(), call_schema().into()]);
+    let mapping = MappingSchema::closed()
+        .required("calls", "The tools, in order.", json_schema::nonempty_list(call()))
+        .optional(
+            "first",
+            "Whether the first call of each must be in this order.",
+            json_schema::with_default(json_schema::boolean(), false),
+        )
+        .optional(
+            "only",
+            "Whether there may be no other calls.",
+            json_schema::with_default(json_schema::boolean(), false),
+        );
+    json_schema::any_of([json_schema::nonempty_list(call()), mapping.into()])
 }
 
 #[cfg(test)]
@@ -96,6 +187,15 @@ mod tests {
             ("[Read, Read, Read]", "fail"),
             ("[Write, Read]", "fail"),
             ("[shell]", "pass"),
+            ("{calls: [Bash, Read]}", "pass"),
+            ("{calls: [Bash, Read], first: true}", "fail"),
+            ("{calls: [Read, Bash, Write], first: true}", "pass"),
+            ("{calls: [Read, Write], only: true}", "fail"),
+            ("{calls: [Skill, Read, Bash, Read, Write], only: true}", "pass"),
+            ("{calls: [{name: Read, input: nu.l}, Write]}", "pass"),
+            ("{calls: [{name: Read, input: x}, Write]}", "fail"),
+            ("{calls: [{name: Read, input: '('}]}", "refused"),
+            ("{first: true}", "refused"),
             ("[]", "refused"),
             ("Read", "refused"),
             ("[Read, 5]", "refused"),

@@ -20,7 +20,7 @@ pub static KIND: RuleKind = RuleKind {
 };
 
 /// The rule of the check `tool_used`: calls, and how many there must be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ToolUsedRule {
     calls: CallPattern,
     min: u32,
@@ -32,7 +32,7 @@ impl ToolUsedRule {
     fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         if node.as_map().is_none() {
             let tool = ToolName::decode(KIND.key, node, diagnostics)?;
-            return Some(Self { calls: CallPattern { tool, args: Vec::new() }, min: 1, max: None });
+            return Some(Self { calls: CallPattern::of_tool(tool), min: 1, max: None });
         }
         let mut object = ObjectReader::new(node, KIND.key, diagnostics)?;
         let calls = CallPattern::decode(&mut object, diagnostics);
@@ -63,7 +63,7 @@ impl Rule for ToolUsedRule {
     }
 
     fn value(&self) -> Value {
-        if self.calls.args.is_empty() && self.min == 1 && self.max.is_none() {
+        if self.calls.args.is_empty() && self.calls.input.is_none() && self.min == 1 && self.max.is_none() {
             return json!(self.calls.tool.name());
         }
         let mut map: Map<String, Value> = self.calls.value();
@@ -77,7 +77,8 @@ impl Rule for ToolUsedRule {
     }
 
     fn check(&self, evidence: &CheckEvidence<'_>) -> CheckFinding {
-        if let Some(unseen) = hidden_calls_finding(evidence.observation) {
+        let unseen = hidden_calls_finding(evidence.observation);
+        if let Some(unseen) = unseen.or_else(|| self.calls.too_hard_finding(evidence.observation)) {
             return unseen;
         }
         let found = self.calls.find_calls(evidence.observation);

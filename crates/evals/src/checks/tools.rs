@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::excerpt;
+use super::regex::decode_pattern;
+use super::{PythonPattern, excerpt};
 use practicum_core::model::{CheckFinding, Diagnostics, NotScoredReason, Observation, Step, ToolCall};
 use practicum_core::tree::{
     ObjectReader, TreeNode,
@@ -72,11 +73,13 @@ impl ToolName {
 }
 
 /// The calls that an eval file describes: a tool, and patterns for its arguments.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct CallPattern {
     pub tool: ToolName,
     /// Pairs of argument and glob; all must match.
     pub args: Vec<(String, String)>,
+    /// A pattern that must match somewhere in the arguments, written as JSON.
+    pub input: Option<PythonPattern>,
 }
 
 impl CallPattern {
@@ -93,7 +96,17 @@ impl CallPattern {
             Some(node) => decode_args(node, diagnostics),
             None => Some(Vec::new()),
         };
-        Some(Self { tool: tool?, args: args? })
+        let input = object.get_non_null("input").map(|node| decode_pattern("input", node, diagnostics));
+        let input = match input {
+            Some(pattern) => Some(pattern?),
+            None => None,
+        };
+        Some(Self { tool: tool?, args: args?, input })
+    }
+
+    /// Makes the pattern of all calls of a tool.
+    pub fn of_tool(tool: ToolName) -> Self {
+        Self { tool, args: Vec::new(), input: None }
     }
 
     pub fn value(&self) -> Map<String, Value> {
@@ -103,6 +116,9 @@ impl CallPattern {
             let args: Map<String, Value> =
                 self.args.iter().map(|(name, glob)| (name.clone(), json!(glob))).collect();
             map.insert("args".to_owned(), Value::Object(args));
+        }
+        if let Some(input) = &self.input {
+            map.insert("input".to_owned(), json!(input.source()));
         }
         map
     }
@@ -115,7 +131,7 @@ impl CallPattern {
         let fits = |(name, wanted): &(String, String)| {
             argument_texts(&call.input, name).iter().any(|found| glob_matches(wanted, found))
         };
-        self.args.iter().all(fits)
+        self.args.iter().all(fits) && self.input.as_ref().is_none_or(|pattern| input_matches(pattern, call))
     }
 
     /// Finds the calls that a check forbids. The case of the tool's name does not matter: a check that forbids
@@ -127,6 +143,15 @@ impl CallPattern {
         tool_calls(observation).filter(|call| is_tool(call) && self.arguments_match(call)).collect()
     }
 
+    /// Gives the finding for a run in which the pattern for arguments needs too many steps; `None` otherwise.
+    pub fn too_hard_finding(&self, observation: &Observation) -> Option<CheckFinding> {
+        let pattern = self.input.as_ref()?;
+        let is_hard = |call: &ToolCall| pattern.is_match(&call.input.to_string()).is_err();
+        let shown = excerpt(pattern.source(), 80);
+        let why = || NotScoredReason::CheckFailed(format!("/{shown}/ needs too many steps"));
+        tool_calls(observation).any(is_hard).then(|| CheckFinding::not_scored(why()))
+    }
+
     pub fn find_calls<'o>(&self, observation: &'o Observation) -> Vec<&'o ToolCall> {
         tool_calls(observation).filter(|call| self.matches(call)).collect()
     }
@@ -134,6 +159,8 @@ impl CallPattern {
     pub fn describe(&self) -> String {
         let args: Vec<String> =
             self.args.iter().map(|(name, glob)| format!("{name}: {}", excerpt(glob, 60))).collect();
+        let input = self.input.as_ref().map(|input| format!("input /{}/", excerpt(input.source(), 60)));
+        let args: Vec<String> = args.into_iter().chain(input).collect();
         if args.is_empty() {
             self.tool.name().to_owned()
         } else {
@@ -154,7 +181,34 @@ pub fn call_schema() -> MappingSchema {
         "args",
         "Arguments of the call, each with a glob that its value must match.",
         json_schema::with_examples(globs, json!([{"file_path": "*.md"}])),
+    ).optional(
+        "input",
+        "A pattern (Python's `re` syntax) that matches somewhere in the arguments, written as JSON.",
+        json_schema::text(),
     )
+}
+
+/// Says whether a pattern matches in the arguments of a call, written as JSON in one line or with a blank after each
+/// colon and comma, as the agents' streams have it. `too_hard_finding` says whether the pattern needs too many steps.
+fn input_matches(pattern: &PythonPattern, call: &ToolCall) -> bool {
+    let is_match = |text: &str| pattern.is_match(text).unwrap_or(false);
+    is_match(&call.input.to_string()) || is_match(&json_with_blanks(&call.input))
+}
+
+/// Writes JSON with a blank after each colon and comma, as Python does.
+fn json_with_blanks(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let entries: Vec<String> =
+                map.iter().map(|(key, value)| format!("{}: {}", json!(key), json_with_blanks(value))).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(json_with_blanks).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+    }
 }
 
 fn decode_args(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Vec<(String, String)>> {

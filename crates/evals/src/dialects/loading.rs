@@ -297,13 +297,16 @@ pub fn id_below(path: &Path, root: &Path) -> String {
     below.to_string_lossy().into_owned()
 }
 
-/// Gives an unused id. `one.yaml` and `one.yml` side by side are two cases, so the second keeps its extension.
+/// Gives an unused id. `one.yaml` and `one.yml` side by side are two cases, so the second keeps its extension; folders
+/// have none and get a number.
 fn unique_id(id: String, taken: &[Case], path: &Path) -> String {
-    if taken.iter().any(|case| case.id == id) {
-        let ending = path.extension().unwrap_or_default().to_string_lossy();
-        return format!("{id}.{ending}");
+    let is_taken = |id: &str| taken.iter().any(|case| case.id == id);
+    if !is_taken(&id) {
+        return id;
     }
-    id
+    let ending = path.extension().map(|ending| format!("{id}.{}", ending.to_string_lossy()));
+    let numbered = (2_u32..).map(|number| format!("{id}-{number}"));
+    ending.into_iter().chain(numbered).find(|wanted| !is_taken(wanted)).unwrap_or(id)
 }
 
 /// A suite, the folder below which its cases are named, and its project.
@@ -323,14 +326,18 @@ pub fn merge_folders(
     registry: &EvalRegistry,
 ) -> Vec<LocatedSuite> {
     let mut suites: Vec<LocatedSuite> = Vec::new();
-    let mut folders: HashMap<(String, PathBuf, PathBuf), usize> = HashMap::new();
+    // Evals of different skills are different suites, even in one folder.
+    type SuiteKey = (String, PathBuf, PathBuf, Vec<PathBuf>);
+    let mut folders: HashMap<SuiteKey, usize> = HashMap::new();
     for mut placed in loaded {
         let dialect = &placed.suite.origin.dialect;
         if !registry.format(dialect).is_some_and(Dialect::folder_is_suite) {
             suites.push(placed);
             continue;
         }
-        match folders.entry((dialect.clone(), placed.root.clone(), placed.project.clone())) {
+        let about = placed.suite.skills.iter().filter_map(|skill| skill.path.clone());
+        let about = about.chain(placed.suite.plugins.iter().cloned()).collect();
+        match folders.entry((dialect.clone(), placed.root.clone(), placed.project.clone(), about)) {
             Entry::Occupied(known) => {
                 let known = &mut suites[*known.get()].suite;
                 for case in placed.suite.cases {

@@ -8,6 +8,7 @@ mod clauditor;
 mod folder;
 mod loading;
 mod native;
+mod plugin_eval;
 mod reading;
 mod recognition;
 mod registry;
@@ -17,6 +18,8 @@ mod skill_test;
 mod skillet;
 #[cfg(test)]
 mod testing;
+mod tessl;
+mod waza;
 mod writing;
 mod writing_skills;
 
@@ -243,6 +246,9 @@ pub static DIALECTS: &[&dyn Dialect] = &[
     &clauditor::Clauditor,
     &writing_skills::WritingSkills,
     &skill_creator::SkillCreator,
+    &plugin_eval::PluginEval,
+    &waza::Waza,
+    &tessl::Tessl,
 ];
 
 /// Finds a skill by name where skill-test suites look for their skills. Gives a suite about this skill alone, with

@@ -3,7 +3,9 @@
 pub mod case_keys;
 mod expected_activation;
 mod fixtures;
+pub mod graders;
 mod ids;
+pub mod parts;
 mod skills;
 mod triggers;
 mod unused_keys;

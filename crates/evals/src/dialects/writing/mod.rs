@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 pub use check_sentences::describe_check;
 pub use losses::{ABOUT_SKILL_LOSS, FormatCapabilities, FormatFeature, Losses};
 
+use super::ExportedSuite;
 use super::native::relative_path;
 use super::reading::{self, slug};
 use practicum_core::model::{
@@ -214,4 +215,17 @@ pub fn file_stem(name: &str) -> String {
 /// Gives the path of a skill relative to `folder`, otherwise its name.
 pub fn skill_path(skill: &SkillRef, folder: &Path) -> String {
     skill.path.as_deref().map_or_else(|| skill.name.clone(), |path| relative_path(path, folder))
+}
+
+/// Gives the result of exporting a suite to a format that is only read here: every case is lost, and that is said.
+pub fn only_read(suite: &Suite, format: &str) -> ExportedSuite {
+    let cases: Vec<String> = suite.cases.iter().map(|case| case.id.clone()).collect();
+    let losses = match cases.is_empty() {
+        true => Vec::new(),
+        false => vec![format!(
+            "all {} cases: {format} is only read here, not written; the native format expresses all of them",
+            cases.len()
+        )],
+    };
+    ExportedSuite { files: Vec::new(), losses, lost_cases: cases }
 }
