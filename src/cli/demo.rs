@@ -72,8 +72,8 @@ fn run_demo(args: &DemoArgs) -> anyhow::Result<Outcome> {
     say!("\nthe skill and its evals: {}", display_path(&folder.join(SKILL_FOLDER)));
     say!("the report:              {}", display_path(&page));
     say!("next: practicum init YOUR-SKILL writes first evals for a skill of yours");
-    if args.open {
-        super::view::open_browser(&page.display().to_string());
+    if args.open && !super::view::open_page(&page) {
+        say!("note: no browser could be opened; the report is above");
     }
     Ok(outcome)
 }

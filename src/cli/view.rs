@@ -1,7 +1,7 @@
 //! The command `practicum view`: shows runs, cases and transcripts in a browser.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
@@ -54,18 +54,20 @@ fn view(args: &ViewArgs) -> anyhow::Result<()> {
 ///
 /// The address holds the key to the viewer, and every user of the machine can see the arguments of a program. So the
 /// browser gets a page that only this user can read, and the page leads to the address.
-pub fn open_browser(url: &str) -> Option<tempfile::TempPath> {
-    let page = redirecting_page(url);
-    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let started = page.as_ref().map_err(|_| ()).and_then(|page| {
-        let mut command = Command::new(program);
-        command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.spawn().map_err(|_| ())
-    });
-    if started.is_err() {
+fn open_browser(url: &str) -> Option<tempfile::TempPath> {
+    let page = redirecting_page(url).ok();
+    if !page.as_ref().is_some_and(|page| open_page(page)) {
         say!("note: no browser could be opened; the address is above");
     }
-    page.ok()
+    page
+}
+
+/// Asks the desktop to open a page in a browser. Says whether that could be asked.
+pub fn open_page(page: &Path) -> bool {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = Command::new(program);
+    command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().is_ok()
 }
 
 /// Writes a page for this user alone that leads to an address.

@@ -10,6 +10,7 @@ use super::{ActivatedSkill, ActivationEvidence, Observation, ObservedActivation}
 pub struct UncertainActivation {
     /// The name of the skill as the agent gave it; `None` if it may have been any skill.
     pub skill: Option<String>,
+    /// Why it cannot be said.
     pub why: String,
 }
 
@@ -18,6 +19,7 @@ pub struct UncertainActivation {
 pub struct SkillTextFinding {
     /// All names of the skill in the workspace.
     pub names: Vec<String>,
+    /// Whether its text reached the model.
     pub reached: TextReached,
 }
 
@@ -25,14 +27,18 @@ pub struct SkillTextFinding {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TextReached {
+    /// The model received the text.
     Yes {
+        /// Where the text was seen: a request to the model, or the result of a tool.
         seen_in: String,
     },
     /// Everything that the model received is known, and the text is not in it.
     No,
     /// The results of the tool calls in the stream do not have the text. The stream need not show every call.
     NotInStream,
+    /// It cannot be said.
     Unknown {
+        /// Why it cannot be said.
         why: String,
     },
 }

@@ -94,7 +94,8 @@ pub async fn prepare_trial<'p>(
     let walls = walls.map_err(|error| failed(AgentEnding::NotLaunched, error.to_string()))?;
     // The agent can read its environment, and must not learn from it which case this is.
     let names = all_skill_names(planned, &workspace);
-    let marker = format!("{}@{}", Digest::of_bytes(trial.id.as_str().as_bytes()).short(), context.run_dir.id());
+    let marker =
+        format!("{}@{}", Digest::of_bytes(trial.id.as_str().as_bytes()).short(), context.run_dir.id());
     let mut prepared = PreparedTrial {
         phase: part,
         probed_skill: tried,
@@ -517,8 +518,8 @@ impl PreparedTrial<'_> {
     }
 
     /// Gives a scrubber that also knows the login of the agent as it is now: the agent may have renewed it.
-    fn scrubber_with_renewed_login(&self, exam: &RunContext) -> Scrubber {
-        let scrubber = exam.scrubber.clone();
+    fn scrubber_with_renewed_login(&self, context: &RunContext) -> Scrubber {
+        let scrubber = context.scrubber.clone();
         let Some(login) = &self.agent.credentials.file else { return scrubber };
         let in_home = self.workspace.home.join(login.folder).join(login.name);
         let scrubber = scrubber.with_secrets_in_file(&in_home);
@@ -544,8 +545,7 @@ impl PreparedTrial<'_> {
         let (folder, workspace) = (self.folder, self.workspace);
         let keeper = Arc::clone(context);
         let kept = tokio::task::spawn_blocking(move || {
-            let closed =
-                keeper.run_dir.complete_trial(&folder, &record, &seen.output, facts, &scrubber);
+            let closed = keeper.run_dir.complete_trial(&folder, &record, &seen.output, facts, &scrubber);
             if let Err(error) = closed {
                 record = without_evidence(record, &error.to_string());
             }

@@ -14,7 +14,7 @@ use crate::pipeline::{CompletionRules, RunRecorder, link_or_copy_files};
 use crate::plan::options::{CaseSelection, RunOptions};
 use crate::plan::{Plan, set_gates};
 use crate::store::{
-    IndexSink, RunDir, RunInfo, Scrubber, StoreError, read_noise, read_probes, read_records,
+    IndexSink, RecordKey, RunDir, RunInfo, Scrubber, StoreError, read_noise, read_probes, read_records,
     read_skill_judgements,
 };
 use practicum_core::aggregate::RunCompletion;
@@ -82,11 +82,13 @@ impl RunParts {
         let mut notices = run.notices.clone();
         self.missing.iter().for_each(|text| observer.on_notice(text));
         notices.extend(self.missing.iter().cloned());
+        // Who merges parts takes them over, so the merged run is one of this installation.
+        let key = RecordKey::of_user(&run.environment).unwrap_or_else(|_| RecordKey::temporary());
         let noise = match run.options.count_flaky {
             true => None,
-            false => read_noise(&project).map_err(SessionError::Refused)?,
+            false => read_noise(&project, &key).map_err(SessionError::Refused)?,
         };
-        let run_dir = RunDir::create(&project, RunDir::new_id(jiff::Timestamp::now()))?;
+        let run_dir = RunDir::create(&project, RunDir::new_id(jiff::Timestamp::now()))?.with_key(key);
         self.write_info(&plan, &run_dir, notices)?;
         // What the parts recorded was scrubbed of secrets where it was written.
         let scrubber = Scrubber::new(&run.environment);

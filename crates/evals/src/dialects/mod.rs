@@ -16,9 +16,9 @@ mod rules;
 mod skill_creator;
 mod skill_test;
 mod skillet;
+mod tessl;
 #[cfg(test)]
 mod testing;
-mod tessl;
 mod waza;
 mod writing;
 mod writing_skills;
