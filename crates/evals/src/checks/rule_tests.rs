@@ -66,6 +66,8 @@ pub fn run_with_output(text: &str) -> Observation {
         leaked: Vec::new(),
         activated: Vec::new(),
         refused: Vec::new(),
+        uncertain: Vec::new(),
+        text_findings: Vec::new(),
         hides_tools: false,
         unread: None,
         files: Vec::new(),
