@@ -214,15 +214,7 @@ fn a_negative_case_is_not_lost_by_how_its_key_is_spelt() {
 #[test]
 fn a_check_or_a_precondition_that_is_not_read_is_told_in_a_run() {
     let assertion = json!({"name": "a", "type": "contains", "value": "FROM"});
-    for key in [
-        "must_be",
-        "expected_tools",
-        "expected_files",
-        "setup",
-        "fixture",
-        "preconditions",
-        "fiels",
-    ] {
+    for key in ["must_be", "expected_tools", "expected_files", "setup", "fixture", "preconditions", "fiels"] {
         let project = activating_project(&json!({key: ["x"]}), &assertion);
         for said in [project.run(&RUN_WITH).exits(0).stderr, project.run(&["check", "."]).exits(0).stdout] {
             let line = format!("warning[unknown-key]: an eval has a key \"{key}\"");

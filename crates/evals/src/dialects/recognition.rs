@@ -223,7 +223,11 @@ fn fit_for_bmad(source: &SourceFile) -> FormatMatch {
                 FormatMatch::sure("its cases have a \"rubric\"")
             } else if any_key(cases, "input") && !cases.iter().any(is_case) {
                 FormatMatch::with_points(CASES, "its cases have an \"input\"")
-            } else if is_named_triggers(source) && case_lists(root).is_empty() && !root.has("cases") {
+            } else if is_named_triggers(source)
+                && case_lists(root).is_empty()
+                && !root.has("cases")
+                && !are_sorted_triggers(root)
+            {
                 FormatMatch::sure("its name")
             } else {
                 FormatMatch::NO
