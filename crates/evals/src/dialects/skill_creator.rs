@@ -209,7 +209,7 @@ impl CaseReader {
 /// Reads a file that is a trigger set: a list of queries, such lists under keys, or two lists of them.
 fn read_triggers(source: &SourceFile, place: &EvalFileLocation, diagnostics: &mut Diagnostics) -> Suite {
     let root = &source.root;
-    let mut unused_keys = UnusedKeys::default();
+    let mut unused_keys = UnusedKeys::with_silent_underscores();
     let lists = case_keys::case_lists(root);
     let mut hint = None;
     let mut meta = std::collections::BTreeMap::new();
