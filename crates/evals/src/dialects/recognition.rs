@@ -149,10 +149,16 @@ fn fit_for_clauditor(source: &SourceFile) -> FormatMatch {
 fn fit_for_skill_creator(source: &SourceFile) -> FormatMatch {
     let root = &source.root;
     if let NodeData::List(items) = &root.data {
-        return fit_of_list_for_skill_creator(items);
+        return match is_list_of_skillet(items, source) {
+            true => FormatMatch::NO,
+            false => fit_of_list_for_skill_creator(items),
+        };
     }
     if let Some(evals) = root.get("evals") {
         let evals = evals.as_list().unwrap_or_default();
+        if expectations_of(evals).any(|item| item.as_map().is_some()) {
+            return FormatMatch::with_points(20, "it has \"evals\"");
+        }
         let has_number = evals.iter().any(|eval| matches!(id_of(eval), Some(NodeData::Int(_))));
         return FormatMatch::with_points(50, "it has \"evals\"")
             .and(any_key(evals, "assertions"), 30, "they have assertions")
@@ -172,6 +178,20 @@ fn fit_for_skill_creator(source: &SourceFile) -> FormatMatch {
         true => FormatMatch::with_points(CASES, "it is one case with a prompt and expectations"),
         false => FormatMatch::NO,
     }
+}
+
+/// Says whether a YAML file is a list of what Skillet wants in a file each. Its author is told, because what else lies
+/// in the folder is Skillet's too.
+fn is_list_of_skillet(items: &[TreeNode], source: &SourceFile) -> bool {
+    let yaml = source.path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+    let is_pair = |item: &TreeNode| {
+        let is_text = |key: &str| item.get(key).is_some_and(|node| node.as_text().is_some());
+        let keys = item.as_map().unwrap_or_default().iter().map(|entry| entry.key.as_str());
+        let own =
+            ["timestamp", "name", "prompt", "expected", "actual", "setup", "teardown", "schema_version"];
+        is_text("prompt") && is_text("expected") && keys.into_iter().all(|key| own.contains(&key))
+    };
+    yaml && items.iter().all(is_pair)
 }
 
 fn fit_of_list_for_skill_creator(items: &[TreeNode]) -> FormatMatch {
@@ -223,7 +243,11 @@ fn fit_for_bmad(source: &SourceFile) -> FormatMatch {
                 FormatMatch::sure("its cases have a \"rubric\"")
             } else if any_key(cases, "input") && !cases.iter().any(is_case) {
                 FormatMatch::with_points(CASES, "its cases have an \"input\"")
-            } else if is_named_triggers(source) && case_lists(root).is_empty() && !root.has("cases") {
+            } else if is_named_triggers(source)
+                && case_lists(root).is_empty()
+                && !root.has("cases")
+                && !are_sorted_triggers(root)
+            {
                 FormatMatch::sure("its name")
             } else {
                 FormatMatch::NO

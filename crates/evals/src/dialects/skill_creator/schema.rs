@@ -73,6 +73,7 @@ fn eval() -> MappingSchema {
             "Fixtures, seen from the skill's folder, staged at the same path; or files with their content.",
             json!({"type": ["string", "array", "object"]}),
         )
+        .optional("timeout", "The time limit in seconds.", json_schema::or_null(json_schema::integer_from(1)))
         .optional("expectations", "Statements that must be true afterwards.", statements())
         .optional("assertions", "The same, or exact checks.", statements());
     reading::activation_schema(eval).with_keyword("anyOf", prompts.collect())
