@@ -6,9 +6,9 @@ use anyhow::{Context, anyhow};
 
 use super::{open_index, print, report_error};
 use crate::model::Outcome;
-use crate::report::terminal_safe_json;
 use crate::own_files;
 use crate::plan::settings::project_root;
+use crate::report::terminal_safe_json;
 use crate::store::history::Badge;
 use crate::store::{RunDir, RunRow};
 

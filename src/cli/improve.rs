@@ -7,7 +7,9 @@ use anyhow::{Context, anyhow, bail};
 
 use super::run_flags::RunFlags;
 use super::shared_args::{EvalsArgs, SettingArgs};
-use super::{environment, global_setting, interrupts, print, print_json, record_key, report_error, run, runtime};
+use super::{
+    environment, global_setting, interrupts, print, print_json, record_key, report_error, run, runtime,
+};
 use crate::dialects::EvalRegistry;
 use crate::dialects::{LocatedSuite, to_native};
 use crate::improve::{

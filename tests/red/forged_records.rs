@@ -43,8 +43,11 @@ fn a_forged_verdict_in_a_record_makes_a_run_pass_without_an_agent() {
     let before = starts(&project);
     project.run(&["run", "evals", "--no-probe"]).exits(1);
     assert_eq!(starts(&project), before, "an honest record is reused");
-    let runs: Vec<PathBuf> =
-        std::fs::read_dir(project.path().join(".practicum/runs")).expect("runs").flatten().map(|run| run.path()).collect();
+    let runs: Vec<PathBuf> = std::fs::read_dir(project.path().join(".practicum/runs"))
+        .expect("runs")
+        .flatten()
+        .map(|run| run.path())
+        .collect();
     runs.iter().for_each(|run| forge(run));
     let ran = project.run(&["run", "evals", "--no-probe"]).exits(1);
     assert_eq!(starts(&project), before + 1, "{}", ran.stderr);
@@ -152,7 +155,8 @@ fn a_damaged_transcript_turns_a_failure_into_a_pass() {
                 std::fs::remove_file(folder.join("digest.json")).expect("removed");
             }
             let id = project.path().join(".practicum/runs");
-            let mut all: Vec<PathBuf> = std::fs::read_dir(id).expect("runs").flatten().map(|run| run.path()).collect();
+            let mut all: Vec<PathBuf> =
+                std::fs::read_dir(id).expect("runs").flatten().map(|run| run.path()).collect();
             all.sort();
             let ran = project.run(&["grade", &all[0].display().to_string()]);
             assert_eq!(ran.code, 3, "{name} {with_digest}: {} {}", ran.stdout, ran.stderr);
@@ -176,7 +180,10 @@ fn a_pass_whose_files_cannot_be_stored_is_a_pass() {
     let project = project();
     // A folder in the place of the file that is to be written stands for a full disk.
     let runs = project.path().join(".practicum/runs");
-    set_agent(&project, &format!("for trial in {}/*/trials/*; do mkdir $trial/output.txt; done", runs.display()));
+    set_agent(
+        &project,
+        &format!("for trial in {}/*/trials/*; do mkdir $trial/output.txt; done", runs.display()),
+    );
     let ran = project.run(&["run", "evals", "--no-probe"]);
     assert_eq!(ran.code, 3, "{} {}", ran.stdout, ran.stderr);
     project.run(&["run", "--resume", "latest", "--dry-run"]);

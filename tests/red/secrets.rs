@@ -7,7 +7,8 @@ use std::process::Stdio;
 use crate::common::{Project, Ran, wait_until};
 use crate::{EVALS, project, set_agent};
 
-const KEY: &str = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\nAASCBKcwggSjAgEAAoIBAQC7VJTU\n-----END KEY-----\n";
+const KEY: &str =
+    "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\nAASCBKcwggSjAgEAAoIBAQC7VJTU\n-----END KEY-----\n";
 
 /// The user's environment: each secret with a part of it that must never be stored.
 const SECRETS: [(&str, &str, &str); 6] = [
@@ -35,7 +36,8 @@ fn below(folder: &Path) -> Vec<PathBuf> {
     let mut at = 0;
     while at < found.len() {
         if found[at].is_dir() {
-            found.extend(std::fs::read_dir(&found[at]).expect("a folder").flatten().map(|entry| entry.path()));
+            found
+                .extend(std::fs::read_dir(&found[at]).expect("a folder").flatten().map(|entry| entry.path()));
         }
         at += 1;
     }
@@ -71,7 +73,9 @@ fn a_secret_is_stored_in_another_form() {
         say("mail%20pass%2Fword%2B1 mail+pass%2fword%2b1"),
         say("cGFzc3cwcmQtb2YtYW5u eHByZWZpeC0xMjM0NTY3OC1hbmQtbW9yZQ=="),
         format!("cat >&2 <<'EOF'\n{all}EOF\n"),
-        format!("mkdir and-prefix-12345678-and-more; cat > and-prefix-12345678-and-more/prefix-12345678-and-more.txt <<'EOF'\n{all}EOF\n"),
+        format!(
+            "mkdir and-prefix-12345678-and-more; cat > and-prefix-12345678-and-more/prefix-12345678-and-more.txt <<'EOF'\n{all}EOF\n"
+        ),
         format!("cat > notes.json <<'EOF'\n{in_json}\nEOF\n"),
     ];
     let project = secretive_project(&commands.concat());
@@ -95,12 +99,14 @@ fn a_secret_is_stored_in_another_form() {
 fn a_killed_run_leaves_what_the_agent_said_as_it_was() {
     let all: String = SECRETS.iter().map(|(_, value, _)| format!("{value}\n")).collect();
     let filler = "x".repeat(4000);
-    let commands = [say(&all), say(&filler), format!("cat >&2 <<'EOF'\n{all}{filler}\nEOF\n"), "sleep 60\n".to_owned()];
+    let commands =
+        [say(&all), say(&filler), format!("cat >&2 <<'EOF'\n{all}{filler}\nEOF\n"), "sleep 60\n".to_owned()];
     let project = secretive_project(&commands.concat());
     let mut command = project.practicum(&["run", "evals", "--no-probe"]);
     command.envs(SECRETS.map(|(name, value, _)| (name, value)));
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
-    let has_said = || below(&project.path().join(".practicum")).iter().any(|path| path.ends_with("stderr.txt"));
+    let has_said =
+        || below(&project.path().join(".practicum")).iter().any(|path| path.ends_with("stderr.txt"));
     wait_until(|| project.path().join(".practicum/runs").is_dir() && has_said());
     child.kill().expect("killed");
     child.wait().expect("ended");

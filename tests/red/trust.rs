@@ -39,9 +39,18 @@ fn a_command_of_a_project_runs_on_plain_run() {
         let settings = std::fs::read_to_string(project.path().join("practicum.toml")).expect("settings");
         project.write("practicum.toml", &settings.replace("[agents.own]", &format!("[agents.{agent}]")));
         project.write("evals/e.practicum.yaml", &EVALS.replace("[own]", &format!("[{agent}]")));
-        for args in [&["run", "evals"][..], &["compare", "evals", "--modes"], &["noise", "evals"], &["try", "speak", "--skill", "skills/gull", "--agent", agent]] {
+        for args in [
+            &["run", "evals"][..],
+            &["compare", "evals", "--modes"],
+            &["noise", "evals"],
+            &["try", "speak", "--skill", "skills/gull", "--agent", agent],
+        ] {
             let ran = run(&project, args);
-            assert!(ran.code == 2 && ran.stderr.contains("is not trusted"), "{agent} {args:?} {}", ran.stderr);
+            assert!(
+                ran.code == 2 && ran.stderr.contains("is not trusted"),
+                "{agent} {args:?} {}",
+                ran.stderr
+            );
             assert!(!started(&project), "{agent} {args:?}");
         }
         run(&project, &["run", "evals", "--trust", "--no-probe"]).exits(0);
@@ -70,7 +79,12 @@ fn trust_outlives_a_change_of_what_was_trusted() {
     run(&project, &["run", "evals"]).exits(2);
     project.write("agent.sh", &script);
     run(&project, &["run", "evals"]).exits(0);
-    for key in ["pass_env = [\"AWS_SECRET\"]", "env = { K = \"/etc/shadow\" }", "models = [\"https://evil.example\"]", "credentials = [\"HOME\"]"] {
+    for key in [
+        "pass_env = [\"AWS_SECRET\"]",
+        "env = { K = \"/etc/shadow\" }",
+        "models = [\"https://evil.example\"]",
+        "credentials = [\"HOME\"]",
+    ] {
         project.write("practicum.toml", &format!("{settings}{key}\n"));
         run(&project, &["run", "evals"]).exits(2);
     }
@@ -121,7 +135,11 @@ fn a_project_switches_the_sandbox_off() {
     run(&project, &["trust", "evals"]).exits(0);
     assert_eq!(explained(&project).0, "strict");
     let ran = run(&project, &["run", "evals", "--explain", "--trust"]).exits(0);
-    assert!(ran.stdout.lines().any(|line| line.contains("max-cost") && line.contains("$1 ")), "{}", ran.stdout);
+    assert!(
+        ran.stdout.lines().any(|line| line.contains("max-cost") && line.contains("$1 ")),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]
@@ -131,7 +149,8 @@ fn the_agent_of_a_project_replaces_the_users_own() {
     std::fs::create_dir_all(user.parent().expect("a folder")).expect("create");
     let own = project.path().join("mine.sh");
     let text = std::fs::read_to_string(project.path().join("agent.sh")).expect("a script");
-    std::fs::write(&own, text.lines().skip(1).map(|line| format!("{line}\n")).collect::<String>()).expect("write");
+    std::fs::write(&own, text.lines().skip(1).map(|line| format!("{line}\n")).collect::<String>())
+        .expect("write");
     let agent = format!(
         "sandbox = \"off\"\n[agents.own]\ndecoder = \"practicum-jsonl\"\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\n",
         own.display()
@@ -145,7 +164,8 @@ fn the_agent_of_a_project_replaces_the_users_own() {
 fn scripts_of_evals_are_asked_about_again_though_they_are_trusted() {
     let project = project();
     let touch = format!("touch {}/started", project.path().display());
-    let case = format!("  - {{ id: y, prompt: speak, setup: \"{touch}\", checks: [{{ contains: kee-ow }}] }}\n");
+    let case =
+        format!("  - {{ id: y, prompt: speak, setup: \"{touch}\", checks: [{{ contains: kee-ow }}] }}\n");
     project.write("evals/e.practicum.yaml", &format!("{EVALS}{case}"));
     let args = ["run", "evals", "--no-probe"];
     let mut command = untrusting(&project, &args);
@@ -167,7 +187,10 @@ fn project_with_agent_files() -> Project {
     let project = project();
     set_agent(
         &project,
-        &format!("cat .claude/settings.json .codex/config.toml .mcp.json opencode.json > {}/seen 2>/dev/null", project.path().display()),
+        &format!(
+            "cat .claude/settings.json .codex/config.toml .mcp.json opencode.json > {}/seen 2>/dev/null",
+            project.path().display()
+        ),
     );
     project.write("evals/e.practicum.yaml", &format!("{EVALS}workspace: project\n"));
     project
@@ -187,10 +210,23 @@ fn hooks_of_a_project_reach_the_agent() {
     };
     let ran = run_trusting("settings");
     assert_eq!(seen(), "", "{}", ran.stderr);
-    assert_eq!(ran.stderr.matches("ignored, because the project is not trusted").count(), 1, "{}", ran.stderr);
-    assert!(ran.stderr.contains(".claude/settings.json") && ran.stderr.contains(".mcp.json"), "{}", ran.stderr);
+    assert_eq!(
+        ran.stderr.matches("ignored, because the project is not trusted").count(),
+        1,
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr.contains(".claude/settings.json") && ran.stderr.contains(".mcp.json"),
+        "{}",
+        ran.stderr
+    );
     run_trusting("settings,agent-files");
-    assert!(seen().contains("apiKeyHelper") && seen().contains("notify") && seen().contains("evil"), "{}", seen());
+    assert!(
+        seen().contains("apiKeyHelper") && seen().contains("notify") && seen().contains("evil"),
+        "{}",
+        seen()
+    );
 }
 
 #[test]
@@ -208,6 +244,11 @@ fn a_case_puts_hooks_into_the_workspace_as_a_file() {
         project.write("evals/e.practicum.yaml", &format!("{EVALS}{case}"));
         let mut command = untrusting(&project, &["run", "evals", "--no-probe"]);
         let ran = Ran::of(command.env("PRACTICUM_TRUST", "settings").output().expect("starts"));
-        assert!(ran.code == 2 && ran.stderr.contains("in the workspace of y"), "{given}: {} {}", ran.code, ran.stderr);
+        assert!(
+            ran.code == 2 && ran.stderr.contains("in the workspace of y"),
+            "{given}: {} {}",
+            ran.code,
+            ran.stderr
+        );
     }
 }

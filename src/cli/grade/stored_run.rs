@@ -26,7 +26,8 @@ use crate::report::{PlainProgress, RegradeDocument, RunResults, SuiteNaming, ren
 use crate::session::run_setup::{self, RunSetupError, StoredSuite};
 use crate::session::{RunInputs, run_info};
 use crate::store::{
-    PlannedTrial, RecordKey, RunDir, RunInfo, RunLock, Scrubber, read_noise, read_records, read_skill_judgements,
+    PlannedTrial, RecordKey, RunDir, RunInfo, RunLock, Scrubber, read_noise, read_records,
+    read_skill_judgements,
 };
 use crate::url_check::HttpUrlChecker;
 use crate::workspace::stage::WorkspaceRoot;

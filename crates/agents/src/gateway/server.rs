@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use super::scope::{GatewayHalt, LARGEST_BODY, OpenRequest, ScopeAccount, ScopeRegistry};
 use super::bounded_listener::{BoundedListener, BoundedStream};
+use super::scope::{GatewayHalt, LARGEST_BODY, OpenRequest, ScopeAccount, ScopeRegistry};
 use super::token_counter::TokenCounter;
 use super::{
     AuxiliaryCall, BYTES_PER_TOKEN, Delivery, GatewayAnswer, GatewayCall, GatewayOptions, GatewayRefusal,

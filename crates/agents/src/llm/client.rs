@@ -96,8 +96,7 @@ impl ModelClient {
         let mut response = sent.map_err(|error| self.connection_failure(error))?;
         let status = response.status().as_u16();
         let asked = requested_wait(response.headers());
-        let too_large =
-            || FailedAttempt::permanent(LlmError::Malformed("the reply is too large".to_owned()));
+        let too_large = || FailedAttempt::permanent(LlmError::Malformed("the reply is too large".to_owned()));
         if response.content_length().is_some_and(|length| length > LARGEST_ANSWER as u64) {
             return Err(too_large());
         }

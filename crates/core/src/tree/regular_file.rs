@@ -37,8 +37,7 @@ pub fn append_unlinked(path: impl AsRef<Path>) -> io::Result<File> {
 /// Writes a file, and replaces its content if it exists. A new file is for the user alone. A link is refused, because it may lead to a file that this
 /// program did not make.
 pub fn write_unlinked(path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> io::Result<()> {
-    let mut file =
-        options_without_links().write(true).create(true).mode(0o600).truncate(false).open(path)?;
+    let mut file = options_without_links().write(true).create(true).mode(0o600).truncate(false).open(path)?;
     refuse_other_kinds(&file.metadata()?)?;
     file.set_len(0)?;
     file.write_all(content.as_ref())

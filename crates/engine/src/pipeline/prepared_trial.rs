@@ -521,8 +521,7 @@ impl PreparedTrial<'_> {
         let (folder, workspace) = (self.folder, self.workspace);
         let keeper = Arc::clone(exam);
         let kept = tokio::task::spawn_blocking(move || {
-            let closed =
-                keeper.run_dir.complete_trial(&folder, &record, &seen.output, facts, &scrubber);
+            let closed = keeper.run_dir.complete_trial(&folder, &record, &seen.output, facts, &scrubber);
             if let Err(error) = closed {
                 record = without_evidence(record, &error.to_string());
             }

@@ -120,15 +120,9 @@ impl SuitesToRun {
 
     /// Gives everything in the selected cases and the settings that needs the user's trust, each with whether it is
     /// trusted.
-    pub fn trust_items(
-        self,
-        observer: &mut dyn RunObserver,
-    ) -> Result<Vec<(TrustItem, bool)>, SessionError> {
-        let layers = SettingLayers::read(
-            self.options.settings.clone(),
-            self.environment.clone(),
-            &self.project,
-        )?;
+    pub fn trust_items(self, observer: &mut dyn RunObserver) -> Result<Vec<(TrustItem, bool)>, SessionError> {
+        let layers =
+            SettingLayers::read(self.options.settings.clone(), self.environment.clone(), &self.project)?;
         let planned = self.plan(observer)?;
         Ok(planned.map(|(plan, run)| run.trust.items(&plan, &layers)).unwrap_or_default())
     }

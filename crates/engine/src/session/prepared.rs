@@ -9,8 +9,8 @@ use super::changed_evals::refuse_changed_evals;
 use super::hidden_files::{describe_hidden_files, hidden_files};
 use super::record::{keep_graded_skills, run_info};
 use super::shared_budget::shared_services;
-use super::trusted_code::{refuse_changed_code, trusted_code};
 use super::trust::TrustDecision;
+use super::trusted_code::{refuse_changed_code, trusted_code};
 use super::{PlannedRun, ResumedRun, RunLimits, RunObserver, SessionError, SuitesToRun};
 use crate::pipeline::probes::choose_probes;
 use crate::pipeline::{RetryPolicy, ReusableResults, RunContext, StopSignal, execute_run};
@@ -21,7 +21,9 @@ use crate::plan::settings::{
 use crate::plan::trial_key::TrialKeys;
 use crate::plan::{Plan, set_gates};
 use crate::session::run_setup::{self, SharedServices};
-use crate::store::{IndexSink, RecordKey, RunDir, RunInfo, RunLock, Scrubber, TrialCache, has_foreign_noise, read_noise};
+use crate::store::{
+    IndexSink, RecordKey, RunDir, RunInfo, RunLock, Scrubber, TrialCache, has_foreign_noise, read_noise,
+};
 use crate::workspace::run::{TranscriptMemory, kill_run_processes};
 use crate::workspace::sandbox::Sandbox;
 use crate::workspace::stage::{HiddenFiles, WorkspaceRoot};
@@ -105,8 +107,7 @@ impl PreparedRun {
             run_dir: run_dir.with_key(record_key.clone()),
             trusted_at_start,
         });
-        let cache =
-            (!has_cassette).then(|| TrialCache::for_project(&project).with_key(record_key.clone()));
+        let cache = (!has_cassette).then(|| TrialCache::for_project(&project).with_key(record_key.clone()));
         let mut reusable = ReusableResults::look_up(
             &plan,
             keys,

@@ -107,8 +107,9 @@ mod tests {
     #[test]
     fn a_checksum_in_a_text_of_the_event_is_no_checksum() {
         let own = LineMarker::new("r", Some(RecordKey::temporary()));
-        let mut line = serde_json::to_vec(&serde_json::json!({"event": "notice", "text": ",\"checksum\":\"00\""}))
-            .expect("JSON");
+        let mut line =
+            serde_json::to_vec(&serde_json::json!({"event": "notice", "text": ",\"checksum\":\"00\""}))
+                .expect("JSON");
         assert!(!is_damaged(&line));
         own.add_to(&mut line);
         assert!(!is_damaged(&line) && own.is_made_here(&line));

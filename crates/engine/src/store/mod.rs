@@ -31,6 +31,7 @@ mod trial_cache;
 mod trial_digest;
 mod trials;
 
+pub use crate::workspace::secrets::Scrubber;
 pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSkill, RunSuite, RunSuites, TrialChecks};
 pub use facts::{FolderListing, StagedSkill, TrialFacts, TurnFacts};
 pub use find_trials::find_trials;
@@ -46,12 +47,11 @@ pub use log_line::{LineMarker, is_damaged};
 pub use noise::{has_foreign_noise, import_noise, read_noise, save_noise};
 pub use record_key::{MarkKind, RECORD_KEY_VARIABLE, RecordKey};
 pub use records::{
-    read_own_probes, read_own_records, read_own_skill_judgements, read_probes,
-    read_records, read_skill_judgements,
+    read_own_probes, read_own_records, read_own_skill_judgements, read_probes, read_records,
+    read_skill_judgements,
 };
 pub use run_dir::{RunDir, SKILLS_FOLDER, StoreError, refuse_linked_records};
 pub use run_lock::RunLock;
-pub use crate::workspace::secrets::Scrubber;
 pub use trial_cache::TrialCache;
 pub use trial_digest::{TrialDigest, TrialOrigin};
 pub use trials::StoredTrials;

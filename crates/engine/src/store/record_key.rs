@@ -61,8 +61,9 @@ impl RecordKey {
                 _ => Err(format!("{RECORD_KEY_VARIABLE} must have at least {SHORTEST_KEY} characters")),
             };
         }
-        let folder = user_config_folder(environment)
-            .ok_or("records cannot be reused later, because HOME is not set and has no place for their key")?;
+        let folder = user_config_folder(environment).ok_or(
+            "records cannot be reused later, because HOME is not set and has no place for their key",
+        )?;
         let path = folder.join("record.key");
         let told = |error: std::io::Error| format!("the key of records, {}: {error}", path.display());
         let bytes = match read_regular(&path) {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use super::log_line::{LineMarker, is_damaged};
 use practicum_core::event::RunEvent;
 use practicum_core::model::{ProbeRecord, SkillJudgement, TrialId, TrialRecord};
-use super::log_line::{LineMarker, is_damaged};
 use practicum_core::tree::open_regular;
 
 /// Reads the records of a run: the last one of each trial. A line that was cut short by a kill or damaged is ignored.

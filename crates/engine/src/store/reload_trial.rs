@@ -62,9 +62,9 @@ fn refuse_changed_files(folder: &Path) -> Result<(), String> {
     let Some(digest) = TrialDigest::read(folder) else { return Ok(()) };
     let evidence = digest.files.keys().filter(|name| !GRADES.contains(&name.as_str()));
     let changed = evidence.into_iter().find(|name| digest.is_changed(folder, name));
-    let added = ["transcript.jsonl", "facts.json"].into_iter().find(|name| {
-        !digest.files.contains_key(*name) && folder.join(name).symlink_metadata().is_ok()
-    });
+    let added = ["transcript.jsonl", "facts.json"]
+        .into_iter()
+        .find(|name| !digest.files.contains_key(*name) && folder.join(name).symlink_metadata().is_ok());
     match changed.map(String::as_str).or(added) {
         Some(name) => Err(format!("{name} is not as it was written")),
         None => Ok(()),

@@ -8,7 +8,9 @@ use serde::Serialize;
 
 use crate::workspace::stage::remove_folder;
 
-use super::{EventLog, LineMarker, RecordKey, RunInfo, Scrubber, TrialChecks, TrialDigest, TrialFacts, TrialOrigin};
+use super::{
+    EventLog, LineMarker, RecordKey, RunInfo, Scrubber, TrialChecks, TrialDigest, TrialFacts, TrialOrigin,
+};
 use practicum_core::model::{Summary, TrialId, TrialRecord};
 use practicum_core::tree::{create_private_folder, read_regular, write_unlinked};
 

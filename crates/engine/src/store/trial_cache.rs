@@ -92,7 +92,8 @@ impl TrialCache {
             let folder = self.run_folder(&kept.run)?.join("trials").join(kept.trial.as_str());
             let record: TrialRecord =
                 serde_json::from_slice(&read_regular(folder.join("checks.json")).ok()?).ok()?;
-            let is_fitting = record.key.as_ref() == Some(key) && fits(&record, &folder) && self.is_own(&folder);
+            let is_fitting =
+                record.key.as_ref() == Some(key) && fits(&record, &folder) && self.is_own(&folder);
             is_fitting.then_some((record, folder))
         })
     }

@@ -301,7 +301,10 @@ mod tests {
             document,
         ] {
             let clean = scrubber.scrub_text(&text);
-            assert!(clean.contains("[secret]") && !leaks.iter().any(|leak| clean.contains(leak)), "{text}: {clean}");
+            assert!(
+                clean.contains("[secret]") && !leaks.iter().any(|leak| clean.contains(leak)),
+                "{text}: {clean}"
+            );
         }
     }
 

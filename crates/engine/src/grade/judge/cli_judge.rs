@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::JudgeContext;
 use super::connection::JudgeCallError;
 use crate::workspace::observe::ProcessEnd;
-use crate::workspace::secrets::Scrubber;
 use crate::workspace::run::{OutputFiles, decode, supervise, write_launch_files};
+use crate::workspace::secrets::Scrubber;
 use practicum_agents::agents::{ModelCli, ModelCliRequest, StreamEnd, StreamTranscript};
 use practicum_agents::llm::{
     ApiRetries, ApiRetryPolicy, ContentBlock, FailedAttempt, LlmError, ModelReply, ModelRequest,

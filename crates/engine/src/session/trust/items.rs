@@ -32,8 +32,7 @@ pub fn items_of_plan(plan: &Plan, layers: &SettingLayers, project: &Path) -> Vec
             items.extend(agent_files_in(&planned.project).iter().map(project_file_item));
         }
     }
-    let plugins: BTreeSet<&PathBuf> =
-        plan.suites.iter().flat_map(|planned| &planned.suite.plugins).collect();
+    let plugins: BTreeSet<&PathBuf> = plan.suites.iter().flat_map(|planned| &planned.suite.plugins).collect();
     items.extend(plugins.into_iter().filter_map(|root| plugin_item(root)));
     let mut seen = BTreeSet::new();
     items.retain(|item| seen.insert(item.digest.to_string()));
@@ -66,7 +65,8 @@ fn files_of_command(table: &toml::Value, project: &Path) -> BTreeMap<PathBuf, Di
             _ => {}
         }
     }
-    let words = texts.iter().flat_map(|text| text.split(|c: char| c.is_whitespace() || "'\"=;&|".contains(c)));
+    let words =
+        texts.iter().flat_map(|text| text.split(|c: char| c.is_whitespace() || "'\"=;&|".contains(c)));
     let files = words.filter(|word| !word.is_empty()).map(|word| normalise_path(&project.join(word)));
     let files = files.filter(|file| file.starts_with(project) && file.is_file());
     files.filter_map(|file| Some((file.clone(), Digest::of_bytes(&read_regular(&file).ok()?)))).collect()

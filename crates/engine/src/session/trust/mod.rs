@@ -102,7 +102,8 @@ impl TrustRequest<'_> {
         let others = self.items.iter().filter(|item| item.is_required && item.kind != TrustKind::Scripts);
         let others: Vec<&str> = others.map(|item| item.what.as_str()).collect();
         if !others.is_empty() {
-            let scripts = if scripts > 0 { format!(" and {}", count_scripts(scripts)) } else { String::new() };
+            let scripts =
+                if scripts > 0 { format!(" and {}", count_scripts(scripts)) } else { String::new() };
             return Some(format!(
                 "the project is not trusted, and would run {}{scripts}; practicum trust shows what it would do and \
                  trusts it, --trust trusts it for this run",
@@ -264,9 +265,8 @@ fn ignored_notice(items: &[TrustItem]) -> String {
 fn cases_without_scripts(plan: &Plan) -> usize {
     let selected: BTreeSet<(usize, usize)> =
         plan.trials.iter().map(|trial| (trial.suite, trial.case)).collect();
-    let has_none = |(suite, case): &(usize, usize)| {
-        plan.suites[*suite].suite.cases[*case].scripts().next().is_none()
-    };
+    let has_none =
+        |(suite, case): &(usize, usize)| plan.suites[*suite].suite.cases[*case].scripts().next().is_none();
     selected.iter().filter(|place| has_none(place)).count()
 }
 

@@ -8,8 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use serde::Deserialize;
 
 use super::IndexError;
-use crate::store::is_damaged;
 use super::searchable_text::searchable_text;
+use crate::store::is_damaged;
 use practicum_core::model::{
     ActivationExpectation, ActivationOutcome, CaseSample, CaseSummary, Summary, TrialRecord, Verdict,
 };

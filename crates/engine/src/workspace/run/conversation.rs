@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use super::decode::decode;
 use super::launch_files::write_launch_files;
 use super::memory::{MemoryPermit, TranscriptMemory};
-use crate::workspace::secrets::Scrubber;
 use super::process::{CancelToken, OutputFiles, supervise};
 use super::process_tree::wait_for_init_exit;
 use crate::workspace::observe::{ProcessEnd, RawRun, RawTurn};
 use crate::workspace::sandbox::TrialSandbox;
+use crate::workspace::secrets::Scrubber;
 use crate::workspace::stage::Workspace;
 use practicum_agents::agents::{AgentCli, AgentTurn, Launch, StreamEnd, StreamTranscript};
 

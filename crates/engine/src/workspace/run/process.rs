@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
-use crate::workspace::secrets::Scrubber;
 use super::process_tree::{MARKER_VARIABLE, TrialProcesses, reap_dead};
 use super::stream_capture::capture_stream;
 use crate::workspace::observe::ProcessEnd;
+use crate::workspace::secrets::Scrubber;
 use practicum_agents::agents::Launch;
 
 /// A token that cancels all running trials.

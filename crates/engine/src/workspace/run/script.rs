@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::workspace::secrets::Scrubber;
 use super::process::{CancelToken, OutputFiles, supervise};
 use super::process_tree::wait_for_init_exit;
 use crate::workspace::observe::ProcessEnd;
 use crate::workspace::sandbox::TrialSandbox;
+use crate::workspace::secrets::Scrubber;
 use practicum_agents::agents::Launch;
 use practicum_core::tree::open_regular;
 
@@ -37,8 +37,16 @@ pub struct ScriptContext<'s> {
 }
 
 pub async fn run_script(script: &str, scene: &ScriptContext<'_>, cancel: &CancelToken) -> ScriptEnd {
-    let ScriptContext { folder, home, tmp, user_env, sandbox: walls, marker, record_folder: record, scrubber } =
-        scene;
+    let ScriptContext {
+        folder,
+        home,
+        tmp,
+        user_env,
+        sandbox: walls,
+        marker,
+        record_folder: record,
+        scrubber,
+    } = scene;
     let inherited = ["PATH", "LANG", "LC_ALL", "TZ"]
         .into_iter()
         .filter_map(|name| user_env.get(name).map(|value| (name.to_owned(), value.clone())));
@@ -54,12 +62,11 @@ pub async fn run_script(script: &str, scene: &ScriptContext<'_>, cancel: &Cancel
         stdin: None,
     };
     let launch = walls.wrap(launch, folder);
-    let output =
-        OutputFiles {
-            stdout: record.join("scripts.txt"),
-            stderr: record.join("scripts-stderr.txt"),
-            scrubber: (*scrubber).clone(),
-        };
+    let output = OutputFiles {
+        stdout: record.join("scripts.txt"),
+        stderr: record.join("scripts-stderr.txt"),
+        scrubber: (*scrubber).clone(),
+    };
     // Setup and teardown write to the same files, one after the other.
     let written_before = [&output.stderr, &output.stdout].map(|path| length(path));
     let supervised = supervise(&launch, folder, marker, SCRIPT_TIME_LIMIT, &output, cancel).await;

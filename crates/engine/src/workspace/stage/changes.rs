@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use practicum_core::model::{Digest, FileChange, FileChangeKind, Fixture, FixtureAccess, RelPath};
 use crate::workspace::secrets::Scrubber;
+use practicum_core::model::{Digest, FileChange, FileChangeKind, Fixture, FixtureAccess, RelPath};
 use practicum_core::tree::read_regular;
 
 /// The regular files of a folder with their size, inode and times. This is cheaper than comparing contents: a
@@ -122,7 +122,8 @@ pub fn capture_changed_files(
             notes.push(format!("{} ({} bytes) is too large to keep", file.path, file.bytes));
             continue;
         }
-        let clean = RelPath::new(&scrubber.scrub_text(file.path.as_str())).unwrap_or_else(|| file.path.clone());
+        let clean =
+            RelPath::new(&scrubber.scrub_text(file.path.as_str())).unwrap_or_else(|| file.path.clone());
         let to = clean.join_to(record);
         let copied = to
             .parent()
