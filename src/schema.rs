@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::compare::ComparisonDocument;
 use crate::dialects::{self, DIALECTS};
@@ -22,7 +22,7 @@ use crate::report::{
     SkillCallDocument, TextComparisonDocument, TextGradingDocument,
 };
 use crate::store::history::{AuditReport, ExportedCheck, ExportedTrial, Trend};
-use crate::store::{HumanLabel, RunInfo, TrialChecks, TrialFacts};
+use crate::store::{HumanLabel, RunInfo, TrialChecks, TrialDigest, TrialFacts};
 use crate::versions::{self, VersionHistory, VersionScore};
 
 /// A schema with its name.
@@ -51,7 +51,8 @@ pub static SCHEMAS: LazyLock<Vec<PublishedSchema>> = LazyLock::new(|| {
         ("run", output_schema::<RunInfo>()),
         ("checks", output_schema::<TrialChecks<'static>>()),
         ("facts", output_schema::<TrialFacts>()),
-        ("events", output_schema::<RunEvent>()),
+        ("digest", output_schema::<TrialDigest>()),
+        ("events", with_line_marks(output_schema::<RunEvent>())),
         ("check", output_schema::<CheckDocument>()),
         ("list", output_schema::<PlanListing>()),
         ("grade", output_schema::<TextGradingDocument>()),
@@ -81,6 +82,18 @@ pub static SCHEMAS: LazyLock<Vec<PublishedSchema>> = LazyLock::new(|| {
     ];
     formats.chain(others.into_iter().map(|(name, schema)| PublishedSchema { name, schema })).collect()
 });
+
+/// Adds to the schema of each event what every line of the log has at its end.
+fn with_line_marks(mut schema: Value) -> Value {
+    let events = schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten();
+    for properties in events.filter_map(|event| event.get_mut("properties")?.as_object_mut()) {
+        let checksum = "Shows whether the line is as it was written.";
+        let mark = "The mark of the installation that wrote the line, if it has a key.";
+        properties.insert("checksum".to_owned(), json!({"description": checksum, "type": "string"}));
+        properties.insert("mark".to_owned(), json!({"description": mark, "type": "string"}));
+    }
+    schema
+}
 
 /// Lists the names of all schemas.
 pub fn names() -> Vec<&'static str> {

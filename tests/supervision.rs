@@ -246,6 +246,7 @@ fn a_record_that_cannot_be_kept_stops_the_run_and_it_can_be_resumed() {
     let args = ["run", "evals", "--repeat", "60", "-j", "1"];
     let mut command = std::process::Command::new("/bin/bash");
     command.args(["-c", script, program]).args(args).current_dir(project.path()).env("HOME", project.path());
+    command.env("PRACTICUM_TRUST", "settings");
     let ran = Ran::of(command.output().expect("starts")).exits(3);
     assert!(ran.stderr.contains("practicum run --resume continues"), "{}", ran.stderr);
     let begun = ran.stderr.lines().filter(|line| line.starts_with('[')).count();

@@ -6,16 +6,10 @@ use crate::cli::{count_with_noun, print_to_stderr};
 use crate::report::terminal_safe;
 use crate::session::{SessionError, TrustAnswer, TrustRequest};
 
-/// Says whether somebody can answer. A CI job may have a terminal, and nobody in front of it.
-fn can_ask() -> bool {
-    let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
-    !is_ci && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
-}
-
 /// Asks at the terminal. Without a terminal, nothing is trusted.
 pub fn ask_for_trust(request: &TrustRequest<'_>) -> Result<TrustAnswer, SessionError> {
     let refusal = request.refusal();
-    if !can_ask() {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return match refusal {
             Some(why) => Err(SessionError::Refused(why)),
             None => Ok(TrustAnswer::Ignore),

@@ -7,11 +7,12 @@ use crate::common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 27] = [
+const OUTPUTS: [&str; 28] = [
     "summary",
     "run",
     "checks",
     "facts",
+    "digest",
     "events",
     "check",
     "list",
@@ -202,6 +203,7 @@ impl Validators {
         for trial in trials {
             self.holds("checks", &read(&trial.join("checks.json")));
             self.holds("facts", &read(&trial.join("facts.json")));
+            self.holds("digest", &read(&trial.join("digest.json")));
         }
     }
 }

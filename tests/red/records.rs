@@ -75,6 +75,4 @@ fn the_name_of_a_folder_or_an_agent_controls_the_terminal() {
         let raw = |text: &str| text.contains(['\u{9b}', '\u{202e}']);
         assert!(!raw(&ran.stdout) && !raw(&ran.stderr), "{args:?} {} {}", ran.stdout, ran.stderr);
     }
-    let listed = project.run(&["list", "evals", "--json"]).json().to_string();
-    assert!(listed.contains("a\u{9b}31m\u{202e}b"), "the document is the same");
 }

@@ -30,6 +30,8 @@ async fn run() -> Result<Outcome, SessionError> {
         .suite(folder.join("evals/greeter.practicum.yaml"))
         .agent("builtin")
         .repeat(2)
+        // The built-in agent works from a script and runs nothing.
+        .with_setting("sandbox", "off")
         .run(&mut SilentObserver)
         .await?;
     let summary = &finished.summary;

@@ -26,6 +26,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .with_registry(&registry)
         .suite(&skill)
         .agent("shell")
+        // The agent of this example only prints text.
+        .with_setting("sandbox", "off")
         .run(&mut SilentObserver)
         .await?;
     let path = finished.run_dir.path().join("lines.txt");

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
+use super::group_sync::GroupSync;
 use super::{LineMarker, Scrubber};
 use practicum_core::event::{EventSink, RunEvent};
 use practicum_core::tree::append_unlinked;
@@ -14,13 +15,15 @@ pub struct EventLog {
     file: File,
     scrubber: Scrubber,
     marker: LineMarker,
+    sync: GroupSync,
 }
 
 impl EventLog {
     /// Creates the log file. Secrets that the scrubber knows are removed from every line.
     pub fn create(path: &Path, scrubber: Scrubber, marker: LineMarker) -> std::io::Result<Self> {
         let file = append_unlinked(path)?;
-        Ok(Self { file, scrubber, marker })
+        let sync = GroupSync::start(file.try_clone()?);
+        Ok(Self { file, scrubber, marker, sync })
     }
 }
 
@@ -40,6 +43,14 @@ impl EventSink for EventLog {
         }
         self.marker.add_to(&mut line);
         line.push(b'\n');
-        self.file.write_all(&line)
+        self.file.write_all(&line)?;
+        match event {
+            RunEvent::TrialFinished { .. } | RunEvent::RunFinished { .. } => self.sync.request(),
+            RunEvent::RunStarted { .. }
+            | RunEvent::ProbeFinished { .. }
+            | RunEvent::TrialStarted { .. }
+            | RunEvent::SkillJudged { .. }
+            | RunEvent::Notice { .. } => Ok(()),
+        }
     }
 }

@@ -7,6 +7,7 @@ mod documents;
 #[doc(hidden)]
 mod facts;
 mod find_trials;
+mod group_sync;
 #[doc(hidden)]
 pub mod history;
 mod import_run;

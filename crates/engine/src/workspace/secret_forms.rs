@@ -94,8 +94,8 @@ pub fn forms_of(secret: &str) -> Vec<Vec<u8>> {
     }
     for kept in ["-_.~", "-_.~!'()*"] {
         let upper = encode_percent(secret, kept);
-        forms.push(upper.replace("%20", "+"));
-        forms.push(lower_percent(&upper));
+        let form = upper.replace("%20", "+");
+        forms.extend([lower_percent(&upper), lower_percent(&form), form]);
         forms.push(upper);
     }
     for offset in 0..3 {

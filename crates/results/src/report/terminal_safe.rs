@@ -80,4 +80,12 @@ mod tests {
             assert_eq!(terminal_safe(text), expected);
         }
     }
+
+    #[test]
+    fn json_without_raw_control_characters_is_the_same_document() {
+        let document = serde_json::json!({"a": "x\u{9b}31m\u{202e}y\u{7f}\u{1b}", "b": "plain ä"});
+        let safe = terminal_safe_json(&document.to_string());
+        assert!(!safe.chars().any(|c| c.is_control() || is_direction_mark(c)), "{safe}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).expect("JSON"), document);
+    }
 }
