@@ -5,12 +5,14 @@
 
 mod bmad;
 mod clauditor;
+mod copilot_tools;
 mod folder;
 mod loading;
 mod native;
 mod plugin_eval;
 mod reading;
 mod recognition;
+mod refused;
 mod registry;
 mod rules;
 mod skill_creator;
@@ -19,6 +21,7 @@ mod skillet;
 #[cfg(test)]
 mod testing;
 mod tessl;
+mod vally;
 mod waza;
 mod writing;
 mod writing_skills;
@@ -249,6 +252,9 @@ pub static DIALECTS: &[&dyn Dialect] = &[
     &plugin_eval::PluginEval,
     &waza::Waza,
     &tessl::Tessl,
+    &vally::Vally,
+    &refused::Harbor,
+    &refused::SkillValidator,
 ];
 
 /// Finds a skill by name where skill-test suites look for their skills. Gives a suite about this skill alone, with
