@@ -6,3 +6,4 @@ mod common;
 mod clauditor_conformance;
 mod clauditor_load;
 mod clauditor_run;
+mod peer_verdicts;
