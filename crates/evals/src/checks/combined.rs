@@ -168,7 +168,9 @@ fn explained(passes: bool, summary: String, deciding: Vec<&CheckFinding>) -> Che
 fn all_pass(findings: &[CheckFinding]) -> CheckFinding {
     let failed: Vec<&CheckFinding> =
         findings.iter().filter(|finding| finding.verdict == Verdict::Fail).collect();
-    if failed.is_empty() && let Some(why) = unanswered(findings) {
+    if failed.is_empty()
+        && let Some(why) = unanswered(findings)
+    {
         return CheckFinding::not_scored(why.clone());
     }
     let good = findings.iter().filter(passed).count();
@@ -238,8 +240,10 @@ impl Rule for NotRule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rule_tests::{check_run, decode, run_rule, run_with_calls, run_with_output, run_without_transcript};
     use super::super::rule_tests::{NoFiles, check_rows};
+    use super::super::rule_tests::{
+        check_run, decode, run_rule, run_with_calls, run_with_output, run_without_transcript,
+    };
     use super::*;
 
     #[test]
@@ -289,9 +293,14 @@ mod tests {
 
     #[test]
     fn all_counts_with_its_share() {
-        let rule = decode(&ALL, "[{contains: a}, {contains: b}, {contains: c}, {contains: d}]").expect("a rule");
+        let rule =
+            decode(&ALL, "[{contains: a}, {contains: b}, {contains: c}, {contains: d}]").expect("a rule");
         for (text, expected) in [("abcd", 1.0), ("abc", 0.75), ("", 0.0)] {
-            assert_eq!(run_rule(rule.as_ref(), &run_with_output(text), &NoFiles).score, Some(expected), "{text}");
+            assert_eq!(
+                run_rule(rule.as_ref(), &run_with_output(text), &NoFiles).score,
+                Some(expected),
+                "{text}"
+            );
         }
     }
 }

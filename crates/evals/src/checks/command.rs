@@ -213,7 +213,10 @@ impl CommandRule {
             }
         };
         // A shell gives these codes if the program is missing or not executable. That says nothing about the agent.
-        if self.score.is_some() && matches!(status.code(), Some(126 | 127)) && first_object(&outputs[0]).is_none() {
+        if self.score.is_some()
+            && matches!(status.code(), Some(126 | 127))
+            && first_object(&outputs[0]).is_none()
+        {
             let why = format!("`{shown}` cannot be run: {}", excerpt(outputs[1].trim(), 200));
             return CheckFinding::not_scored(NotScoredReason::CheckFailed(why));
         }
@@ -237,8 +240,10 @@ impl CommandRule {
             (None, None) => return CheckFinding::new(false, format!("`{shown}` failed")),
         }
         let [stdout, stderr] = outputs;
-        let missing = |texts: &[String], text: &str| texts.iter().find(|needle| !text.contains(*needle)).cloned();
-        let missing = missing(&self.stdout_contains, stdout).or_else(|| missing(&self.stderr_contains, stderr));
+        let missing =
+            |texts: &[String], text: &str| texts.iter().find(|needle| !text.contains(*needle)).cloned();
+        let missing =
+            missing(&self.stdout_contains, stdout).or_else(|| missing(&self.stderr_contains, stderr));
         if let Some(missing) = missing {
             let message = format!("`{shown}` does not print \"{}\"", excerpt(&missing, 80));
             return CheckFinding::new(false, message);
@@ -248,10 +253,9 @@ impl CommandRule {
                 let pattern = excerpt(pattern, 80);
                 CheckFinding::new(false, format!("`{shown}` prints nothing that matches /{pattern}/"))
             }
-            Some((pattern, Err(too_hard))) => CheckFinding::not_scored(NotScoredReason::CheckFailed(format!(
-                "/{}/ {too_hard}",
-                excerpt(pattern, 80)
-            ))),
+            Some((pattern, Err(too_hard))) => CheckFinding::not_scored(NotScoredReason::CheckFailed(
+                format!("/{}/ {too_hard}", excerpt(pattern, 80)),
+            )),
             None | Some((_, Ok(true))) => CheckFinding::new(true, format!("`{shown}` succeeded")),
         }
     }
@@ -261,7 +265,8 @@ impl CommandRule {
 /// that prints none has the score 0, whatever its exit code.
 fn score_finding(shown: &str, stdout: &str, least: f64) -> CheckFinding {
     let printed = first_object(stdout);
-    let score = printed.as_ref().and_then(|object| object.get("score")?.as_f64()).filter(|score| score.is_finite());
+    let score =
+        printed.as_ref().and_then(|object| object.get("score")?.as_f64()).filter(|score| score.is_finite());
     let Some(score) = score else {
         let finding = CheckFinding::new(false, format!("`{shown}` prints no JSON with a \"score\""));
         return CheckFinding { score: Some(0.0), ..finding };
@@ -270,7 +275,11 @@ fn score_finding(shown: &str, stdout: &str, least: f64) -> CheckFinding {
     let details = printed.as_ref().and_then(|object| object.get("details")?.as_str()).unwrap_or_default();
     let finding = CheckFinding::new(
         score >= least,
-        format!("`{shown}` gives the score {score}{}{}", if details.is_empty() { "" } else { ": " }, excerpt(details, 200)),
+        format!(
+            "`{shown}` gives the score {score}{}{}",
+            if details.is_empty() { "" } else { ": " },
+            excerpt(details, 200)
+        ),
     );
     CheckFinding { score: Some(score), ..finding }
 }
@@ -313,7 +322,10 @@ fn schema() -> Value {
 
 enum CommandOutcome {
     /// The command ended, with what it wrote to its output and its error output.
-    Ended { status: ExitStatus, outputs: [String; 2] },
+    Ended {
+        status: ExitStatus,
+        outputs: [String; 2],
+    },
     TimedOut,
 }
 
@@ -466,7 +478,9 @@ mod tests {
             let finding = run_rule(rule.as_ref(), &run_with_output("hello"), &view);
             assert_eq!((finding.verdict.name(), finding.score), (expected, score), "{yaml}: {finding:?}");
         }
-        for yaml in ["{}", "{run: ''}", "{run: a, exit_code: 300}", "{run: a, timeout: soon}", "{run: a, x: 1}"] {
+        for yaml in
+            ["{}", "{run: ''}", "{run: a, exit_code: 300}", "{run: a, timeout: soon}", "{run: a, x: 1}"]
+        {
             assert!(decode(&KIND, yaml).is_err(), "{yaml}");
         }
     }

@@ -117,8 +117,13 @@ impl Rule for FilesRule {
             FileChangeKind::Deleted => false,
             FileChangeKind::Changed => !self.created,
         };
-        let written: Vec<&RelPath> =
-            evidence.observation.files.iter().filter(|file| counts(file.change)).map(|file| &file.path).collect();
+        let written: Vec<&RelPath> = evidence
+            .observation
+            .files
+            .iter()
+            .filter(|file| counts(file.change))
+            .map(|file| &file.path)
+            .collect();
         let found = match &self.paths {
             PathPattern::Glob(glob) => self.find_by_glob(glob, &written),
             PathPattern::Regex(pattern) => find_by_pattern(pattern, &written),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::RuleKind;
-use super::tools::{
-    CallPattern, ToolName, call_schema, called_tool_names, hidden_calls_finding, tool_calls,
+use super::tools::{CallPattern, ToolName, call_schema, called_tool_names, hidden_calls_finding, tool_calls};
+use practicum_core::model::{
+    CheckEvidence, CheckFinding, CheckTarget, Diagnostics, Observation, Rule, ToolCall,
 };
-use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Diagnostics, Observation, Rule, ToolCall};
 use practicum_core::tree::{
     ObjectReader, TreeNode,
     json_schema::{self, MappingSchema},

@@ -177,15 +177,18 @@ pub fn call_schema() -> MappingSchema {
         roles.join(", ")
     );
     let globs = json!({"type": "object", "additionalProperties": {"type": "string"}});
-    MappingSchema::closed().required("name", &doc, json_schema::nonempty_text()).optional(
-        "args",
-        "Arguments of the call, each with a glob that its value must match.",
-        json_schema::with_examples(globs, json!([{"file_path": "*.md"}])),
-    ).optional(
-        "input",
-        "A pattern (Python's `re` syntax) that matches somewhere in the arguments, written as JSON.",
-        json_schema::text(),
-    )
+    MappingSchema::closed()
+        .required("name", &doc, json_schema::nonempty_text())
+        .optional(
+            "args",
+            "Arguments of the call, each with a glob that its value must match.",
+            json_schema::with_examples(globs, json!([{"file_path": "*.md"}])),
+        )
+        .optional(
+            "input",
+            "A pattern (Python's `re` syntax) that matches somewhere in the arguments, written as JSON.",
+            json_schema::text(),
+        )
 }
 
 /// Says whether a pattern matches in the arguments of a call, written as JSON in one line or with a blank after each
@@ -199,8 +202,10 @@ fn input_matches(pattern: &PythonPattern, call: &ToolCall) -> bool {
 fn json_with_blanks(value: &Value) -> String {
     match value {
         Value::Object(map) => {
-            let entries: Vec<String> =
-                map.iter().map(|(key, value)| format!("{}: {}", json!(key), json_with_blanks(value))).collect();
+            let entries: Vec<String> = map
+                .iter()
+                .map(|(key, value)| format!("{}: {}", json!(key), json_with_blanks(value)))
+                .collect();
             format!("{{{}}}", entries.join(", "))
         }
         Value::Array(items) => {

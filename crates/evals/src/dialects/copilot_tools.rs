@@ -1,4 +1,4 @@
-//! What the formats of Microsoft's tools share: Copilot's names of tools, and words for a shell.
+//! What formats of other tools share: Copilot's names of tools, globs, and words for a shell.
 
 /// Gives the role of a tool of Copilot, or its own name.
 pub fn agent_tool(name: &str) -> &str {

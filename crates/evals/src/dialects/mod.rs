@@ -18,9 +18,10 @@ mod rules;
 mod skill_creator;
 mod skill_test;
 mod skillet;
+mod skillgrade;
+mod tessl;
 #[cfg(test)]
 mod testing;
-mod tessl;
 mod vally;
 mod waza;
 mod writing;
@@ -253,6 +254,7 @@ pub static DIALECTS: &[&dyn Dialect] = &[
     &waza::Waza,
     &tessl::Tessl,
     &vally::Vally,
+    &skillgrade::Skillgrade,
     &refused::Harbor,
     &refused::SkillValidator,
 ];

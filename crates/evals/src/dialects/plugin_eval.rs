@@ -11,8 +11,8 @@ use super::reading::{self, parts};
 use super::writing;
 use super::{Dialect, EvalFileLocation, EvalFolder, ExportedSuite, FormatMatch};
 use practicum_core::model::{
-    Arm, Case, CasePrompt, Diagnostics, Fixture, FixtureAccess, JudgePolicy, Origin, PassRule, Ratio, RelPath,
-    RunPolicy, ScoreOf, ScoreRule, SkillRef, Suite, WorkspaceBase, WorkspaceSpec,
+    Arm, Case, CasePrompt, Diagnostics, Fixture, FixtureAccess, JudgePolicy, Origin, PassRule, Ratio,
+    RelPath, RunPolicy, ScoreOf, ScoreRule, SkillRef, Suite, WorkspaceBase, WorkspaceSpec,
 };
 use practicum_core::tree::{NodeData, ObjectReader, SourceFile, SourceSyntax, TreeNode};
 use practicum_skills::skill::{MANIFEST_FOLDER, Plugin, Skill};
@@ -51,7 +51,9 @@ impl Dialect for PluginEval {
     fn recognise(&self, source: &SourceFile) -> FormatMatch {
         let is_case_file = source.path.file_name().is_some_and(|name| name == CASE_FILE);
         match is_case_file && is_case_document(&source.root) {
-            true => FormatMatch::with_points(150, "it is a case.yaml with graders, a context or an execution"),
+            true => {
+                FormatMatch::with_points(150, "it is a case.yaml with graders, a context or an execution")
+            }
             false => FormatMatch::NO,
         }
     }
@@ -335,7 +337,8 @@ fn find_plugins(
 impl CasePlugins {
     fn add(&mut self, plugin: Plugin) {
         for skill in &plugin.skills {
-            let name = Skill::read(&skill.folder).map_or_else(|_| skill.listed_name.clone(), |read| read.name);
+            let name =
+                Skill::read(&skill.folder).map_or_else(|_| skill.listed_name.clone(), |read| read.name);
             if self.skills.iter().all(|known| known.name != name) {
                 let plugin = Some(plugin.name.clone());
                 self.skills.push(SkillRef { name, path: Some(skill.folder.clone()), plugin });

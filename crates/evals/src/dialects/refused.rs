@@ -133,7 +133,11 @@ mod tests {
             let loaded = load_eval_file(path, &testing::location_in(folder.path()), None);
             assert_eq!(loaded.dialect, Some(name));
             let found = loaded.lowered.diagnostics.iter().find(|found| found.code == "unsupported-format");
-            assert!(found.is_some_and(|found| found.message.contains(part)), "{:?}", loaded.lowered.diagnostics);
+            assert!(
+                found.is_some_and(|found| found.message.contains(part)),
+                "{:?}",
+                loaded.lowered.diagnostics
+            );
         }
     }
 }

@@ -151,7 +151,8 @@ fn read_checklist(root: &TreeNode, problems: &mut Diagnostics) -> Option<Vec<Che
     {
         problems.error("unknown-value", node.span, "\"type\" must be weighted_checklist");
     }
-    let context = file.text("context", problems).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let context =
+        file.text("context", problems).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     // Some projects write the list under another name, with other names for its parts.
     let key = if file.peek("checklist").is_some() { "checklist" } else { "criteria" };
     let items = match key {
@@ -212,7 +213,11 @@ fn read_item(
     if let practicum_core::model::CheckKind::Judged(judged) = &mut check.kind {
         judged.context = context.map(str::to_owned);
     }
-    Some(Check { weight, name: name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()), ..check })
+    Some(Check {
+        weight,
+        name: name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()),
+        ..check
+    })
 }
 
 /// Reads which files of the scenario the agent gets.
@@ -295,7 +300,8 @@ fn find_skills(
         return (skill.name.clone(), vec![skill]);
     }
     let around: Vec<&Path> = scenario.ancestors().skip(1).take(6).collect();
-    let around: Vec<&Path> = around.into_iter().take_while(|above| above.starts_with(&place.project)).collect();
+    let around: Vec<&Path> =
+        around.into_iter().take_while(|above| above.starts_with(&place.project)).collect();
     let is_package = |above: &&&Path| PACKAGE_FILES.iter().any(|name| above.join(name).is_file());
     if let Some(skill) = around.iter().take(2).find(|above| reading::is_skill(above)) {
         let skill = reading::skill_at(skill, diagnostics);
@@ -324,7 +330,8 @@ fn find_skills(
         let message = "no skill was found in the package around the scenario, so there is only one arm";
         diagnostics.warning_with_help("skill-not-found", None, message, "name the skill with --skill");
     }
-    let name = package.file_name().map_or_else(|| NAME.to_owned(), |name| name.to_string_lossy().into_owned());
+    let name =
+        package.file_name().map_or_else(|| NAME.to_owned(), |name| name.to_string_lossy().into_owned());
     (name, skills)
 }
 

@@ -11,8 +11,9 @@ use super::reading::{self, SkillHint, UniqueIds, UnusedKeys};
 use super::writing;
 use super::{Dialect, EvalFileLocation, ExportedSuite, FormatMatch};
 use practicum_core::model::{
-    ActivationExpectation, Arm, Case, CasePrompt, Check, CheckNeed, CheckWeight, Diagnostics, JudgePolicy, PassRule,
-    Ratio, RunPolicy, ScoreOf, ScoreRule, SkillRef, Suite, WorkspaceBase, WorkspaceSpec, parse_duration,
+    ActivationExpectation, Arm, Case, CasePrompt, Check, CheckNeed, CheckWeight, Diagnostics, JudgePolicy,
+    PassRule, Ratio, RunPolicy, ScoreOf, ScoreRule, SkillRef, Suite, WorkspaceBase, WorkspaceSpec,
+    parse_duration,
 };
 use practicum_core::tree::{NodeData, ObjectReader, SourceFile, TreeNode, report_wrong_type};
 
@@ -78,7 +79,8 @@ impl Dialect for Vally {
 /// Reads a spec: its settings, and each stimulus as a case.
 fn lower_spec(source: &SourceFile, place: &EvalFileLocation, diagnostics: &mut Diagnostics) -> Option<Suite> {
     let mut file = ObjectReader::new(&source.root, "an eval", diagnostics)?;
-    let name = file.text("name", diagnostics).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    let name =
+        file.text("name", diagnostics).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
     let description = file.text("description", diagnostics).map(|text| text.trim().to_owned());
     let mut defaults = Defaults::default();
     // The older name comes first, so that the newer one wins.
@@ -123,7 +125,8 @@ fn lower_spec(source: &SourceFile, place: &EvalFileLocation, diagnostics: &mut D
         }
     }
     meta.extend(UnusedKeys::default().collect_unused(&file, "an eval", diagnostics));
-    let name = name.unwrap_or_else(|| skills.first().map_or_else(|| NAME.to_owned(), |skill| skill.name.clone()));
+    let name =
+        name.unwrap_or_else(|| skills.first().map_or_else(|| NAME.to_owned(), |skill| skill.name.clone()));
     Some(Suite {
         description,
         skills,
@@ -171,8 +174,14 @@ impl Defaults {
         }
         // These choose how vally runs, and not what is asked or expected.
         for key in [
-            "model", "judge_model", "reasoning_effort", "judge_reasoning_effort", "executor", "max_retries",
-            "parallel", "workers",
+            "model",
+            "judge_model",
+            "reasoning_effort",
+            "judge_reasoning_effort",
+            "executor",
+            "max_retries",
+            "parallel",
+            "workers",
         ] {
             object.get(key);
         }
@@ -217,7 +226,9 @@ impl Scoring {
                 let number = entry.value.to_value().as_f64().filter(|number| *number >= 0.0);
                 match number {
                     Some(number) => drop(scoring.weights.insert(entry.key.clone(), number)),
-                    None => diagnostics.error("out-of-range", entry.value.span, "a weight is a number, 0 or more"),
+                    None => {
+                        diagnostics.error("out-of-range", entry.value.span, "a weight is a number, 0 or more")
+                    }
                 }
             }
         }
@@ -267,7 +278,8 @@ impl StimulusReader<'_> {
         };
         let rubric = object.texts("rubric", diagnostics).unwrap_or_default();
         let rubric: Vec<String> = rubric.into_iter().map(|(text, _)| text.trim().to_owned()).collect();
-        let mut reader = GraderReader::new(&rubric, turns.len(), self.scoring.threshold.is_some(), &self.scoring.weights);
+        let mut reader =
+            GraderReader::new(&rubric, turns.len(), self.scoring.threshold.is_some(), &self.scoring.weights);
         let graders = object.list("graders", diagnostics).unwrap_or_default();
         for node in graders {
             reader.read(node, &mut unsupported, diagnostics);
@@ -285,7 +297,12 @@ impl StimulusReader<'_> {
             }
         };
         let activation = object.bool("expect_activation", diagnostics);
-        checks.extend(own.constraint_checks(activation, &self.first_skill(&own), &mut unsupported, diagnostics));
+        checks.extend(own.constraint_checks(
+            activation,
+            &self.first_skill(&own),
+            &mut unsupported,
+            diagnostics,
+        ));
         let mut meta = BTreeMap::new();
         if let Some(node) = object.get_non_null("tags") {
             meta.insert("tags".to_owned(), node.to_value());
@@ -349,11 +366,17 @@ fn read_turns(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> O
         report_wrong_type(node, "turns", "a list", diagnostics);
         return None;
     };
-    let text = |item: &TreeNode| item.as_text().or_else(|| item.get("prompt")?.as_text()).map(|text| text.trim().to_owned());
+    let text = |item: &TreeNode| {
+        item.as_text().or_else(|| item.get("prompt")?.as_text()).map(|text| text.trim().to_owned())
+    };
     let turns: Option<Vec<String>> = items.iter().map(text).collect();
     let turns = turns.filter(|turns| !turns.is_empty() && turns.iter().all(|turn| !turn.is_empty()));
     if turns.is_none() {
-        diagnostics.error("wrong-type", node.span, "each of the \"turns\" must be a text, or have a \"prompt\"");
+        diagnostics.error(
+            "wrong-type",
+            node.span,
+            "each of the \"turns\" must be a text, or have a \"prompt\"",
+        );
     }
     turns
 }
@@ -362,7 +385,9 @@ fn read_turns(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> O
 fn has_parameter(text: &str) -> bool {
     text.split("${").skip(1).any(|rest| {
         let name = rest.split('}').next().unwrap_or_default();
-        rest.contains('}') && !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit())
+        rest.contains('}')
+            && !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit())
     })
 }
 

@@ -11,8 +11,8 @@ use super::writing;
 use super::{Dialect, EvalFileLocation, EvalFolder, ExportedSuite, FormatMatch};
 use crate::checks::Globs;
 use practicum_core::model::{
-    ActivationExpectation, Arm, Case, Diagnostics, Gate, GateName, Origin, PassRule, Ratio, RelPath, RunPolicy,
-    SkillRef, Suite, WorkspaceBase,
+    ActivationExpectation, Arm, Case, Diagnostics, Gate, GateName, Origin, PassRule, Ratio, RelPath,
+    RunPolicy, SkillRef, Suite, WorkspaceBase,
 };
 use practicum_core::tree::{ObjectReader, SourceFile, SourceSyntax, TreeNode};
 
@@ -233,7 +233,9 @@ impl TriggerReader {
             ("should_not_trigger_prompts", ActivationExpectation::MustNot),
         ] {
             for item in file.list(key, diagnostics).unwrap_or_default() {
-                let Some(mut entry) = ObjectReader::new(item, "a trigger test", diagnostics) else { continue };
+                let Some(mut entry) = ObjectReader::new(item, "a trigger test", diagnostics) else {
+                    continue;
+                };
                 let prompt = entry.required_text("prompt", diagnostics).map(str::to_owned);
                 let reason = entry.text("reason", diagnostics).map(str::to_owned);
                 if let Some(node) = entry.get_non_null("confidence")
@@ -264,12 +266,7 @@ struct SpecReader<'r> {
 
 impl SpecReader<'_> {
     /// Reads the suite, or the one task of it that the user names.
-    fn read(
-        &self,
-        source: &SourceFile,
-        only: Option<&Path>,
-        diagnostics: &mut Diagnostics,
-    ) -> Option<Suite> {
+    fn read(&self, source: &SourceFile, only: Option<&Path>, diagnostics: &mut Diagnostics) -> Option<Suite> {
         let mut file = ObjectReader::new(&source.root, "an eval", diagnostics)?;
         let name = file.required_text("name", diagnostics).unwrap_or(NAME).to_owned();
         let description = file.text("description", diagnostics).map(|text| text.trim().to_owned());
@@ -323,7 +320,11 @@ impl SpecReader<'_> {
             description,
             skills: vec![skill],
             cases,
-            run_policy: RunPolicy { repeat: settings.trials, timeout: settings.timeout, ..RunPolicy::default() },
+            run_policy: RunPolicy {
+                repeat: settings.trials,
+                timeout: settings.timeout,
+                ..RunPolicy::default()
+            },
             format_defaults: RunPolicy {
                 repeat: Some(1),
                 arms,
@@ -398,14 +399,14 @@ impl SpecReader<'_> {
 }
 
 fn same_file(one: &Path, other: &Path) -> bool {
-    one == other || one.canonicalize().ok().is_some_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+    one == other
+        || one.canonicalize().ok().is_some_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 /// Finds the files in a folder that match a pattern, in order. Only the folder that the pattern begins with is listed.
 fn find_files(folder: &EvalFolder, pattern: &str) -> Result<Vec<RelPath>, String> {
-    let plain = RelPath::new(pattern).ok_or_else(|| {
-        format!("{pattern:?} leads out of the folder of eval.yaml; put the tasks below it")
-    })?;
+    let plain = RelPath::new(pattern)
+        .ok_or_else(|| format!("{pattern:?} leads out of the folder of eval.yaml; put the tasks below it"))?;
     let pattern = plain.as_str();
     let is_wild = |part: &str| part.contains(['*', '?', '[', '{']);
     if !is_wild(pattern) {
@@ -475,8 +476,17 @@ impl Settings {
         }
         // These choose how waza runs, and not what is asked or expected.
         for key in [
-            "parallel", "max_workers", "workers", "fail_fast", "executor", "model", "judge_model", "required_skills",
-            "group_by", "verbose", "engine",
+            "parallel",
+            "max_workers",
+            "workers",
+            "fail_fast",
+            "executor",
+            "model",
+            "judge_model",
+            "required_skills",
+            "group_by",
+            "verbose",
+            "engine",
         ] {
             config.get(key);
         }

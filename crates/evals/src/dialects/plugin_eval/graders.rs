@@ -7,7 +7,8 @@ use super::super::reading::parts::{self, MarkdownPart};
 use super::super::reading::{UniqueIds, activation_check};
 use crate::checks::PythonPattern;
 use practicum_core::model::{
-    ActivationExpectation, Check, CheckNeed, CheckTarget, CheckWeight, Diagnostics, RelPath, ScoreScale, SkillRef,
+    ActivationExpectation, Check, CheckNeed, CheckTarget, CheckWeight, Diagnostics, RelPath, ScoreScale,
+    SkillRef,
 };
 use practicum_core::tree::{NodeData, ObjectReader, TreeNode, closest_word, report_wrong_type};
 
@@ -59,10 +60,9 @@ impl<'s> GraderReader<'s> {
     /// Reads an entry of the list `graders` in case.yaml.
     pub fn read_entry(&mut self, index: usize, node: &TreeNode, problems: &mut Diagnostics) {
         let Some(mut object) = ObjectReader::new(node, "a grader", problems) else { return };
-        let name = object.required_text("name", problems).map_or_else(
-            || format!("grader-{}", index + 1),
-            |name| name.trim().to_owned(),
-        );
+        let name = object
+            .required_text("name", problems)
+            .map_or_else(|| format!("grader-{}", index + 1), |name| name.trim().to_owned());
         self.read_object(&name, &mut object, None, problems);
         object.reject_unknown_keys("a grader", problems);
     }
@@ -119,10 +119,9 @@ impl<'s> GraderReader<'s> {
         };
         let excluded = arm == Some("with-only") || arm.is_none() && is_about_skill;
         match made {
-            Ok(check) => self.read.push(ReadGrader {
-                check: Check { weight, ..check },
-                counts_in_two_arms: !excluded,
-            }),
+            Ok(check) => {
+                self.read.push(ReadGrader { check: Check { weight, ..check }, counts_in_two_arms: !excluded })
+            }
             Err(why) => self.unsupported.add(format!("grader {id}: {why}")),
         }
     }
@@ -145,7 +144,9 @@ impl<'s> GraderReader<'s> {
             return Err("its \"max\" is less than its \"min\"".to_owned());
         }
         let input = input.map(|pattern| portable_pattern(pattern, "")).transpose()?;
-        if tool == "Skill" && let Some(check) = self.activation(id, input.as_deref(), min, max) {
+        if tool == "Skill"
+            && let Some(check) = self.activation(id, input.as_deref(), min, max)
+        {
             return check;
         }
         tool_rule(id, &tool, input.as_deref(), min, max)
@@ -173,8 +174,12 @@ impl<'s> GraderReader<'s> {
             let Some(pattern) = &pattern else { return true };
             let plain = json!({"skill": skill.name}).to_string();
             let with_plugin = skill.plugin.as_ref();
-            let with_plugin = with_plugin.map(|plugin| json!({"skill": format!("{plugin}:{}", skill.name)}).to_string());
-            [Some(plain), with_plugin].into_iter().flatten().any(|text| pattern.is_match(&text).unwrap_or(false))
+            let with_plugin =
+                with_plugin.map(|plugin| json!({"skill": format!("{plugin}:{}", skill.name)}).to_string());
+            [Some(plain), with_plugin]
+                .into_iter()
+                .flatten()
+                .any(|text| pattern.is_match(&text).unwrap_or(false))
         };
         let skills: Vec<String> = self.skills.iter().filter(named).map(|skill| skill.name.clone()).collect();
         (!skills.is_empty()).then(|| {
@@ -246,8 +251,10 @@ fn read_word<'w>(
     };
     let found = words.iter().find(|word| **word == text.trim()).copied();
     if found.is_none() {
-        let help = closest_word(text, words)
-            .map_or_else(|| format!("it may be {}", words.join(", ")), |word| format!("did you mean \"{word}\"?"));
+        let help = closest_word(text, words).map_or_else(
+            || format!("it may be {}", words.join(", ")),
+            |word| format!("did you mean \"{word}\"?"),
+        );
         problems.error_with_help("unknown-value", node.span, format!("\"{key}\" cannot be \"{text}\""), help);
     }
     found
@@ -260,7 +267,9 @@ fn read_target(
 ) -> Result<GraderTarget, String> {
     let Some(node) = object.get_non_null(key) else { return Ok(GraderTarget::LastMessage) };
     if node.as_map().is_some() {
-        let Some(mut target) = ObjectReader::new(node, key, problems) else { return Err("no target".to_owned()) };
+        let Some(mut target) = ObjectReader::new(node, key, problems) else {
+            return Err("no target".to_owned());
+        };
         let source = read_word(&mut target, "source", &["file"], problems);
         let path = target.required_text("path", problems);
         target.reject_unknown_keys("a target", problems);
@@ -423,7 +432,11 @@ fn tool_rule(id: &str, tool: &str, input: Option<&str>, min: i64, max: Option<i6
     scored_rule(id, "tool_used", &value)
 }
 
-fn read_tool_order(id: &str, object: &mut ObjectReader<'_>, problems: &mut Diagnostics) -> Result<Check, String> {
+fn read_tool_order(
+    id: &str,
+    object: &mut ObjectReader<'_>,
+    problems: &mut Diagnostics,
+) -> Result<Check, String> {
     let mut calls = Vec::new();
     for key in ["before", "after"] {
         let Some(node) = object.get_non_null(key) else {
@@ -451,7 +464,11 @@ fn read_call(node: &TreeNode, key: &str, problems: &mut Diagnostics) -> Result<V
     Ok(call_value(tool.ok_or_else(wrong)?.trim(), input.as_deref()))
 }
 
-fn read_file_exists(id: &str, object: &mut ObjectReader<'_>, problems: &mut Diagnostics) -> Result<Check, String> {
+fn read_file_exists(
+    id: &str,
+    object: &mut ObjectReader<'_>,
+    problems: &mut Diagnostics,
+) -> Result<Check, String> {
     let path = object.required_text("path", problems).unwrap_or_default().trim();
     let exists = object.bool("exists", problems).unwrap_or(true);
     // Whether a name without folders matches in every folder is not documented. A file that must not be there must

@@ -19,15 +19,39 @@ fn case() -> MappingSchema {
     let execution = MappingSchema::closed()
         .optional("prompt", "The prompt, if there is no prompt.md.", json_schema::nonempty_text())
         .optional("model", "The model. It is not used here: choose it with --model.", json_schema::text())
-        .optional("max_turns", "The most turns. Shown here, and not enforced.", json_schema::integer_between(1, MOST_TURNS))
+        .optional(
+            "max_turns",
+            "The most turns. Shown here, and not enforced.",
+            json_schema::integer_between(1, MOST_TURNS),
+        )
         .optional("timeout_seconds", "The time limit.", json_schema::integer_between(1, LONGEST_TIMEOUT))
         .optional("allowed_tools", "The tools that the agent may use. Kept.", json_schema::text_or_texts())
-        .optional("append_system_prompt", "Text for the system prompt. Such a case is not scored here.", json_schema::text())
-        .optional("system", "The system prompt, in version 1.0. Such a case is not scored here.", json_schema::text())
-        .optional("env", "Variables that begin with EVAL_. Such a case is not scored here.", json!({"type": "object"}));
+        .optional(
+            "append_system_prompt",
+            "Text for the system prompt. Such a case is not scored here.",
+            json_schema::text(),
+        )
+        .optional(
+            "system",
+            "The system prompt, in version 1.0. Such a case is not scored here.",
+            json_schema::text(),
+        )
+        .optional(
+            "env",
+            "Variables that begin with EVAL_. Such a case is not scored here.",
+            json!({"type": "object"}),
+        );
     let context = MappingSchema::closed()
-        .optional("scaffold_script", "A Bash script of the case, run in the empty workspace. Needs --trust.", json_schema::text())
-        .optional("history_file", "An earlier conversation. Such a case is not scored here.", json_schema::text())
+        .optional(
+            "scaffold_script",
+            "A Bash script of the case, run in the empty workspace. Needs --trust.",
+            json_schema::text(),
+        )
+        .optional(
+            "history_file",
+            "An earlier conversation. Such a case is not scored here.",
+            json_schema::text(),
+        )
         .optional("add_dirs", "Folders of the case that the agent may read.", json_schema::text_or_texts());
     MappingSchema::closed()
         .required("schema_version", "The version of the format.", json_schema::one_of_words(&["1.0", "1.1"]))
@@ -36,7 +60,11 @@ fn case() -> MappingSchema {
         .optional("expected_outcome", "For people.", json!({}))
         .optional("tags", "Kept.", json!({}))
         .optional("plugins", "Folders of plugins, relative to the case.", json!({}))
-        .optional("runs", "How often the case is run in each arm.", json_schema::integer_between(1, MOST_RUNS))
+        .optional(
+            "runs",
+            "How often the case is run in each arm.",
+            json_schema::integer_between(1, MOST_RUNS),
+        )
         .optional("execution", "How the case runs.", execution)
         .optional("context", "What the case begins with.", context)
         .optional("graders", "The graders.", json_schema::list(grader()))
@@ -71,5 +99,9 @@ fn grader() -> MappingSchema {
         .optional("exists", "file_exists: whether such a file must be there.", json_schema::boolean())
         .optional("criteria", "llm: the rubric.", json_schema::text())
         .optional("focus", "llm: what the judge looks at.", target())
-        .optional("baseline_file", "baseline: a recorded run. Such a case is not scored here.", json_schema::text())
+        .optional(
+            "baseline_file",
+            "baseline: a recorded run. Such a case is not scored here.",
+            json_schema::text(),
+        )
 }

@@ -1,7 +1,5 @@
 //! Tests of cases of `claude plugin eval`, written to a folder.
 
-
-
 use serde_json::{Value, json};
 
 use super::*;
@@ -42,7 +40,10 @@ fn a_case_has_its_prompt_settings_and_weights() {
         ("evals/c/prompt.md", "---\nname: own\nruns: 2\ntimeout_seconds: 60\n---\n\nDo it.\n"),
         ("evals/c/graders/a.md", "---\ntype: regex\npattern: done$\nflags: i\nweight: 3\n---\n"),
         ("evals/c/graders/b.md", "---\ntype: llm\n---\nPASS if it is good.\n"),
-        ("evals/c/graders/s.md", "---\ntype: tool_used\ntool: Skill\ninput_match: '\"skill\"\\s*:\\s*\"(?:[\\w-]+:)?tidy\"'\n---\n"),
+        (
+            "evals/c/graders/s.md",
+            "---\ntype: tool_used\ntool: Skill\ninput_match: '\"skill\"\\s*:\\s*\"(?:[\\w-]+:)?tidy\"'\n---\n",
+        ),
     ]);
     assert_eq!(case["id"], "own");
     assert_eq!((&case["prompt"], &case["repeat"]), (&json!("Do it."), &json!(2)));
@@ -75,7 +76,10 @@ fn a_grader_about_the_skill_counts_if_nothing_else_does_or_it_says_so() {
 #[test]
 fn what_prompt_md_says_wins_and_both_have_graders() {
     let case = case_of(&[
-        ("evals/c/case.yaml", "schema_version: '1.1'\nname: a\nruns: 5\nexecution: {prompt: Not this., timeout_seconds: 9}\ncontext: {scaffold_script: s.sh, add_dirs: [data]}\ngraders: [{name: g, type: regex, pattern: x}]\n"),
+        (
+            "evals/c/case.yaml",
+            "schema_version: '1.1'\nname: a\nruns: 5\nexecution: {prompt: Not this., timeout_seconds: 9}\ncontext: {scaffold_script: s.sh, add_dirs: [data]}\ngraders: [{name: g, type: regex, pattern: x}]\n",
+        ),
         ("evals/c/s.sh", "echo hi > a.txt\n"),
         ("evals/c/data/x.txt", "x"),
         ("evals/c/prompt.md", "---\nruns: 4\n---\nThis."),
@@ -84,7 +88,8 @@ fn what_prompt_md_says_wins_and_both_have_graders() {
     assert_eq!((&case["id"], &case["prompt"], &case["repeat"]), (&json!("a"), &json!("This."), &json!(4)));
     assert_eq!(case["setup"], "echo hi > a.txt\n");
     assert_eq!(case["files"][0]["to"], "data");
-    let ids: Vec<&Value> = case["checks"].as_array().expect("checks").iter().map(|check| &check["id"]).collect();
+    let ids: Vec<&Value> =
+        case["checks"].as_array().expect("checks").iter().map(|check| &check["id"]).collect();
     assert_eq!(ids, [&json!("g"), &json!("h")]);
 }
 
@@ -92,13 +97,43 @@ fn what_prompt_md_says_wins_and_both_have_graders() {
 fn what_cannot_be_done_here_leaves_the_case_unscored() {
     for (files, part) in [
         (vec![("evals/c/prompt.md", "---\nenv: {EVAL_A: b}\n---\nDo it.")], "environment variables"),
-        (vec![("evals/c/prompt.md", "---\nappend_system_prompt: Be brief.\n---\nDo it.")], "append_system_prompt"),
+        (
+            vec![("evals/c/prompt.md", "---\nappend_system_prompt: Be brief.\n---\nDo it.")],
+            "append_system_prompt",
+        ),
         (vec![("evals/c/prompt.md", "Do it."), ("evals/c/mocks/a/b.md", "x")], "mocked"),
         (vec![("evals/c/prompt.md", "Do it."), ("evals/mocks/a/b.md", "x")], "mocked"),
-        (vec![("evals/c/prompt.md", "Do it."), ("evals/c/graders/b.md", "---\ntype: baseline\nbaseline_file: b.jsonl\n---\n")], "recorded run"),
-        (vec![("evals/c/prompt.md", "Do it."), ("evals/c/graders/b.md", "---\ntype: regex\npattern: '\\p{L}'\n---\n")], "Unicode"),
-        (vec![("evals/c/case.yaml", "schema_version: '1.1'\nname: a\ncontext: {history_file: h.jsonl}\nexecution: {prompt: p}\n")], "earlier conversation"),
-        (vec![("evals/c/case.yaml", "schema_version: '1.1'\nname: a\ncontext: {scaffold_script: s.sh}\nexecution: {prompt: p}\n"), ("evals/c/s.sh", "cp \"$(dirname \"$0\")/x\" .")], "its own path"),
+        (
+            vec![
+                ("evals/c/prompt.md", "Do it."),
+                ("evals/c/graders/b.md", "---\ntype: baseline\nbaseline_file: b.jsonl\n---\n"),
+            ],
+            "recorded run",
+        ),
+        (
+            vec![
+                ("evals/c/prompt.md", "Do it."),
+                ("evals/c/graders/b.md", "---\ntype: regex\npattern: '\\p{L}'\n---\n"),
+            ],
+            "Unicode",
+        ),
+        (
+            vec![(
+                "evals/c/case.yaml",
+                "schema_version: '1.1'\nname: a\ncontext: {history_file: h.jsonl}\nexecution: {prompt: p}\n",
+            )],
+            "earlier conversation",
+        ),
+        (
+            vec![
+                (
+                    "evals/c/case.yaml",
+                    "schema_version: '1.1'\nname: a\ncontext: {scaffold_script: s.sh}\nexecution: {prompt: p}\n",
+                ),
+                ("evals/c/s.sh", "cp \"$(dirname \"$0\")/x\" ."),
+            ],
+            "its own path",
+        ),
     ] {
         let mut files = files;
         files.push(("evals/c/graders/z.md", "---\ntype: regex\npattern: x\n---\n"));
@@ -116,14 +151,50 @@ fn what_the_original_refuses_is_refused() {
         (vec![("evals/c/prompt.md", "---\nruns: 51\n---\nDo it."), grader], "out-of-range"),
         (vec![("evals/c/prompt.md", "---\nname: a\n---\n"), grader], "missing-key"),
         (vec![("evals/c/prompt.md", "Do it."), ("evals/c/graders/z.md", "PASS if good")], "missing-key"),
-        (vec![("evals/c/prompt.md", "Do it."), ("evals/c/graders/z.md", "---\ntype: regexp\n---\nx")], "unknown-value"),
-        (vec![("evals/c/prompt.md", "Do it."), ("evals/c/graders/z.md", "---\npattern: x\n---\n")], "missing-key"),
-        (vec![("evals/c/prompt.md", "Do it."), ("evals/c/graders/z.md", "---\ntype: tool_used\ntool: Read\nmax: 0\n---\n")], "contradiction"),
-        (vec![("evals/c/prompt.md", "Do it."), ("evals/c/graders/z.md", "---\ntype: regex\npattern: x\nweight: 0\n---\n")], "out-of-range"),
+        (
+            vec![("evals/c/prompt.md", "Do it."), ("evals/c/graders/z.md", "---\ntype: regexp\n---\nx")],
+            "unknown-value",
+        ),
+        (
+            vec![("evals/c/prompt.md", "Do it."), ("evals/c/graders/z.md", "---\npattern: x\n---\n")],
+            "missing-key",
+        ),
+        (
+            vec![
+                ("evals/c/prompt.md", "Do it."),
+                ("evals/c/graders/z.md", "---\ntype: tool_used\ntool: Read\nmax: 0\n---\n"),
+            ],
+            "contradiction",
+        ),
+        (
+            vec![
+                ("evals/c/prompt.md", "Do it."),
+                ("evals/c/graders/z.md", "---\ntype: regex\npattern: x\nweight: 0\n---\n"),
+            ],
+            "out-of-range",
+        ),
         (vec![("evals/c/prompt.md", "Do it."), ("evals/c/graders/README", "x")], "no-checks"),
         (vec![("evals/c/case.yaml", "name: a\nexecution: {prompt: p}\n"), grader], "missing-key"),
-        (vec![("evals/c/case.yaml", "schema_version: '1.1'\nname: a\nexecution: {prompt: p}\ncontext: {scaffold_script: ../../x.sh}\n"), grader], "unreadable-file"),
-        (vec![("evals/c/case.yaml", "schema_version: '1.1'\nname: a\nexecution: {prompt: p}\ncontext: {add_dirs: [../..]}\n"), grader], "escaping-path"),
+        (
+            vec![
+                (
+                    "evals/c/case.yaml",
+                    "schema_version: '1.1'\nname: a\nexecution: {prompt: p}\ncontext: {scaffold_script: ../../x.sh}\n",
+                ),
+                grader,
+            ],
+            "unreadable-file",
+        ),
+        (
+            vec![
+                (
+                    "evals/c/case.yaml",
+                    "schema_version: '1.1'\nname: a\nexecution: {prompt: p}\ncontext: {add_dirs: [../..]}\n",
+                ),
+                grader,
+            ],
+            "escaping-path",
+        ),
     ] {
         let (_folder, loaded) = load(&files);
         let found = errors(&loaded);

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::super::rules::{BuiltRule, build_rule};
 use super::judged_check;
 use practicum_core::model::{
-    Check, CheckKind, CheckNeed, CheckTarget, CheckWeight, Diagnostics, JudgedStatement, ScoreScale, Severity,
-    Span,
+    Check, CheckKind, CheckNeed, CheckTarget, CheckWeight, Diagnostics, JudgedStatement, ScoreScale,
+    Severity, Span,
 };
 
 /// Makes a check of a deterministic rule, given as in a native file. It counts in the score and does not fail a trial
@@ -27,11 +27,8 @@ pub fn scored_rule(id: &str, key: &str, value: &Value) -> Result<Check, String> 
 /// Makes a judged check that counts in the score and does not fail a trial by itself.
 pub fn scored_statement(id: &str, statement: &str, scale: ScoreScale, target: CheckTarget) -> Check {
     let check = judged_check(id.to_owned(), statement);
-    let kind = CheckKind::Judged(JudgedStatement {
-        statement: statement.trim().to_owned(),
-        context: None,
-        scale,
-    });
+    let kind =
+        CheckKind::Judged(JudgedStatement { statement: statement.trim().to_owned(), context: None, scale });
     Check { need: CheckNeed::Advisory, target, kind, ..check }
 }
 
@@ -255,16 +252,25 @@ mod tests {
             ("[[]", "", "[", true),
         ] {
             let python = portable_pattern(pattern, flags).unwrap_or_else(|why| panic!("{pattern}: {why}"));
-            let compiled = PythonPattern::new(&python).unwrap_or_else(|why| panic!("{pattern} {python}: {why:?}"));
+            let compiled =
+                PythonPattern::new(&python).unwrap_or_else(|why| panic!("{pattern} {python}: {why:?}"));
             assert_eq!(compiled.is_match(text).ok(), Some(expected), "{pattern} as {python} on {text:?}");
         }
     }
 
     #[test]
     fn a_pattern_without_counterpart_is_refused_with_a_reason() {
-        for (pattern, flags) in
-            [(r"\p{L}", ""), ("a", "y"), ("a", "v"), ("[[:alpha:]]", ""), ("[]", ""), ("a)", ""), ("\\", ""), ("[a", ""), (r"\Qa\E", "")]
-        {
+        for (pattern, flags) in [
+            (r"\p{L}", ""),
+            ("a", "y"),
+            ("a", "v"),
+            ("[[:alpha:]]", ""),
+            ("[]", ""),
+            ("a)", ""),
+            ("\\", ""),
+            ("[a", ""),
+            (r"\Qa\E", ""),
+        ] {
             assert!(portable_pattern(pattern, flags).is_err(), "{pattern} {flags}");
         }
     }

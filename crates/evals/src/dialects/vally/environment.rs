@@ -50,7 +50,8 @@ impl Environment {
         let commands = object.texts("commands", diagnostics).unwrap_or_default();
         self.commands.extend(commands.into_iter().map(|(command, _)| command.to_owned()));
         if self.commands.iter().any(|command| has_parameter(command)) {
-            self.unsupported.push("its commands have a parameter ${NAME}, which vally gets with --param".to_owned());
+            self.unsupported
+                .push("its commands have a parameter ${NAME}, which vally gets with --param".to_owned());
         }
         for key in ["mcpServers", "mcp_servers"] {
             if object.get_non_null(key).is_some_and(|node| !node.as_map().is_some_and(<[_]>::is_empty)) {
@@ -59,23 +60,20 @@ impl Environment {
         }
         for key in ["env", "variables"] {
             if object.get_non_null(key).is_some_and(|node| !node.as_map().is_some_and(<[_]>::is_empty)) {
-                self.unsupported.push(format!("\"{key}\": environment variables cannot be given to the agent"));
+                self.unsupported
+                    .push(format!("\"{key}\": environment variables cannot be given to the agent"));
             }
         }
         UnusedKeys::default().collect_unused(&object, "\"environment\"", diagnostics);
     }
 
     /// Reads an environment that .vally.yaml defines.
-    fn read_named(
-        &mut self,
-        name: &str,
-        source: &SourceFile,
-        place: &EvalFileLocation,
-    ) {
+    fn read_named(&mut self, name: &str, source: &SourceFile, place: &EvalFileLocation) {
         let around = source.folder().ancestors().take_while(|above| above.starts_with(&place.project));
         let file = around.map(|above| above.join(".vally.yaml")).find(|path| path.is_file());
         let config = file.and_then(|file| SourceFile::read(&file, &mut Diagnostics::default()).1);
-        let found = config.as_ref().and_then(|config| Some((config, config.root.get("environments")?.get(name)?)));
+        let found =
+            config.as_ref().and_then(|config| Some((config, config.root.get("environments")?.get(name)?)));
         match found {
             // Paths in that file start from it.
             Some((config, node)) => self.read(node, config, place, &mut Diagnostics::default()),
@@ -94,7 +92,11 @@ impl Environment {
     ) {
         let text = |keys: &[&str]| keys.iter().find_map(|key| item.get(key)?.as_text());
         let Some(src) = item.as_text().or_else(|| text(&["src", "source", "path"])) else {
-            diagnostics.error("missing-key", item.span, "a file of the environment has a \"src\" and a \"dest\"");
+            diagnostics.error(
+                "missing-key",
+                item.span,
+                "a file of the environment has a \"src\" and a \"dest\"",
+            );
             return;
         };
         let from = spec_path(source, src);
@@ -121,7 +123,11 @@ impl Environment {
             Some(destination) => {
                 self.files.push(Fixture { source: from, destination, access: FixtureAccess::Mutable });
             }
-            None => diagnostics.error("escaping-path", item.span, format!("{dest:?} is not a path inside the workspace")),
+            None => diagnostics.error(
+                "escaping-path",
+                item.span,
+                format!("{dest:?} is not a path inside the workspace"),
+            ),
         }
     }
 
@@ -145,7 +151,9 @@ impl Environment {
             Ok(check) => checks.push(check),
             Err(why) => unsupported.add(why),
         };
-        for (key, measure) in [("max_turns", "turns"), ("max_tokens", "tokens"), ("max_tool_calls", "tool_calls")] {
+        for (key, measure) in
+            [("max_turns", "turns"), ("max_tokens", "tokens"), ("max_tool_calls", "tool_calls")]
+        {
             if let Some(number) = object.int(key, 1, i64::from(u32::MAX), diagnostics) {
                 add(required_rule(key, "limit", &json!({measure: number})));
             }

@@ -40,7 +40,10 @@ pub fn lower(source: &SourceFile, place: &EvalFileLocation, diagnostics: &mut Di
         match &mut suite {
             Some(suite) => {
                 suite.cases.extend(found.cases);
-                let new = found.skills.into_iter().filter(|skill| suite.skills.iter().all(|known| known.name != skill.name));
+                let new = found
+                    .skills
+                    .into_iter()
+                    .filter(|skill| suite.skills.iter().all(|known| known.name != skill.name));
                 let new: Vec<_> = new.collect();
                 suite.skills.extend(new);
             }

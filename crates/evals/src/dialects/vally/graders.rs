@@ -16,10 +16,30 @@ use practicum_core::tree::{NodeData, ObjectReader, TreeNode};
 
 /// The types of graders that are read.
 pub const GRADER_TYPES: [&str; 24] = [
-    "completed", "exit-success", "output-matches", "output-not-matches", "output-contains", "output-not-contains",
-    "file-matches", "file-not-matches", "file-contains", "file-not-contains", "file-exists", "file-not-exists",
-    "prompt", "skill-invocation", "tool-calls", "tool-call-count", "run-command", "program", "wall-time",
-    "transcript-contains", "transcript-matches", "error-count", "pairwise", "diff-contains",
+    "completed",
+    "exit-success",
+    "output-matches",
+    "output-not-matches",
+    "output-contains",
+    "output-not-contains",
+    "file-matches",
+    "file-not-matches",
+    "file-contains",
+    "file-not-contains",
+    "file-exists",
+    "file-not-exists",
+    "prompt",
+    "skill-invocation",
+    "tool-calls",
+    "tool-call-count",
+    "run-command",
+    "program",
+    "wall-time",
+    "transcript-contains",
+    "transcript-matches",
+    "error-count",
+    "pairwise",
+    "diff-contains",
 ];
 
 /// Reads the graders of one stimulus.
@@ -38,8 +58,21 @@ pub struct GraderReader<'r> {
 type MadeChecks = Result<Vec<Check>, String>;
 
 impl<'r> GraderReader<'r> {
-    pub fn new(rubric: &'r [String], turns: usize, by_score: bool, weights: &'r BTreeMap<String, f64>) -> Self {
-        Self { rubric, turns, by_score, weights, ids: UniqueIds::default(), checks: Vec::new(), has_judge: false }
+    pub fn new(
+        rubric: &'r [String],
+        turns: usize,
+        by_score: bool,
+        weights: &'r BTreeMap<String, f64>,
+    ) -> Self {
+        Self {
+            rubric,
+            turns,
+            by_score,
+            weights,
+            ids: UniqueIds::default(),
+            checks: Vec::new(),
+            has_judge: false,
+        }
     }
 
     pub fn has_judge(&self) -> bool {
@@ -52,8 +85,11 @@ impl<'r> GraderReader<'r> {
 
     pub fn read(&mut self, node: &TreeNode, unsupported: &mut Unsupported, diagnostics: &mut Diagnostics) {
         let Some(mut grader) = ObjectReader::new(node, "a grader", diagnostics) else { return };
-        let Some(kind) = grader.required_text("type", diagnostics).map(|kind| kind.trim().to_owned()) else { return };
-        let name = grader.text("name", diagnostics).map_or_else(|| kind.clone(), |name| name.trim().to_owned());
+        let Some(kind) = grader.required_text("type", diagnostics).map(|kind| kind.trim().to_owned()) else {
+            return;
+        };
+        let name =
+            grader.text("name", diagnostics).map_or_else(|| kind.clone(), |name| name.trim().to_owned());
         let id = self.ids.make_unique(&name);
         let own_weight = grader.get_non_null("weight").map(|node| (node.span, node.to_value().as_f64()));
         let turn = grader.get_non_null("turn");
@@ -68,7 +104,10 @@ impl<'r> GraderReader<'r> {
         UnusedKeys::default().collect_unused(&config, "an assertion", diagnostics);
         let made = match (turn.map(|node| &node.data), self.turns) {
             (None, _) | (Some(NodeData::Int(0 | 1)), 1) => made,
-            (Some(_), _) => Err("it looks at one turn of several; whether they count from 0 or 1 is not documented".to_owned()),
+            (Some(_), _) => {
+                Err("it looks at one turn of several; whether they count from 0 or 1 is not documented"
+                    .to_owned())
+            }
         };
         let weight = match own_weight {
             Some((span, None)) => {
@@ -117,7 +156,9 @@ impl<'r> GraderReader<'r> {
                 let text = first_text(config, &["value", "substring"], diagnostics)?;
                 file_check(id, &path, json!({"contains": text}), negated != (kind == "file-not-contains"))
             }
-            _ if negated => Err("it is turned round by \"negate\", which is not read for its type".to_owned()),
+            _ if negated => {
+                Err("it is turned round by \"negate\", which is not read for its type".to_owned())
+            }
             "prompt" => self.read_prompt(id, config, diagnostics),
             "skill-invocation" => read_skills(id, config, diagnostics),
             "tool-calls" => read_tool_calls(id, config, diagnostics),
@@ -136,8 +177,14 @@ impl<'r> GraderReader<'r> {
     }
 
     /// Reads a judged grader: its own prompt, or each item of the stimulus' rubric.
-    fn read_prompt(&self, id: &str, config: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> MadeChecks {
-        let prompt = config.text("prompt", diagnostics).map(str::to_owned).filter(|text| !text.trim().is_empty());
+    fn read_prompt(
+        &self,
+        id: &str,
+        config: &mut ObjectReader<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> MadeChecks {
+        let prompt =
+            config.text("prompt", diagnostics).map(str::to_owned).filter(|text| !text.trim().is_empty());
         let scoring = config.text("scoring", diagnostics).map(str::to_owned);
         let has_threshold = config.get_non_null("threshold").is_some();
         for key in ["model", "evidence", "rubric"] {
@@ -153,10 +200,13 @@ impl<'r> GraderReader<'r> {
         let target = || CheckTarget::WholeRun;
         match prompt {
             Some(prompt) => {
-                let statement = format!("A reviewer with these instructions would pass the work:\n{}", prompt.trim());
+                let statement =
+                    format!("A reviewer with these instructions would pass the work:\n{}", prompt.trim());
                 Ok(vec![scored_statement(id, &statement, scale, target())])
             }
-            None if self.rubric.is_empty() => Err("it has no prompt, and the stimulus has no rubric".to_owned()),
+            None if self.rubric.is_empty() => {
+                Err("it has no prompt, and the stimulus has no rubric".to_owned())
+            }
             None => {
                 let one = |(index, item): (usize, &String)| {
                     let id = if index == 0 { id.to_owned() } else { format!("{id}-{}", index + 1) };
@@ -212,7 +262,12 @@ fn transcript_check(id: &str, rule: Value, negated: bool) -> MadeChecks {
     Ok(vec![Check { target: CheckTarget::WholeRun, ..check }])
 }
 
-fn file_exists(id: &str, config: &mut ObjectReader<'_>, exists: bool, diagnostics: &mut Diagnostics) -> MadeChecks {
+fn file_exists(
+    id: &str,
+    config: &mut ObjectReader<'_>,
+    exists: bool,
+    diagnostics: &mut Diagnostics,
+) -> MadeChecks {
     let path = read_path(config, diagnostics)?;
     let rule = match is_glob(&path) {
         true => json!({"files": {"path": path, "exists": exists}}),
@@ -261,7 +316,8 @@ fn names_of_pattern(pattern: &str) -> Option<Vec<String>> {
     let plain = plain.strip_suffix('$').unwrap_or(plain);
     let plain = plain.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')).unwrap_or(plain);
     let names: Vec<&str> = plain.split('|').collect();
-    let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-:".contains(c));
+    let is_name =
+        |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-:".contains(c));
     names.iter().all(is_name).then(|| names.into_iter().map(|name| agent_tool(name).to_owned()).collect())
 }
 

@@ -13,7 +13,11 @@ pub fn schema() -> Value {
     let defaults = || {
         MappingSchema::open()
             .optional("runs", "The number of trials of each stimulus.", json_schema::integer_from(0))
-            .optional("timeout", "The time limit of a trial, with its unit.", json!({"type": ["string", "number"]}))
+            .optional(
+                "timeout",
+                "The time limit of a trial, with its unit.",
+                json!({"type": ["string", "number"]}),
+            )
     };
     json_schema::document(
         "vally eval",
@@ -24,7 +28,11 @@ pub fn schema() -> Value {
             .optional("defaults", "Settings of all stimuli.", defaults())
             .optional("config", "The older name of \"defaults\".", defaults())
             .optional("scoring", "How the scores become one.", scoring)
-            .optional("environment", "What every stimulus has around it.", json!({"type": ["object", "string"]}))
+            .optional(
+                "environment",
+                "What every stimulus has around it.",
+                json!({"type": ["object", "string"]}),
+            )
             .optional("stimuli", "The cases.", json_schema::list(stimulus()))
             .optional("evals", "Experiments: the files with the stimuli.", json_schema::text_or_texts())
             .optional("variants", "Experiments: the arms.", json!({"type": "object"})),
@@ -38,7 +46,11 @@ fn stimulus() -> MappingSchema {
         .optional("name", "The name of the grader.", json_schema::text())
         .optional("weight", "How much it counts.", json!({"type": "number", "minimum": 0}))
         .optional("config", "What it asks for.", json!({"type": "object"}))
-        .optional("turn", "The turn it looks at. Such a stimulus is scored only if it has one turn.", json!({}));
+        .optional(
+            "turn",
+            "The turn it looks at. Such a stimulus is scored only if it has one turn.",
+            json!({}),
+        );
     MappingSchema::open()
         .required("name", "The id of the stimulus.", json_schema::nonempty_text())
         .optional("prompt", "What the user says.", json_schema::nonempty_text())
@@ -47,5 +59,9 @@ fn stimulus() -> MappingSchema {
         .optional("graders", "The graders.", json_schema::list(grader))
         .optional("environment", "Skills, files and commands.", json!({"type": ["object", "string"]}))
         .optional("constraints", "Limits on the run, each of which must hold.", json!({"type": "object"}))
-        .optional("expect_activation", "Whether the skill must be activated, or must not.", json_schema::boolean())
+        .optional(
+            "expect_activation",
+            "Whether the skill must be activated, or must not.",
+            json_schema::boolean(),
+        )
 }

@@ -18,7 +18,9 @@ fn case_of(text: &str) -> Value {
 }
 
 fn checks_of(grader: &str) -> Value {
-    case_of(&format!("name: n\nscoring: {{threshold: 0.8}}\nstimuli: [{{name: a, prompt: p, graders: [{grader}]}}]"))
+    case_of(&format!(
+        "name: n\nscoring: {{threshold: 0.8}}\nstimuli: [{{name: a, prompt: p, graders: [{grader}]}}]"
+    ))
 }
 
 #[test]
@@ -29,7 +31,9 @@ fn a_threshold_makes_the_score_decide_and_weights_come_from_the_type() {
     let weights: Vec<Value> = (0..3).map(|at| case["checks"][at]["weight"].clone()).collect();
     assert_eq!(weights, [json!(3.0), Value::Null, json!(2.0)]);
     assert_eq!(case["checks"][2]["contains"], json!({"text": "y", "ignore_case": true}));
-    let every = case_of("name: n\nstimuli: [{name: a, prompt: p, graders: [{type: output-matches, config: {pattern: x}}]}]");
+    let every = case_of(
+        "name: n\nstimuli: [{name: a, prompt: p, graders: [{type: output-matches, config: {pattern: x}}]}]",
+    );
     assert_eq!((every.get("pass_when"), every["checks"][0].get("required")), (None, None));
 }
 
@@ -43,8 +47,11 @@ fn the_rubric_shares_the_weight_of_its_grader() {
 
 #[test]
 fn constraints_are_required_and_do_not_count() {
-    let case = case_of("name: n\nscoring: {threshold: 0.5}\nstimuli: [{name: a, prompt: p, expect_activation: false, constraints: {max_turns: 3, reject_tools: [bash]}, graders: [{type: completed}]}]");
-    let ids: Vec<&Value> = case["checks"].as_array().expect("checks").iter().map(|check| &check["id"]).collect();
+    let case = case_of(
+        "name: n\nscoring: {threshold: 0.5}\nstimuli: [{name: a, prompt: p, expect_activation: false, constraints: {max_turns: 3, reject_tools: [bash]}, graders: [{type: completed}]}]",
+    );
+    let ids: Vec<&Value> =
+        case["checks"].as_array().expect("checks").iter().map(|check| &check["id"]).collect();
     assert_eq!(ids.len(), 4, "{case}");
     for at in 1..4 {
         assert_eq!(case["checks"][at]["weight"], json!(0.0), "{case}");

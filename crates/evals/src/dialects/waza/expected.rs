@@ -10,8 +10,7 @@ use practicum_core::model::{ActivationExpectation, Check, Diagnostics, SkillRef}
 use practicum_core::tree::{ObjectReader, TreeNode};
 
 /// The notice about the keys that only this program grades.
-pub const EXPECTED_NOTICE: &str =
-    "waza does not grade \"expected\"; here it is graded as its author meant it, so a task can fail that waza passes";
+pub const EXPECTED_NOTICE: &str = "waza does not grade \"expected\"; here it is graded as its author meant it, so a task can fail that waza passes";
 
 /// Makes a rule that a text is in the answer, in upper or lower case. A text that begins with flags is a pattern.
 fn text_rule(text: &str) -> Result<Value, String> {
@@ -105,9 +104,14 @@ fn read_tool_calls(
     let Some(mut calls) = ObjectReader::new(node, "\"tool_calls\"", diagnostics) else { return };
     for (key, rule) in [("required", "tool_used"), ("forbidden", "tool_not_used")] {
         for item in calls.list(key, diagnostics).unwrap_or_default() {
-            let name = item.as_text().or_else(|| ["name", "tool"].iter().find_map(|key| item.get(key)?.as_text()));
+            let name =
+                item.as_text().or_else(|| ["name", "tool"].iter().find_map(|key| item.get(key)?.as_text()));
             let Some(name) = name else {
-                diagnostics.warning("unchecked-outcome", item.span, "this names no tool, so nothing checks it");
+                diagnostics.warning(
+                    "unchecked-outcome",
+                    item.span,
+                    "this names no tool, so nothing checks it",
+                );
                 continue;
             };
             let id = graders.unique_id(&format!("{key}-{name}"));

@@ -15,8 +15,19 @@ use practicum_core::tree::{ObjectReader, TreeNode};
 
 /// The types of graders that are read.
 pub const GRADER_TYPES: [&str; 13] = [
-    "text", "regex", "code", "prompt", "llm", "file", "diff", "json_schema", "program", "behavior",
-    "action_sequence", "skill_invocation", "tool_constraint",
+    "text",
+    "regex",
+    "code",
+    "prompt",
+    "llm",
+    "file",
+    "diff",
+    "json_schema",
+    "program",
+    "behavior",
+    "action_sequence",
+    "skill_invocation",
+    "tool_constraint",
 ];
 
 /// Reads graders into checks.
@@ -112,7 +123,12 @@ impl<'r> GraderReader<'r> {
     }
 
     /// Reads expected files: texts that they contain or must not contain, or a whole file to compare with.
-    fn read_diff(&self, id: &str, config: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> MadeChecks {
+    fn read_diff(
+        &self,
+        id: &str,
+        config: &mut ObjectReader<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> MadeChecks {
         let own_context = config.text("context_dir", diagnostics);
         let mut rules = Vec::new();
         for node in config.list("expected_files", diagnostics).unwrap_or_default() {
@@ -143,7 +159,12 @@ impl<'r> GraderReader<'r> {
     }
 
     /// Reads a program that gets the answer on its input and decides by its exit code.
-    fn read_program(&self, id: &str, config: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> MadeChecks {
+    fn read_program(
+        &self,
+        id: &str,
+        config: &mut ObjectReader<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> MadeChecks {
         let command = config.required_text("command", diagnostics).unwrap_or_default().to_owned();
         let args = config.texts("args", diagnostics).unwrap_or_default();
         let timeout = config.int("timeout", 1, 3600, diagnostics).unwrap_or(30);
@@ -163,7 +184,12 @@ impl<'r> GraderReader<'r> {
 
     /// Reads a grader that compares the words of prompt and skill. Its author wants to know whether the skill is
     /// activated, so that is checked.
-    fn read_trigger(&self, id: &str, config: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> MadeChecks {
+    fn read_trigger(
+        &self,
+        id: &str,
+        config: &mut ObjectReader<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> MadeChecks {
         let path = config.text("skill_path", diagnostics);
         let mode = config.text("mode", diagnostics);
         config.get("threshold");
@@ -277,7 +303,8 @@ console.log(JSON.stringify({score: 1 - failed.length / items.length, details: fa
 /// Gives the check that says the same as an assertion about the length or a part of the answer.
 fn simple_assertion(assertion: &str) -> Option<Value> {
     for (beginning, more) in [("len(output) >= ", 0), ("len(output) > ", 1)] {
-        if let Some(number) = assertion.strip_prefix(beginning).and_then(|number| number.parse::<i64>().ok()) {
+        if let Some(number) = assertion.strip_prefix(beginning).and_then(|number| number.parse::<i64>().ok())
+        {
             return Some(json!({"min_length": number + more}));
         }
     }
@@ -291,7 +318,9 @@ fn simple_assertion(assertion: &str) -> Option<Value> {
         " in output" => Some(json!({"contains": text})),
         " not in output" => Some(json!({"not_contains": text})),
         " in output.lower()" if is_lower => Some(json!({"contains": {"text": text, "ignore_case": true}})),
-        " not in output.lower()" if is_lower => Some(json!({"not_contains": {"text": text, "ignore_case": true}})),
+        " not in output.lower()" if is_lower => {
+            Some(json!({"not_contains": {"text": text, "ignore_case": true}}))
+        }
         _ => None,
     }
 }
@@ -306,7 +335,8 @@ fn read_prompt(id: &str, config: &mut ObjectReader<'_>, diagnostics: &mut Diagno
         (_, Some("pairwise")) => Err("it compares with the run without the skill".to_owned()),
         (None, _) => Err("it has no prompt".to_owned()),
         (Some(prompt), _) => {
-            let statement = format!("A reviewer with these instructions would pass the work:\n{}", prompt.trim());
+            let statement =
+                format!("A reviewer with these instructions would pass the work:\n{}", prompt.trim());
             Ok(vec![scored_statement(id, &statement, ScoreScale::PassFail, CheckTarget::WholeRun)])
         }
     }
@@ -352,7 +382,9 @@ fn read_behavior_rules(
 ) -> Result<Vec<Value>, String> {
     let mut rules = Vec::new();
     let most = i64::from(u32::MAX);
-    for (key, measure) in [("max_tool_calls", "tool_calls"), ("max_tokens", "tokens"), ("max_iterations", "turns")] {
+    for (key, measure) in
+        [("max_tool_calls", "tool_calls"), ("max_tokens", "tokens"), ("max_iterations", "turns")]
+    {
         if let Some(number) = config.int(key, 0, most, diagnostics).filter(|number| *number > 0) {
             rules.push(json!({"limit": {measure: number}}));
         }
@@ -370,7 +402,11 @@ fn read_behavior_rules(
     Ok(rules)
 }
 
-fn read_action_sequence(id: &str, config: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> MadeChecks {
+fn read_action_sequence(
+    id: &str,
+    config: &mut ObjectReader<'_>,
+    diagnostics: &mut Diagnostics,
+) -> MadeChecks {
     let mode = config.text("matching_mode", diagnostics).unwrap_or("in_order_match").to_owned();
     let actions = config.texts("expected_actions", diagnostics).unwrap_or_default();
     let actions: Vec<&str> = actions.into_iter().map(|(action, _)| agent_tool(action)).collect();
@@ -387,7 +423,11 @@ fn read_action_sequence(id: &str, config: &mut ObjectReader<'_>, diagnostics: &m
 }
 
 /// Reads which skills must be activated. Their order, and skills beside them, cannot be checked.
-fn read_skill_invocation(id: &str, config: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> MadeChecks {
+fn read_skill_invocation(
+    id: &str,
+    config: &mut ObjectReader<'_>,
+    diagnostics: &mut Diagnostics,
+) -> MadeChecks {
     let mode = config.text("mode", diagnostics).unwrap_or("any_order").to_owned();
     let allow_extra = config.bool("allow_extra", diagnostics).unwrap_or(true);
     let names = |key, config: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics| {
@@ -417,7 +457,11 @@ fn read_skill_invocation(id: &str, config: &mut ObjectReader<'_>, diagnostics: &
     }
 }
 
-fn read_tool_constraint(id: &str, config: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> MadeChecks {
+fn read_tool_constraint(
+    id: &str,
+    config: &mut ObjectReader<'_>,
+    diagnostics: &mut Diagnostics,
+) -> MadeChecks {
     let mut rules = Vec::new();
     for (key, rule) in [("expect_tools", "tool_used"), ("reject_tools", "tool_not_used")] {
         for node in config.list(key, diagnostics).unwrap_or_default() {

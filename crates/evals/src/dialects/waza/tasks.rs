@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::super::EvalFolder;
 use super::super::reading::graders::{Unsupported, require_all};
 use super::super::reading::{self, FixtureFolders, UniqueIds, UnusedKeys};
+use super::LONGEST_TIMEOUT;
 use super::expected::{EXPECTED_NOTICE, read_expected};
 use super::graders::GraderReader;
-use super::LONGEST_TIMEOUT;
 use practicum_core::model::{Case, CasePrompt, Diagnostics, RelPath, SkillRef, WorkspaceSpec};
 use practicum_core::tree::{ObjectReader, TreeNode};
 
@@ -73,7 +73,8 @@ impl<'r> TaskReader<'r> {
         }
         meta.extend(UnusedKeys::default().collect_unused(&task, "a task", diagnostics));
         let seconds = timeout.and_then(|seconds| u64::try_from(seconds).ok());
-        let group = file.rsplit_once('/').map(|(folder, _)| folder.trim_start_matches("tasks").trim_matches('/'));
+        let group =
+            file.rsplit_once('/').map(|(folder, _)| folder.trim_start_matches("tasks").trim_matches('/'));
         Some(Case {
             group: group.filter(|group| !group.is_empty()).map(str::to_owned),
             note,
