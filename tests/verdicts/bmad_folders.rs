@@ -127,7 +127,7 @@ fn a_folder_of_evals_with_another_name_is_not_shown_to_an_agent() {
     }
     // A project is not hidden because its eval file lies at its top.
     let project = project(&[("evals.json", EVALS), ("docs/a.md", "a")]);
-    let (_, files) = staged(&project, &["evals.json", "--skill", "skills/brief"]);
+    let (_, files) = staged(&project, &["evals.json", "--skill", "skills/brief", "--dialect", "bmad"]);
     assert!(files.contains("[docs/a.md]") && !files.contains("evals.json"), "{files}");
 }
 

@@ -26,6 +26,12 @@ const NAME: &str = "bmad";
 /// The time limit of an eval that gives none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
+/// The key for what the author says of the whole file.
+const NOTES_KEY: &str = "_design_notes";
+
+/// The notes that are written where a suite has none.
+const NO_NOTES: &str = "Evals in the BMad format.";
+
 impl Dialect for Bmad {
     fn name(&self) -> &'static str {
         NAME
@@ -83,6 +89,9 @@ impl Dialect for Bmad {
                 let evals = file.list(key, diagnostics);
                 if file.get_non_null(key).is_none() {
                     file.report_missing(key, diagnostics);
+                }
+                if file.peek(NOTES_KEY).and_then(TreeNode::as_text) == Some(NO_NOTES) {
+                    file.get(NOTES_KEY);
                 }
                 let mut reader = BmadReader::new(source, place, hint, diagnostics);
                 let meta = reader.unused_keys.collect_unused(&file, "the file", diagnostics);

@@ -388,9 +388,14 @@ mod tests {
                 "a.json",
                 r#"{"evals": [{"id": 1, "prompt": "p", "expectations": ["e"]}]}"#,
                 "skill-creator",
+                false,
+            ),
+            (
+                "b.json",
+                r#"{"evals": [{"id": "A", "prompt": "p", "expectations": ["e"]}]}"#,
+                "skill-creator",
                 true,
             ),
-            ("b.json", r#"{"evals": [{"id": "A", "prompt": "p", "expectations": ["e"]}]}"#, "bmad", true),
             (
                 "c.json",
                 r#"{"evals": [{"id": 1, "prompt": "p", "assertions": ["e"]}]}"#,

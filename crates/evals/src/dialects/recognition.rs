@@ -132,7 +132,7 @@ fn is_spec(root: &TreeNode) -> bool {
 /// must fit too.
 fn fit_for_clauditor(source: &SourceFile) -> FormatMatch {
     let root = &source.root;
-    if root.has("evals") || !case_lists(root).is_empty() || has_prompt(root) {
+    if root.has("evals") || !case_lists(root).is_empty() {
         return FormatMatch::NO;
     }
     if is_spec(root) {
@@ -149,10 +149,16 @@ fn fit_for_clauditor(source: &SourceFile) -> FormatMatch {
 fn fit_for_skill_creator(source: &SourceFile) -> FormatMatch {
     let root = &source.root;
     if let NodeData::List(items) = &root.data {
-        return fit_of_list_for_skill_creator(items);
+        return match is_list_of_skillet(items, source) {
+            true => FormatMatch::NO,
+            false => fit_of_list_for_skill_creator(items),
+        };
     }
     if let Some(evals) = root.get("evals") {
         let evals = evals.as_list().unwrap_or_default();
+        if expectations_of(evals).any(|item| item.as_map().is_some()) {
+            return FormatMatch::with_points(20, "it has \"evals\"");
+        }
         let has_number = evals.iter().any(|eval| matches!(id_of(eval), Some(NodeData::Int(_))));
         return FormatMatch::with_points(50, "it has \"evals\"")
             .and(any_key(evals, "assertions"), 30, "they have assertions")
@@ -168,10 +174,24 @@ fn fit_for_skill_creator(source: &SourceFile) -> FormatMatch {
     if are_wrapped_triggers(root) && find_router_cases(root).is_none() && !root.has("cases") {
         return FormatMatch::with_points(CASES, "it is a set of trigger queries");
     }
-    match is_case(root) {
+    match is_case(root) && !is_spec(root) {
         true => FormatMatch::with_points(CASES, "it is one case with a prompt and expectations"),
         false => FormatMatch::NO,
     }
+}
+
+/// Says whether a YAML file is a list of what Skillet wants in a file each. Its author is told, because what else lies
+/// in the folder is Skillet's too.
+fn is_list_of_skillet(items: &[TreeNode], source: &SourceFile) -> bool {
+    let yaml = source.path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+    let is_pair = |item: &TreeNode| {
+        let is_text = |key: &str| item.get(key).is_some_and(|node| node.as_text().is_some());
+        let keys = item.as_map().unwrap_or_default().iter().map(|entry| entry.key.as_str());
+        let own =
+            ["timestamp", "name", "prompt", "expected", "actual", "setup", "teardown", "schema_version"];
+        is_text("prompt") && is_text("expected") && keys.into_iter().all(|key| own.contains(&key))
+    };
+    yaml && items.iter().all(is_pair)
 }
 
 fn fit_of_list_for_skill_creator(items: &[TreeNode]) -> FormatMatch {
@@ -223,7 +243,11 @@ fn fit_for_bmad(source: &SourceFile) -> FormatMatch {
                 FormatMatch::sure("its cases have a \"rubric\"")
             } else if any_key(cases, "input") && !cases.iter().any(is_case) {
                 FormatMatch::with_points(CASES, "its cases have an \"input\"")
-            } else if is_named_triggers(source) && case_lists(root).is_empty() && !root.has("cases") {
+            } else if is_named_triggers(source)
+                && case_lists(root).is_empty()
+                && !root.has("cases")
+                && !are_sorted_triggers(root)
+            {
                 FormatMatch::sure("its name")
             } else {
                 FormatMatch::NO
@@ -267,21 +291,22 @@ fn fit_of_evals_for_bmad(evals: &[TreeNode], source: &SourceFile) -> FormatMatch
     }
     let texts = expectations_of(evals).any(|item| item.as_text().is_some());
     let noted = source.root.has("_design_notes");
-    if !texts {
-        // If nothing is graded, only the folder tells the format. BMad itself has no assertions.
-        let overlays = !any("assertions") && has_overlays(evals, source);
-        let triggers = !any("assertions") && any("expected_output");
-        let triggers = triggers && is_below_evals(source) && has_triggers_beside(source);
-        return FormatMatch::NO
-            .and(overlays, 100, "overlays lie around it")
-            .and(triggers, 100, "it lies below \"evals\" beside a trigger set")
-            .and(noted, 60, "it has \"_design_notes\"");
+    // BMad itself has no assertions.
+    if !texts && any("assertions") {
+        return FormatMatch::NO;
     }
-    let base = if any("assertions") { 20 } else { 45 };
+    if !texts {
+        // If nothing is graded, only the folder tells the format.
+        let triggers = any("expected_output") && is_below_evals(source) && has_triggers_beside(source);
+        return FormatMatch::NO
+            .and(has_overlays(evals, source), 100, "overlays lie around it")
+            .and(triggers, 100, "it lies below \"evals\" beside a trigger set")
+            .and(noted, 80, "it has \"_design_notes\"");
+    }
     let has_text_id = evals.iter().any(|eval| matches!(id_of(eval), Some(NodeData::Text(_))));
-    FormatMatch::with_points(base, "its evals have expectations")
+    FormatMatch::with_points(45, "its evals have expectations")
         .and(any("timeout"), 60, "they have a \"timeout\"")
-        .and(noted, 60, "it has \"_design_notes\"")
+        .and(noted, 80, "it has \"_design_notes\"")
         .and(has_overlays(evals, source), 80, "overlays lie around it")
         .and(has_triggers_beside(source), 80, "a trigger set with a name of BMad lies beside it")
         .and(is_below_evals(source), 25, "it lies in a folder below \"evals\"")
@@ -337,79 +362,108 @@ pub fn is_trigger_file(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialects::testing;
+    use crate::dialects::{EvalRegistry, testing};
 
-    fn formats_of(source: &SourceFile) -> Option<(ForeignFormat, Option<ForeignFormat>)> {
-        recognise_format(source).map(|told| (told.format, told.alternative))
+    /// Gives the format that reads a document, and those that fit about as well.
+    fn formats_of(source: &SourceFile) -> (Option<&'static str>, Vec<&'static str>) {
+        let decision = EvalRegistry::default().decide_format(source);
+        let rivals = decision.rivals().iter().map(|rival| rival.format.name()).collect();
+        (decision.chosen().map(|best| best.format.name()), rivals)
     }
 
     #[test]
     fn content_first_name_second() {
-        use ForeignFormat::{Bmad, Clauditor, SkillCreator, SkillTest, WritingSkills};
-        let sure = |is| Some((is, None));
-        let rather = |is, or| Some((is, Some(or)));
+        const BMAD: &str = "bmad";
+        const CLAUDITOR: &str = "clauditor";
+        const SKILL_CREATOR: &str = "skill-creator";
+        const SKILL_TEST: &str = "skill-test";
+        const WRITING_SKILLS: &str = "writing-skills";
+        let sure = |is: &'static str| (Some(is), Vec::new());
+        let rather = |is: &'static str, or: &'static str| (Some(is), vec![or]);
+        let none = || (None, Vec::new());
         for (name, text, expected) in [
-            ("evals.json", r#"{"evals":[{"expectations":[{"criterion":"c"}]}]}"#, sure(WritingSkills)),
-            ("evals.json", r#"{"cases":[{"expectations":[{"criterion":"c"}]}]}"#, sure(WritingSkills)),
-            ("evals.json", r#"{"version":"1.0","skill":"s","cases":[]}"#, sure(WritingSkills)),
-            ("evals.json", r#"{"version":"1.0","skill":"s","cases":[{"prompt":"p"}]}"#, sure(WritingSkills)),
-            ("evals.json", r#"{"cases":[{"expectations":[{"criteria":"c"}]}]}"#, sure(WritingSkills)),
-            ("evals.json", r#"{"cases":[{"expectations":{"criterion":"c"}}]}"#, sure(WritingSkills)),
-            ("evals.json", r#"{"cases":[{"input":"i","rubric":["r"]}]}"#, sure(Bmad)),
-            ("evals.json", r#"{"cases":[{"input":"i"}]}"#, sure(Bmad)),
-            ("cases.json", r#"[{"input":"i","rubric":["r"]}]"#, sure(Bmad)),
-            ("evals.json", r#"{"evals":[{"id":"A1","expectations":["e"]}]}"#, rather(Bmad, SkillCreator)),
-            ("evals.json", r#"{"evals":[{"id":1,"expectations":["e"],"timeout":9}]}"#, sure(Bmad)),
-            ("evals.json", r#"{"evals":[{"id":1,"expectations":["e"]}]}"#, rather(SkillCreator, Bmad)),
-            ("evals.json", r#"{"evals":[{"id":"a","assertions":["e"]}]}"#, sure(SkillCreator)),
+            ("evals.json", r#"{"evals":[{"expectations":[{"criterion":"c"}]}]}"#, sure(WRITING_SKILLS)),
+            ("evals.json", r#"{"cases":[{"expectations":[{"criterion":"c"}]}]}"#, sure(WRITING_SKILLS)),
+            ("evals.json", r#"{"version":"1.0","skill":"s","cases":[]}"#, sure(WRITING_SKILLS)),
+            ("evals.json", r#"{"version":"1.0","skill":"s","cases":[{"prompt":"p"}]}"#, sure(WRITING_SKILLS)),
+            ("evals.json", r#"{"cases":[{"expectations":[{"criteria":"c"}]}]}"#, sure(WRITING_SKILLS)),
+            ("evals.json", r#"{"cases":[{"expectations":{"criterion":"c"}}]}"#, sure(WRITING_SKILLS)),
+            ("evals.json", r#"{"cases":[{"input":"i","rubric":["r"]}]}"#, sure(BMAD)),
+            ("evals.json", r#"{"cases":[{"input":"i"}]}"#, sure(BMAD)),
+            ("cases.json", r#"[{"input":"i","rubric":["r"]}]"#, sure(BMAD)),
+            // The type of an id alone decides nothing.
+            ("evals.json", r#"{"evals":[{"id":"A1","expectations":["e"]}]}"#, rather(SKILL_CREATOR, BMAD)),
+            ("evals.json", r#"{"_design_notes":"n","evals":[{"id":"A1","expectations":["e"]}]}"#, sure(BMAD)),
+            ("evals.json", r#"{"evals":[{"id":1,"expectations":["e"],"timeout":9}]}"#, sure(BMAD)),
+            ("evals.json", r#"{"evals":[{"id":1,"expectations":["e"]}]}"#, sure(SKILL_CREATOR)),
+            ("evals.json", r#"{"evals":[{"id":"a","assertions":["e"]}]}"#, sure(SKILL_CREATOR)),
             (
                 "evals.json",
                 r#"{"evals":[{"id":"a","expectations":["e"],"assertions":["e"]}]}"#,
-                sure(SkillCreator),
+                sure(SKILL_CREATOR),
             ),
-            ("evals.json", r#"{"evals":[]}"#, sure(SkillCreator)),
-            ("evals.json", r#"{"evals":3}"#, sure(SkillCreator)),
-            ("s.json", r#"{"skills":[{"name":"s","test_cases":[]}]}"#, sure(SkillTest)),
-            ("s.json", r#"{"skills":[],"negative_cases":[]}"#, sure(SkillTest)),
-            ("s.json", r#"{"skill":"s","cases":[{"prompt":"p","expectation":"must"}]}"#, sure(SkillTest)),
-            ("s.json", r#"{"cases":[{"input":"p","expectation":"must"}]}"#, sure(SkillTest)),
-            ("s.json", r#"[{"input":"i","expected_skill":null}]"#, sure(SkillTest)),
-            ("triggers.json", r#"[{"query":"q","should_trigger":true}]"#, sure(Bmad)),
-            ("trigger-queries.json", r#"[{"query":"q","should_trigger":true}]"#, sure(Bmad)),
-            ("set.json", r#"[{"query":"q","should_trigger":true}]"#, rather(SkillCreator, Bmad)),
-            ("triggers.json", "[]", sure(Bmad)),
-            ("triggers.json", r#"{"queries":[]}"#, sure(Bmad)),
-            ("set.json", r#"{"queries":[{"query":"q","should_trigger":true}]}"#, sure(SkillCreator)),
-            ("set.json", r#"{"query":"q","should_trigger":true}"#, sure(SkillCreator)),
-            ("set.json", "[]", None),
-            ("x.json", r#"{"test_args":"--a"}"#, sure(Clauditor)),
-            ("x.json", r#"{"grading_criteria":[]}"#, sure(Clauditor)),
-            ("x.json", r#"{"trigger_tests":{}}"#, sure(Clauditor)),
-            ("x.json", r#"{"assertions":[{"id":"a","type":"contains"}]}"#, sure(Clauditor)),
-            ("x.json", r#"{"assertions":[{"type":"contains","value":"a"}]}"#, None),
-            ("x.json", r#"{"skill_name":"s"}"#, None),
-            ("a.eval.json", "{}", sure(Clauditor)),
-            ("SKILL.Eval.JSON", r#"{"skill_name":"s"}"#, sure(Clauditor)),
-            ("a.eval.json", "[]", sure(Clauditor)),
-            ("a.eval.json", "3", sure(Clauditor)),
-            ("eval.json", r#"{"skill_name":"s"}"#, sure(Clauditor)),
-            ("eval.json", r#"{"model":"m"}"#, None),
+            ("evals.json", r#"{"evals":[]}"#, sure(SKILL_CREATOR)),
+            ("evals.json", r#"{"evals":3}"#, sure(SKILL_CREATOR)),
+            ("s.json", r#"{"skills":[{"name":"s","test_cases":[]}]}"#, sure(SKILL_TEST)),
+            ("s.json", r#"{"skills":[],"negative_cases":[]}"#, sure(SKILL_TEST)),
+            ("s.json", r#"{"skill":"s","cases":[{"prompt":"p","expectation":"must"}]}"#, sure(SKILL_TEST)),
+            ("s.json", r#"{"cases":[{"input":"p","expectation":"must"}]}"#, sure(SKILL_TEST)),
+            ("s.json", r#"[{"input":"i","expected_skill":null}]"#, sure(SKILL_TEST)),
+            ("triggers.json", r#"[{"query":"q","should_trigger":true}]"#, sure(BMAD)),
+            ("trigger-queries.json", r#"[{"query":"q","should_trigger":true}]"#, sure(BMAD)),
+            ("set.json", r#"[{"query":"q","should_trigger":true}]"#, sure(SKILL_CREATOR)),
+            ("triggers.json", "[]", sure(BMAD)),
+            ("triggers.json", r#"{"queries":[]}"#, sure(BMAD)),
+            ("set.json", r#"{"queries":[{"query":"q","should_trigger":true}]}"#, sure(SKILL_CREATOR)),
+            ("set.json", r#"{"query":"q","should_trigger":true}"#, sure(SKILL_CREATOR)),
+            ("set.json", "[]", none()),
+            ("x.json", r#"{"test_args":"--a"}"#, sure(CLAUDITOR)),
+            ("x.json", r#"{"grading_criteria":[]}"#, sure(CLAUDITOR)),
+            ("x.json", r#"{"trigger_tests":{}}"#, sure(CLAUDITOR)),
+            ("x.json", r#"{"assertions":[{"id":"a","type":"contains"}]}"#, sure(CLAUDITOR)),
+            ("x.json", r#"{"assertions":[{"type":"contains","value":"a"}]}"#, none()),
+            ("x.json", r#"{"skill_name":"s"}"#, none()),
+            ("a.eval.json", "{}", sure(CLAUDITOR)),
+            ("SKILL.Eval.JSON", r#"{"skill_name":"s"}"#, sure(CLAUDITOR)),
+            ("a.eval.json", "[]", sure(CLAUDITOR)),
+            ("a.eval.json", "3", sure(CLAUDITOR)),
+            ("eval.json", r#"{"skill_name":"s"}"#, sure(CLAUDITOR)),
+            ("eval.json", r#"{"model":"m"}"#, none()),
             // The content counts more than the name.
-            ("a.eval.json", r#"{"evals":[{"id":1,"assertions":["e"]}]}"#, sure(SkillCreator)),
-            ("a.eval.json", r#"[{"query":"q","should_trigger":true}]"#, rather(SkillCreator, Bmad)),
-            ("evals.json", r#"{"evals":[],"test_args":"a"}"#, sure(SkillCreator)),
-            ("a.eval.json", r#"{"practicum":1}"#, None),
-            ("a.yaml", r#"{"prompt":"p","expected":"e","assertions":[{"id":"a","type":"contains"}]}"#, None),
+            ("a.eval.json", r#"{"evals":[{"id":1,"assertions":["e"]}]}"#, sure(SKILL_CREATOR)),
+            ("a.eval.json", r#"[{"query":"q","should_trigger":true}]"#, sure(SKILL_CREATOR)),
+            ("evals.json", r#"{"evals":[],"test_args":"a"}"#, sure(SKILL_CREATOR)),
+            ("a.eval.json", r#"{"practicum":1}"#, sure("native")),
+            (
+                "a.yaml",
+                r#"{"prompt":"p","expected":"e","assertions":[{"id":"a","type":"contains"}]}"#,
+                sure("skillet"),
+            ),
             (
                 "a.yaml",
                 r#"{"timestamp":"t","expected":"e","assertions":[{"id":"a","type":"contains"}]}"#,
-                None,
+                sure("skillet"),
             ),
-            ("x.json", r#"{"practicum":1,"evals":[]}"#, None),
-            ("x.json", r#"{"cases":[{"prompt":"p"}]}"#, None),
-            ("x.json", r#"{"cases":3}"#, None),
-            ("x.json", r#"{"skills":["a"]}"#, None),
-            ("x.json", "3", None),
+            ("x.json", r#"{"practicum":1,"evals":[]}"#, sure("native")),
+            ("x.json", r#"{"cases":[{"prompt":"p"}]}"#, none()),
+            // Cases as people write them, in any list.
+            ("x.json", r#"{"cases":[{"prompt":"p","must_contain":["a"]}]}"#, sure(SKILL_CREATOR)),
+            ("x.json", r#"{"cases":[{"input":"i","expected_outputs":["e"]}]}"#, sure(SKILL_CREATOR)),
+            ("x.json", r#"{"cases":[{"user_input":"i","rubric":["e"]}]}"#, sure(SKILL_CREATOR)),
+            ("x.json", r#"{"cases":[{"prompt":"p","expectations":["e"]}]}"#, sure(SKILL_CREATOR)),
+            ("x.json", r#"{"test_cases":[{"query":"p","expected_output":"e"}]}"#, sure(SKILL_CREATOR)),
+            ("x.json", r#"{"edge_cases":[{"prompt":"p","expect":"use"}]}"#, sure(SKILL_CREATOR)),
+            ("x.json", r#"[{"prompt":"p","assertions":["e"]}]"#, sure(SKILL_CREATOR)),
+            ("x.jsonl", r#"{"prompt":"p","assertions":["e"]}"#, sure(SKILL_CREATOR)),
+            ("x.json", r#"[{"question":"q","expected_skill":"s","ground_truth":"t"}]"#, sure(SKILL_CREATOR)),
+            ("x.json", r#"{"question":"q","expected_skill":"s","ground_truth":"t"}"#, sure(SKILL_CREATOR)),
+            ("x.json", r#"{"cases":[{"query":"q","should_trigger":true}]}"#, sure(SKILL_CREATOR)),
+            ("x.json", r#"{"cases":[{"prompt":"p","skill":"s","accept":["s"]}]}"#, sure(SKILL_TEST)),
+            ("x.json", r#"{"scenarios":[{"prompt":"p","expected_skill":"s"}]}"#, sure(SKILL_TEST)),
+            ("x.json", r#"{"messages":[{"prompt":"p","assertions":["e"]}]}"#, none()),
+            ("x.json", r#"{"cases":3}"#, none()),
+            ("x.json", r#"{"skills":["a"]}"#, none()),
+            ("x.json", "3", none()),
         ] {
             let source = testing::parse_source(std::path::Path::new("/nowhere").join(name), text);
             assert_eq!(formats_of(&source), expected, "{name} {text}");
@@ -418,8 +472,8 @@ mod tests {
 
     #[test]
     fn triggers_beside_the_file_make_it_bmad_unless_it_has_only_assertions() {
-        let bmad = (ForeignFormat::Bmad, None);
-        let skill_creator = (ForeignFormat::SkillCreator, None);
+        let bmad = "bmad";
+        let skill_creator = "skill-creator";
         for (beside, text, expected) in [
             ("triggers.json", r#"{"evals":[{"id":1,"expectations":["e"]}]}"#, bmad),
             ("trigger-queries.json", r#"{"evals":[{"id":1,"expectations":["e"]}]}"#, bmad),
@@ -430,24 +484,50 @@ mod tests {
             let folder = tempfile::tempdir().expect("a folder");
             std::fs::write(folder.path().join(beside), "[]").expect("write");
             let source = testing::parse_source(folder.path().join("evals.json"), text);
-            assert_eq!(formats_of(&source), Some(expected), "{beside} {text}");
+            assert_eq!(formats_of(&source), (Some(expected), Vec::new()), "{beside} {text}");
         }
     }
 
     #[test]
     fn overlays_beside_the_file_make_it_bmad() {
-        let or_skill_creator = Some(ForeignFormat::SkillCreator);
-        for (text, or) in [
-            (r#"{"evals":[{"id":7,"expectations":["e"]}]}"#, None),
-            (r#"{"evals":[{"id":7,"prompt":"p","expected_output":"e"}]}"#, or_skill_creator),
-            (r#"{"evals":[{"id":7,"prompt":"p"}]}"#, or_skill_creator),
+        for text in [
+            r#"{"evals":[{"id":7,"expectations":["e"]}]}"#,
+            r#"{"evals":[{"id":7,"prompt":"p","expected_output":"e"}]}"#,
+            r#"{"evals":[{"id":7,"prompt":"p"}]}"#,
         ] {
             for overlay in ["evals/s/setup", "evals/s/7/setup", "evals/setup"] {
                 let folder = tempfile::tempdir().expect("a folder");
                 std::fs::create_dir_all(folder.path().join(overlay)).expect("create");
                 let source = testing::parse_source(folder.path().join("evals/s/evals.json"), text);
-                assert_eq!(formats_of(&source), Some((ForeignFormat::Bmad, or)), "{overlay} {text}");
+                assert_eq!(formats_of(&source), (Some("bmad"), Vec::new()), "{overlay} {text}");
             }
+        }
+    }
+
+    /// The two formats have the same keys. The folder and the files beside the file tell them apart.
+    #[test]
+    fn the_folder_tells_skill_creator_from_bmad() {
+        let (texts, numbers) = (r#""A""#, "1");
+        for (path, beside, id, expected, is_clear) in [
+            ("skills/s/evals/evals.json", &["skills/s/SKILL.md"][..], texts, "skill-creator", true),
+            ("skills/s/evals/evals.json", &["skills/s/SKILL.md"], numbers, "skill-creator", true),
+            ("evals/s/evals.json", &["skills/s/SKILL.md"], texts, "bmad", true),
+            ("evals/s/evals.json", &["skills/s/SKILL.md"], numbers, "skill-creator", false),
+            ("evals/s/evals.json", &["evals/s/triggers.json"], numbers, "bmad", true),
+            ("checks/evals.json", &[], texts, "skill-creator", false),
+            ("checks/evals.json", &["checks/trigger-queries.json"], texts, "bmad", true),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            for file in beside {
+                let file = folder.path().join(file);
+                std::fs::create_dir_all(file.parent().expect("a folder")).expect("create");
+                std::fs::write(file, "[]").expect("write");
+            }
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("create");
+            let text = format!(r#"{{"evals":[{{"id":{id},"prompt":"p","expectations":["e"]}}]}}"#);
+            let (chosen, rivals) = formats_of(&testing::parse_source(path.clone(), &text));
+            assert_eq!((chosen, rivals.is_empty()), (Some(expected), is_clear), "{} {text}", path.display());
         }
     }
 }

@@ -141,7 +141,12 @@ fn read_mapping(
         let items = list.value.as_list().unwrap_or_default();
         let key = (index > 0).then_some(list.key.as_str());
         match index > 0 && case_keys::are_trigger_queries(items) {
-            true => cases.extend(reader.read_queries(Some(&list.value), diagnostics)),
+            true => {
+                let own = std::mem::take(&mut reader.ids);
+                let read = reader.read_queries(Some(&list.value), diagnostics);
+                reader.ids = own;
+                cases.extend(with_unique_ids(read, &list.key, &mut reader.ids));
+            }
             false => cases.extend(reader.read_cases(items, key, diagnostics)),
         }
     }
@@ -149,6 +154,18 @@ fn read_mapping(
     let mut suite = reader.into_suite(cases, source, diagnostics);
     suite.meta = meta;
     Some(suite)
+}
+
+/// Gives cases ids that no other list of the file uses: with the key of their list if an id is taken.
+fn with_unique_ids(cases: Vec<Case>, list: &str, ids: &mut UniqueIds) -> Vec<Case> {
+    let unique = |case: Case| {
+        let wanted = match ids.contains(&case.id) {
+            true => format!("{list}-{}", case.id),
+            false => case.id.clone(),
+        };
+        Case { id: ids.make_unique(&wanted), ..case }
+    };
+    cases.into_iter().map(unique).collect()
 }
 
 /// Keys of a file that say how each case must be prepared, which is not done.
@@ -192,7 +209,7 @@ impl CaseReader {
 /// Reads a file that is a trigger set: a list of queries, such lists under keys, or two lists of them.
 fn read_triggers(source: &SourceFile, place: &EvalFileLocation, diagnostics: &mut Diagnostics) -> Suite {
     let root = &source.root;
-    let mut unused_keys = UnusedKeys::default();
+    let mut unused_keys = UnusedKeys::with_silent_underscores();
     let lists = case_keys::case_lists(root);
     let mut hint = None;
     let mut meta = std::collections::BTreeMap::new();
@@ -206,16 +223,19 @@ fn read_triggers(source: &SourceFile, place: &EvalFileLocation, diagnostics: &mu
     let skill = reading::skill_beside(source.folder(), place, hint, diagnostics);
     let triggers = TriggerReader { skill: &skill.name, workspace: &WorkspaceSpec::default() };
     let mut ids = UniqueIds::default();
-    let cases = match &root.data {
-        NodeData::List(items) => triggers.read_cases(items, &mut unused_keys, diagnostics),
+    let mut cases = Vec::new();
+    match &root.data {
+        NodeData::List(items) => cases = triggers.read_cases(items, &mut unused_keys, diagnostics),
         _ if !lists.is_empty() => {
-            let mut read = |list: &MapEntry| {
-                triggers.read_sorted_cases(&list.value, "the file", &mut ids, &mut unused_keys, diagnostics)
-            };
-            lists.iter().flat_map(|list| read(list)).collect()
+            for list in &lists {
+                let mut own = UniqueIds::default();
+                let (node, kept) = (&list.value, &mut unused_keys);
+                let read = triggers.read_sorted_cases(node, "the file", &mut own, kept, diagnostics);
+                cases.extend(with_unique_ids(read, &list.key, &mut ids));
+            }
         }
-        _ => triggers.read_sorted_cases(root, "the file", &mut ids, &mut unused_keys, diagnostics),
-    };
+        _ => cases = triggers.read_sorted_cases(root, "the file", &mut ids, &mut unused_keys, diagnostics),
+    }
     if cases.is_empty() && !diagnostics.has_errors() {
         diagnostics.error("no-cases", None, "there are no queries; a suite without cases proves nothing");
     }
@@ -251,13 +271,10 @@ mod tests {
             (r#"{"skill_name": "s"}"#, &["error missing-key 1:1"] as &[&str]),
             (r#"{"evals": 3}"#, &["error wrong-type 1:11"]),
             (r#"{"evals": []}"#, &["error no-cases 1:1"]),
+            (r#"{"evals": [{}]}"#, &["error missing-key 1:12", "error no-checks 1:12"]),
             (
-                r#"{"evals": [{}]}"#,
-                &["error missing-key 1:12", "error missing-key 1:12", "error no-checks 1:12"],
-            ),
-            (
-                r#"{"evals": [{"id": 1.5, "prompt": 3, "expectations": "e"}]}"#,
-                &["error wrong-type 1:19", "error wrong-type 1:34", "error wrong-type 1:53"],
+                r#"{"evals": [{"id": 1.5, "prompt": 3, "expectations": 4}]}"#,
+                &["error wrong-type 1:34", "error wrong-type 1:19", "error wrong-type 1:53"],
             ),
             (
                 r#"{"evals": [{"id": 1, "prompt": "p", "assertions": [3, "", {}]}]}"#,

@@ -14,7 +14,7 @@ const LARGEST_WHOLE: u64 = 1024 * 1024;
 /// `expected` alone would match the data of any unit test.
 const CASE_KEYS: [(&[&str], &[&str]); 2] = [
     (
-        &["prompt", "query", "user_input"],
+        &["prompt", "query", "question", "user_input", "user_request", "user_prompt"],
         &[
             "expectations",
             "assertions",
@@ -23,17 +23,36 @@ const CASE_KEYS: [(&[&str], &[&str]); 2] = [
             "expected",
             "rubric",
             "expectation",
+            "ground_truth",
+            "must_contain",
+            "must_not_contain",
+            "must_include",
+            "must_not_include",
+            "anti_expectations",
+            "failure_conditions",
+            "expected_output_contains",
+            "expected_checks",
         ],
     ),
     (&["input"], &["expectations", "rubric", "expectation"]),
 ];
 
 /// The keys among `CASE_KEYS` that hold a question.
-const QUESTION_KEYS: [&str; 4] = ["prompt", "query", "user_input", "input"];
+const QUESTION_KEYS: [&str; 7] =
+    ["prompt", "query", "question", "user_input", "user_request", "user_prompt", "input"];
 
 /// The keys of files that hold only a list of cases: evals, cases, and sets of trigger queries.
-pub const CASE_LIST_KEYS: [&str; 7] =
-    ["evals", "cases", "queries", "triggers", "trigger_queries", "tests", "test_cases"];
+pub const CASE_LIST_KEYS: [&str; 9] = [
+    "evals",
+    "cases",
+    "queries",
+    "triggers",
+    "trigger_queries",
+    "tests",
+    "test_cases",
+    "scenarios",
+    "expects",
+];
 
 /// Says whether a text file is evals of any format, a script of the gateway, or the results of evals, whatever its
 /// name.
@@ -250,6 +269,12 @@ mod tests {
             ("a.json", r#"[{"query": "q", "should_trigger": true}]"#, ContentKind::Evals),
             ("a.json", r#"[{"input": "i", "expected_skill": null}]"#, ContentKind::Evals),
             ("a.json", r#"{"queries": [{"query": "q", "should_trigger": true}]}"#, ContentKind::Evals),
+            ("a.json", r#"[{"question": "q", "ground_truth": "t"}]"#, ContentKind::Evals),
+            (
+                "a.json",
+                r#"{"scenarios": [{"user_request": "q", "must_contain": ["t"]}]}"#,
+                ContentKind::Evals,
+            ),
             (
                 "a.json",
                 r#"{"skill_name": "s", "assertions": [{"type": "contains", "value": "v"}]}"#,

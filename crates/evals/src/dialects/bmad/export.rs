@@ -10,6 +10,7 @@ use super::super::reading::{self, UniqueIds, slug};
 use super::super::writing::{self, FormatCapabilities, FormatFeature, Losses};
 use super::super::{ExportedFile, ExportedSuite};
 use super::DEFAULT_TIMEOUT;
+use super::{NO_NOTES, NOTES_KEY};
 use practicum_core::model::{Case, Ratio, RelPath, RunPolicy, ScoreScale, Suite, WorkspaceBase};
 use practicum_core::tree::SourceSyntax;
 
@@ -89,8 +90,10 @@ fn evals_file(suite: &Suite, folder: &Path, losses: &mut Losses) -> Option<Expor
     if let Some(skill) = suite.skills.first() {
         map.insert("skill_name".to_owned(), json!(skill.name));
     }
-    if let Some(description) = &suite.description {
-        map.insert("_design_notes".to_owned(), json!(description));
+    // Without this key the file could not be told from one of skill-creator.
+    let has_notes = suite.meta.contains_key(NOTES_KEY);
+    if let Some(notes) = suite.description.as_deref().or((!has_notes).then_some(NO_NOTES)) {
+        map.insert(NOTES_KEY.to_owned(), json!(notes));
     }
     let any = !evals.is_empty();
     map.insert("evals".to_owned(), Value::Array(evals));

@@ -40,7 +40,7 @@ impl CaseReader {
             roots: vec![root, folder.to_owned()],
             own_folder: Some(reading::FolderPrefix { folder: folder.to_owned(), names: Vec::new() }),
         };
-        let (ids, unused_keys) = (UniqueIds::default(), UnusedKeys::default());
+        let (ids, unused_keys) = (UniqueIds::default(), UnusedKeys::with_silent_underscores());
         Self { skill, ids, unused_keys, files, folder: folder.to_owned() }
     }
 
@@ -241,6 +241,7 @@ fn read_repeat(eval: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> Op
 }
 
 fn read_timeout(eval: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> Option<Duration> {
+    eval.get("timeout");
     let key = ["timeout", "timeout_seconds"].into_iter().find(|key| eval.peek(key).is_some())?;
     let seconds = eval.int(key, 1, MAX_DURATION.as_secs().cast_signed(), diagnostics)?;
     u64::try_from(seconds).ok().map(Duration::from_secs)

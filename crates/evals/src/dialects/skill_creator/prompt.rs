@@ -10,6 +10,9 @@ pub struct PromptReading {
     pub unsupported: Option<String>,
 }
 
+/// What stands for a blank prompt. No agent is ever asked it.
+const BLANK_PROMPT: &str = "(blank)";
+
 /// Reads the messages of a case. Reports if there is none.
 pub fn read_prompt(case: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> Option<PromptReading> {
     let given = |key: &str| case.peek(key).is_some_and(|node| !node.is_null());
@@ -35,11 +38,12 @@ pub fn read_prompt(case: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -
         let why = "a model answers for the user (\"responder\"), which this version does not do";
         reading.unsupported = Some(why.to_owned());
     }
-    let is_blank = reading.turns.iter().all(|turn| turn.trim().is_empty());
-    if is_blank {
+    reading.turns.retain(|turn| !turn.trim().is_empty());
+    if reading.turns.is_empty() {
         let why = "its prompt is blank, so there is nothing to ask the agent";
         diagnostics.warning("empty-text", case.span, format!("this case is not run: {why}"));
         reading.unsupported = Some(why.to_owned());
+        reading.turns = vec![BLANK_PROMPT.to_owned()];
     } else if let Some(why) = &reading.unsupported {
         diagnostics.warning("unsupported-case", case.span, format!("this case is not run: {why}"));
     }

@@ -3,8 +3,11 @@
 use serde_json::{Value, json};
 
 use super::super::reading;
-use super::super::reading::case_keys::TRIGGERS_KEY;
+use super::super::reading::case_keys::{
+    EXPECTED_KEYS, EXPECTED_TEXT_KEYS, PROMPT_KEYS, STATEMENT_KEYS, TRIGGERS_KEY, TURN_KEYS,
+};
 use practicum_core::tree::json_schema::{self, MappingSchema, reference};
+use practicum_skills::own_files::activation_keys;
 
 pub fn schema() -> Value {
     let file = MappingSchema::open()
@@ -13,11 +16,7 @@ pub fn schema() -> Value {
             "The skill's name; the folder that the evals lie in decides.",
             json_schema::text(),
         )
-        .required(
-            "evals",
-            "The evals, each run with and without the skill.",
-            json_schema::nonempty_list(reference("eval")),
-        )
+        .required("evals", "The evals, each run with and without the skill.", evals_with_expectations())
         .optional(
             TRIGGERS_KEY,
             "Queries for which the skill must be activated, and must not.",
@@ -31,17 +30,39 @@ pub fn schema() -> Value {
     )
 }
 
+/// Gives the schema of a list of evals of which at least one expects something.
+fn evals_with_expectations() -> Value {
+    let statements = STATEMENT_KEYS.into_iter().map(|(key, _)| key);
+    let keys = statements.chain(EXPECTED_TEXT_KEYS).chain(EXPECTED_KEYS).chain(activation_keys()).chain([
+        "expected_script",
+        "description",
+        "trigger",
+        "negative",
+        reading::FORBIDDEN_SKILLS_KEY,
+    ]);
+    let expects: Vec<Value> = keys.map(|key| json!({"required": [key]})).collect();
+    let mut evals = json_schema::nonempty_list(reference("eval"));
+    if let Some(evals) = evals.as_object_mut() {
+        evals.insert("contains".to_owned(), json!({"anyOf": expects}));
+    }
+    evals
+}
+
+/// Gives the schema of an eval. People write many more keys than these; the page about the format lists them.
 fn eval() -> MappingSchema {
-    let says = |key: &str| json!({"required": [key], "properties": {key: {"minItems": 1}}});
-    let expected = json!({"required": ["expected_output"], "properties": {"expected_output": json_schema::nonempty_text()}});
+    let statements = || {
+        let item = || reference("assertion");
+        json_schema::any_of([json_schema::list(item()), json_schema::nonempty_text()])
+    };
+    let prompts = PROMPT_KEYS.into_iter().chain(TURN_KEYS).map(|key| json!({"required": [key]}));
     let eval = MappingSchema::open()
-        .required(
+        .optional(
             "id",
-            "A name or number that stays.",
-            json_schema::any_of([json_schema::nonempty_text(), json!({"type": "integer"})]),
+            "A name or number that stays; by default made from the name or the prompt.",
+            json_schema::any_of([json_schema::nonempty_text(), json!({"type": ["integer", "null"]})]),
         )
         .optional("name", "A name for people.", json_schema::text())
-        .required("prompt", "What the user says.", json_schema::nonempty_text())
+        .optional("prompt", "What the user says.", json!({"type": ["string", "object", "null"]}))
         .optional(
             "expected_output",
             "The expected result. It is judged only if the eval has no other checks.",
@@ -49,22 +70,13 @@ fn eval() -> MappingSchema {
         )
         .optional(
             "files",
-            "Fixtures, seen from the skill's folder, staged at the same path.",
-            json_schema::text_or_texts(),
+            "Fixtures, seen from the skill's folder, staged at the same path; or files with their content.",
+            json!({"type": ["string", "array", "object"]}),
         )
-        .optional(
-            "expectations",
-            "Statements that must be true afterwards.",
-            json_schema::list(reference("assertion")),
-        )
-        .optional("assertions", "The same, or exact checks.", json_schema::list(reference("assertion")));
-    reading::activation_schema(eval).with_keyword(
-        "anyOf",
-        json!(
-            [vec![says("expectations"), says("assertions"), expected], reading::activation_conditions()]
-                .concat()
-        ),
-    )
+        .optional("timeout", "The time limit in seconds.", json_schema::or_null(json_schema::integer_from(1)))
+        .optional("expectations", "Statements that must be true afterwards.", statements())
+        .optional("assertions", "The same, or exact checks.", statements());
+    reading::activation_schema(eval).with_keyword("anyOf", prompts.collect())
 }
 
 /// Gives the schema of an assertion. Objects vary a lot; these are the keys that have an effect.
