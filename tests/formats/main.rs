@@ -8,4 +8,5 @@ mod clauditor_conformance;
 mod clauditor_load;
 mod clauditor_run;
 mod convert_matrix;
+mod peer_verdicts;
 mod wild_forms;

@@ -16,7 +16,7 @@ struct Example {
     failing: usize,
 }
 
-const EXAMPLES: [Example; 8] = [
+const EXAMPLES: [Example; 13] = [
     Example { name: "release-notes", more: &[], files: 1, cases: 3, trials: 3, failing: 0 },
     Example {
         name: "skillet",
@@ -31,6 +31,11 @@ const EXAMPLES: [Example; 8] = [
     Example { name: "clauditor", more: &[], files: 1, cases: 5, trials: 6, failing: 0 },
     Example { name: "writing-skills", more: &[], files: 1, cases: 2, trials: 2, failing: 0 },
     Example { name: "skill-creator", more: &[], files: 2, cases: 6, trials: 16, failing: 0 },
+    Example { name: "claude-plugin-eval", more: &["--trust"], files: 2, cases: 2, trials: 4, failing: 0 },
+    Example { name: "waza", more: &[], files: 1, cases: 2, trials: 4, failing: 0 },
+    Example { name: "tessl", more: &[], files: 1, cases: 1, trials: 2, failing: 0 },
+    Example { name: "vally", more: &[], files: 1, cases: 2, trials: 2, failing: 0 },
+    Example { name: "skillgrade", more: &["--trust"], files: 1, cases: 1, trials: 2, failing: 0 },
     Example { name: "improving", more: &[], files: 1, cases: 6, trials: 6, failing: 4 },
 ];
 

@@ -5,20 +5,24 @@
 
 mod bmad;
 mod clauditor;
+mod copilot_tools;
 mod folder;
 mod loading;
 mod native;
 mod plugin_eval;
 mod reading;
 mod recognition;
+mod refused;
 mod registry;
 mod rules;
 mod skill_creator;
 mod skill_test;
 mod skillet;
+mod skillgrade;
 mod tessl;
 #[cfg(test)]
 mod testing;
+mod vally;
 mod waza;
 mod writing;
 mod writing_skills;
@@ -249,6 +253,10 @@ pub static DIALECTS: &[&dyn Dialect] = &[
     &plugin_eval::PluginEval,
     &waza::Waza,
     &tessl::Tessl,
+    &vally::Vally,
+    &skillgrade::Skillgrade,
+    &refused::Harbor,
+    &refused::SkillValidator,
 ];
 
 /// Finds a skill by name where skill-test suites look for their skills. Gives a suite about this skill alone, with

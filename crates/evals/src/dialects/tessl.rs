@@ -10,7 +10,7 @@ use super::reading::{self, UniqueIds, UnusedKeys, parts};
 use super::writing;
 use super::{Dialect, EvalFileLocation, EvalFolder, ExportedSuite, FormatMatch};
 use practicum_core::model::{
-    Arm, Case, Check, CheckTarget, CheckWeight, Diagnostics, Fixture, FixtureAccess, Origin, PassRule, Ratio,
+    Arm, Check, CheckTarget, CheckWeight, Diagnostics, Fixture, FixtureAccess, Origin, PassRule, Ratio,
     RelPath, RunPolicy, ScoreOf, ScoreRule, ScoreScale, SkillRef, Suite, WorkspaceBase,
 };
 use practicum_core::tree::{

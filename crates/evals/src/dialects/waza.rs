@@ -1,6 +1,6 @@
 //! The format of waza: an `eval.yaml` with task files, and perhaps a `trigger_tests.yaml` beside it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;

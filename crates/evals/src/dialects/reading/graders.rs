@@ -53,14 +53,6 @@ impl Unsupported {
         }
     }
 
-    /// Adds the check, or the reason why there is none.
-    pub fn collect(&mut self, grader: &str, made: Result<Check, String>, checks: &mut Vec<Check>) {
-        match made {
-            Ok(check) => checks.push(check),
-            Err(why) => self.add(format!("grader {grader}: {why}")),
-        }
-    }
-
     /// Gives all reasons in one sentence; `None` if there is none.
     pub fn into_reason(self) -> Option<String> {
         (!self.0.is_empty()).then(|| self.0.join("; "))

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::super::copilot_tools::agent_tool;
 use super::super::reading::graders::{portable_pattern, scored_rule};
 use super::super::reading::{UnusedKeys, activation_check};
-use super::graders::{GraderReader, agent_tool};
+use super::graders::GraderReader;
 use practicum_core::model::{ActivationExpectation, Check, Diagnostics, SkillRef};
 use practicum_core::tree::{ObjectReader, TreeNode};
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::super::EvalFolder;
+use super::super::copilot_tools::{agent_tool, is_glob, shell_word};
 use super::super::reading::graders::{Unsupported, portable_pattern, scored_rule, scored_statement};
 use super::super::reading::{UniqueIds, UnusedKeys, activation_check};
 use practicum_core::model::{
@@ -40,18 +41,6 @@ pub struct GraderReader<'r> {
 
 /// The checks of one grader, or why there are none.
 type MadeChecks = Result<Vec<Check>, String>;
-
-/// Gives the role of a tool of Copilot, or its own name.
-pub fn agent_tool(name: &str) -> &str {
-    match name.trim() {
-        "view" | "read_file" => "read",
-        "edit" => "edit",
-        "create" | "write_file" => "write",
-        "bash" | "powershell" | "shell" => "shell",
-        "skill" => "skill",
-        other => other,
-    }
-}
 
 impl<'r> GraderReader<'r> {
     pub fn new(folder: &'r EvalFolder, skill: &'r SkillRef, context_dir: Option<&'r str>) -> Self {
@@ -94,7 +83,7 @@ impl<'r> GraderReader<'r> {
             "file" => read_file(&id, &mut config, diagnostics),
             "diff" => self.read_diff(&id, &mut config, diagnostics),
             "json_schema" => {
-                ["schema", "schema_file"].into_iter().for_each(|key| drop(config.get(key)));
+                config.take_unread(&[]);
                 Err("it compares with a JSON Schema, which this version cannot do".to_owned())
             }
             "program" => self.read_program(&id, &mut config, diagnostics),
@@ -353,10 +342,6 @@ fn read_prompt(id: &str, config: &mut ObjectReader<'_>, diagnostics: &mut Diagno
     }
 }
 
-fn is_glob(path: &str) -> bool {
-    path.contains(['*', '?', '[', '{'])
-}
-
 fn file_exists(path: &str, exists: bool) -> Value {
     match is_glob(path) {
         true => json!({"files": {"path": path, "exists": exists}}),
@@ -510,11 +495,6 @@ fn read_tool_constraint(
         }
     }
     all_of(id, rules)
-}
-
-/// Writes a text as one word for a shell.
-fn shell_word(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Writes a text as a pattern that matches only this text.
