@@ -94,6 +94,7 @@ impl RunArgs {
                 only: self.only,
                 shard: self.shard,
                 max_cases: self.max_evals,
+                exactly: Vec::new(),
             },
             predict_activation: self.predicted,
             reports: self.reports.as_text(),

@@ -70,8 +70,9 @@ async fn run_trial(exam: &Arc<RunContext>, index: usize, mut seat: SlotPermit) -
 
     notes.extend(given.iter().filter_map(GivenFile::describe_problem));
     let facts = prepared.facts(&seen, started, turns, given);
-    let key = exam.reusable.keys.get(&trial.id).cloned();
-    let record = TrialRecord { key, ..build_record(&exam.plan, trial, &seen, marked, notes) };
+    let (key, repeats) =
+        exam.reusable.keys.get(&trial.id).map(|of| (of.key.clone(), of.repeats.clone())).unzip();
+    let record = TrialRecord { key, repeats, ..build_record(&exam.plan, trial, &seen, marked, notes) };
     let record = prepared.store(exam, record, seen, facts).await;
     drop(held);
     record
@@ -223,6 +224,7 @@ fn unfinished_record(plan: &Plan, trial: &Trial, ended: AgentEnding, why: &str) 
         trial: trial.id.clone(),
         key: None,
         reused_from: None,
+        repeats: None,
         suite: planned.suite.name.clone(),
         case: case.id.clone(),
         condition: trial.condition.clone(),

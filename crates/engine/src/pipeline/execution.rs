@@ -209,7 +209,11 @@ impl RunExecution {
                 "not everything that was spent has a known price; the limit in money holds only for the rest";
             self.recorder.send_event(&RunEvent::Notice { text: text.to_owned() });
         }
-        let rules = CompletionRules { allow_unscored: exam.allow_unscored, noise: exam.noise.as_ref() };
+        let rules = CompletionRules {
+            allow_unscored: exam.allow_unscored,
+            noise: exam.noise.as_ref(),
+            baseline: exam.baseline.as_ref(),
+        };
         self.recorder.finish(&exam.plan, &exam.run_dir, rules, completion)
     }
 

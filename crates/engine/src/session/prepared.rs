@@ -20,16 +20,16 @@ use crate::plan::options::RunOptions;
 use crate::plan::settings::{
     JOBS, JUDGE_JOBS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SettingDefinition, SettingLayers,
 };
-use crate::plan::trial_key::TrialKeys;
+use crate::plan::trial_key::{TrialKey, TrialKeys};
 use crate::plan::{Plan, set_gates};
 use crate::session::run_setup::{self, SharedServices};
-use crate::store::{IndexSink, RunDir, RunInfo, RunLock, Scrubber, TrialCache, read_noise};
+use crate::store::{IndexSink, RunDir, RunInfo, RunLock, Scrubber, TrialCache, read_baseline, read_noise};
 use crate::workspace::run::{TranscriptMemory, kill_run_processes};
 use crate::workspace::sandbox::Sandbox;
 use crate::workspace::stage::{HiddenFiles, WorkspaceRoot};
 use practicum_agents::agents::{AgentCli, AgentLogin};
 use practicum_core::event::{EventSink, EventSinks};
-use practicum_core::model::{Digest, Noise, SandboxMode, Summary, TrialId};
+use practicum_core::model::{Baseline, Gate, GateName, Noise, SandboxMode, Summary, TrialId};
 use practicum_evals::url_check::HttpUrlChecker;
 use practicum_skills::own_files;
 
@@ -155,6 +155,7 @@ impl PreparedRun {
     pub async fn run(mut self, observer: &mut dyn RunObserver) -> Result<FinishedRun, SessionError> {
         let trusted = self.scripts_may_run(observer)?;
         let noise = self.known_noise()?;
+        let baseline = self.stored_baseline()?;
         let id = self.run_id();
         let rooms = WorkspaceRoot::path_for_run(&id);
         // This comes before the record is made: a run that may not start leaves none.
@@ -212,6 +213,7 @@ impl PreparedRun {
             retry: self.retry,
             allow_unscored: options.allow_unscored,
             noise,
+            baseline,
             stop_early: options.stop_early,
         };
         let summary = execute_run(exam, EventSinks::new(sinks)).await?;
@@ -251,6 +253,16 @@ impl PreparedRun {
             true => Ok(None),
             false => read_noise(&self.project).map_err(SessionError::Refused),
         }
+    }
+
+    /// Reads the results that the run must not fall behind, if a gate asks for that.
+    fn stored_baseline(&self) -> Result<Option<Baseline>, SessionError> {
+        let gates = self.plan.suites.iter().flat_map(|planned| &planned.suite.gates);
+        let is_asked = |gate: &Gate| gate.name == GateName::NoRegression && gate.threshold.get() > 0.0;
+        if !gates.into_iter().any(is_asked) {
+            return Ok(None);
+        }
+        read_baseline(&self.project, self.options.baseline.as_deref()).map_err(SessionError::Refused)
     }
 
     /// Gives the id of the resumed run, an id that was chosen before, or a new one.
@@ -351,7 +363,7 @@ fn trial_keys(
     sandbox: SandboxMode,
     options: &RunOptions,
     hidden: &HiddenFiles,
-) -> HashMap<TrialId, Digest> {
+) -> HashMap<TrialId, TrialKey> {
     let keys =
         TrialKeys::new(plan, agents, environment, sandbox, &options.pass_env, options.allow_network, hidden);
     let mut keys = keys

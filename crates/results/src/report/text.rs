@@ -183,6 +183,7 @@ fn describe_changes_needed(summary: &Summary) -> Vec<String> {
             GateName::ActivationCasesPass => "no case says whether a skill must be activated; add one",
             GateName::CriteriaPassRate | GateName::MeanScore => "nothing is judged; add a check for a judge",
             GateName::AllCasesPass | GateName::PassRate | GateName::Stability => continue,
+            GateName::NoRegression => "no baseline has one of its cases; practicum baseline stores one",
         };
         // If trials have no verdict, they may be what the gate lacks.
         if cases.into_iter().all(|case| case.not_scored == 0 && case.trials() > 0) {
@@ -321,6 +322,7 @@ fn write_case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write)
         0 => format!("{} passed{interval}", figures::passed(case)),
         _ => format!("{}{interval}", figures::passed(case)),
     });
+    words.extend((case.reused > 0).then(|| format!("{} reused", case.reused)));
     let stability = case.stability.filter(|_| case.failed > 0);
     words.extend(stability.map(|stability| format!("wants a share of {:.2} or more", stability.threshold)));
     if case.not_run > 0 {
@@ -471,6 +473,15 @@ fn write_figures(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> 
     let arms = summary.arms.as_ref().map(figures::describe_arms);
     for line in activation.into_iter().chain(predicted).chain(arms).flatten() {
         writeln!(out, "  {line}")?;
+    }
+    if let Some(words) = figures::describe_variance(summary) {
+        writeln!(out, "  {words}")?;
+    }
+    if !summary.frontier.is_empty() {
+        writeln!(out, "  cost against quality:")?;
+    }
+    for line in figures::describe_frontier(&summary.frontier) {
+        writeln!(out, "    {line}")?;
     }
     Ok(())
 }

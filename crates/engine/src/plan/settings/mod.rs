@@ -13,8 +13,8 @@ use std::time::Duration;
 
 pub use agents::own_agents;
 pub use definitions::{
-    JOBS, JUDGE_JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SETTING_DESCRIPTIONS,
-    SettingDefinition,
+    JOBS, JUDGE_JOBS, MAX_COST, MAX_TOKENS, PROBE, REPEAT, RETRIES, RETRY_WAIT, SANDBOX,
+    SETTING_DESCRIPTIONS, SettingDefinition,
 };
 pub use layers::{ProjectRoots, SettingLayers, SettingsError, project_root};
 pub use schema::schema as project_schema;
