@@ -7,7 +7,7 @@ use crate::common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 27] = [
+const OUTPUTS: [&str; 28] = [
     "summary",
     "run",
     "checks",
@@ -28,6 +28,7 @@ const OUTPUTS: [&str; 27] = [
     "compare-texts",
     "call",
     "noise",
+    "baseline",
     "versions",
     "version-score",
     "blind",

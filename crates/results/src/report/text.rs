@@ -162,6 +162,13 @@ fn describe_changes_needed(summary: &Summary) -> Vec<String> {
             changes.push(format!("case {id} cannot be scored: {}", change.describe()));
         }
     }
+    for gate in summary.gates.iter().filter(|gate| !gate.cannot_tell.is_empty()) {
+        changes.push(format!(
+            "gate {} of {} cannot tell with so few runs: --repeat 5 or more would, or a baseline of more runs",
+            gate.name.name(),
+            terminal_safe(&gate.subject())
+        ));
+    }
     for gate in summary.gates.iter().filter(|gate| gate.value.is_none()) {
         let cases: Vec<&CaseSummary> = summary.cases.iter().filter(|case| case.suite == gate.suite).collect();
         let asks = |expect: ActivationExpectation| {
