@@ -273,13 +273,15 @@ fn without_times(text: &str, folder: &Path) -> String {
         (r" · reused from RUN", ""),
         (r" <small>\d+ reused</small>", ""),
         (r#"<p class="notice">[^<]*reused from earlier runs[^<]*</p>"#, ""),
-        (r">\s*<system-out>note: reused from run RUN</system-out>\s*</testcase>", "/>"),
+        (r"\s*<system-out>note: reused from run RUN</system-out>", ""),
+        (r"TIME>\s*</testcase>", "TIME/>"),
         (r"note: reused from run RUN\n", ""),
         (r#"practicum.reused" value="\d+""#, "practicum.reused\" value=\"N\""),
         (r"(?m),(RUN)?,(true|false),(true|false)(\r?)$", ",,$2,$3$4"),
         (r"(?m)^(\|[^|\n]*(?:\| \d+ ){5})\| \d+ \|$", "${1}| N |"),
         (r" \(reused from RUN\)", ""),
-        (r"\\?\$0.0000; saved by reuse: \d+ tokens, cost unknown", "cost unknown"),
+        (r"; saved by reuse: \d+ tokens, cost unknown", ""),
+        (r"\\?\$0\.0000", "cost unknown"),
         (r#"(<p class="value">)(–|\$0.00)(</p>)"#, "${1}COST$3"),
     ] {
         text = Regex::new(pattern).expect("a pattern").replace_all(&text, with).into_owned();

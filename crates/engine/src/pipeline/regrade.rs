@@ -22,7 +22,7 @@ use practicum_agents::gateway::{PriceTable, ScopeKind};
 use practicum_core::aggregate::RunCompletion;
 use practicum_core::event::{EventSinks, RunEvent};
 use practicum_core::model::{
-    AgentEnding, Baseline, CheckPermissions, Digest, GivenFile, Noise, NotScoredReason, Ratio,
+    AgentEnding, Baseline, CheckPermissions, Digest, GivenFile, Noise, NotScoredReason, Ratio, RepeatDigests,
     SkillJudgement, Summary, Trial, TrialId, TrialRecord, UrlChecker, Verdict,
 };
 use practicum_evals::url_check::HttpUrlChecker;
@@ -143,7 +143,12 @@ impl Regrade {
         let old = &self.old_records[&trial.id];
         let record = if old.ended.can_be_graded() {
             let marked = self.regraded_record(trial, old, &from).await;
-            TrialRecord { reused_from: Some(self.source_run.id().to_owned()), ..marked }
+            let repeats = old.repeats.as_ref().map(|then| RepeatDigests {
+                case: then.case.clone(),
+                // Trials that were graded otherwise are no repeats.
+                setup: Digest::of_parts([then.setup.as_str().as_bytes(), b"graded again"]),
+            });
+            TrialRecord { reused_from: Some(self.source_run.id().to_owned()), repeats, ..marked }
         } else {
             // A trial that did not end properly could not be graded then and cannot be graded now.
             let (_, case) = self.plan.suite_and_case(trial);
