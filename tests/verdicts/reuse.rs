@@ -275,7 +275,7 @@ fn without_times(text: &str, folder: &Path) -> String {
         (r#"<p class="notice">[^<]*reused from earlier runs[^<]*</p>"#, ""),
         (r"\s*<system-out>note: reused from run RUN</system-out>", ""),
         (r"TIME>\s*</testcase>", "TIME/>"),
-        (r"note: reused from run RUN\n", ""),
+        (r"note: reused from run RUN\n|\nnote: reused from run RUN", ""),
         (r#"practicum.reused" value="\d+""#, "practicum.reused\" value=\"N\""),
         (r"(?m),(RUN)?,(true|false),(true|false)(\r?)$", ",,$2,$3$4"),
         (r"(?m)^(\|[^|\n]*(?:\| \d+ ){5})\| \d+ \|$", "${1}| N |"),
