@@ -15,7 +15,7 @@ use crate::gateway;
 use crate::improve::{
     Analysis, BlindComparison, BlindReport, Candidates, CapturedTrial, EditsReport, ImproveReport,
 };
-use crate::model::{Noise, Summary};
+use crate::model::{Baseline, Noise, Summary};
 use crate::plan::settings;
 use crate::report::{
     CheckDocument, GradingDocument, PlanListing, PowerDocument, RegradeDocument, RunListing,
@@ -62,6 +62,7 @@ pub static SCHEMAS: LazyLock<Vec<PublishedSchema>> = LazyLock::new(|| {
         ("compare-texts", output_schema::<TextComparisonDocument>()),
         ("call", output_schema::<SkillCallDocument>()),
         ("noise", output_schema::<Noise>()),
+        ("baseline", output_schema::<Baseline>()),
         ("runs", output_schema::<RunListing>()),
         ("trend", output_schema::<Trend>()),
         ("audit", output_schema::<AuditReport>()),

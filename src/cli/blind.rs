@@ -86,7 +86,7 @@ impl BlindCompareArgs {
         }
         Ok(match blind.verdict {
             ComparisonVerdict::Worse => Outcome::Failed,
-            _ if blind.not_compared > 0 => Outcome::Incomplete,
+            _ if blind.not_compared > 0 || blind.is_judge_broken() => Outcome::Incomplete,
             ComparisonVerdict::Better | ComparisonVerdict::Equivalent | ComparisonVerdict::Inconclusive => {
                 Outcome::Passed
             }
@@ -231,11 +231,12 @@ fn describe_blind_report(blind: &BlindReport, folder: &Path) -> String {
         blind.chance,
         blind.verdict.name()
     ));
-    if blind.wins + blind.losses == 0 && blind.ties > 0 {
-        out.push_str(
-            "the judge is broken: in every case it chose by the order of the outputs and not by the outputs; use another \
-             model with --judge-model\n",
-        );
+    if blind.is_judge_broken() {
+        let cases = if blind.wins + blind.losses == 0 { "every case" } else { "most cases" };
+        out.push_str(&format!(
+            "the judge is broken: in {cases} it chose by the order of the outputs and not by the outputs; use another \
+             model with --judge-model\n"
+        ));
     }
     out.push_str(&format!("details in {}\n", folder.display()));
     out

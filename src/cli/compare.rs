@@ -1,5 +1,6 @@
 //! The command `practicum compare`: compares runs, parts of a run, modes, or a skill with an earlier version.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -7,17 +8,18 @@ use anyhow::{Context, anyhow, bail};
 use super::blind::BlindCompareArgs;
 use super::run_flags::{RunFlags, refuse_stopped};
 use super::shared_args::{EvalsArgs, SettingArgs};
-use super::{compare_texts, environment, print, print_json, record_key, report_error, run};
+use super::{compare_texts, environment, open_index, print, print_json, record_key, report_error, run};
 use crate::compare::{
-    ComparisonDocument, ComparisonRules, Dimension, SideRecords, compare, find_best_side, split_by_dimension,
+    CaseHistory, ComparisonDocument, ComparisonRules, Dimension, SideRecords, compare, confirm_losses,
+    find_best_side, plan_confirmation, split_by_dimension,
 };
 use crate::git_ref;
-use crate::model::{Outcome, SkillUseMode, TrialRecord};
+use crate::model::{Digest, Outcome, SkillUseMode, TrialRecord, count_with_noun};
 use crate::own_files;
-use crate::plan::settings::{SettingLayers, project_root};
+use crate::plan::settings::{REPEAT, SettingLayers, project_root};
 use crate::report::{comparison, terminal_safe};
 use crate::session::run_setup::{self, EvalFiles, RunSetupError};
-use crate::session::{FinishedRun, RunOptions, Session, SessionError};
+use crate::session::{CaseSelection, FinishedRun, RunOptions, Session, SessionError};
 use crate::stats::DEFAULT_MARGIN;
 use crate::store::{RunDir, read_noise, read_records};
 
@@ -74,6 +76,10 @@ pub struct CompareArgs {
     /// Count every loss, also one that may be noise
     #[arg(long)]
     strict: bool,
+    /// With --against: run cases that seem to have got worse again on both sides, with at most this many runs in all,
+    /// and let the fresh runs decide
+    #[arg(long, value_name = "RUNS", num_args = 0..=1, default_missing_value = "100")]
+    confirm_losses: Option<u64>,
     /// Do not count cases that are gone
     #[arg(long)]
     allow_missing: bool,
@@ -122,11 +128,17 @@ fn run_compare(args: &CompareArgs) -> anyhow::Result<Outcome> {
         return compare_texts::compare(texts, spec, args.unseeing.case.as_deref(), args.flags.json);
     }
     let noise = read_noise(&project(args)?, &record_key()).map_err(|why| anyhow!(why))?;
+    if args.confirm_losses.is_some() && args.against.is_none() {
+        bail!(
+            "--confirm-losses runs cases of both sides again, so it needs --against; stored runs stay as they are"
+        );
+    }
     let rules = ComparisonRules {
         margin: args.margin,
         count_every_loss: args.strict,
         allow_missing: args.allow_missing,
         noise: noise.as_ref(),
+        history: None,
     };
     let compared = match (&args.by, args.modes.is_empty(), &args.against) {
         (Some(dimension), ..) => Some(compare_parts(args, *dimension, &rules)?),
@@ -155,18 +167,45 @@ fn run_compare(args: &CompareArgs) -> anyhow::Result<Outcome> {
 /// The stored records of a run.
 struct RunRecords {
     name: String,
+    /// The id of the run.
+    run: String,
     records: Vec<TrialRecord>,
+    scripted: bool,
+    replayed: bool,
 }
 
 impl RunRecords {
     fn from_run(run: &RunDir) -> anyhow::Result<Self> {
         let records = read_records(run.path()).with_context(|| format!("cannot read run {}", run.id()))?;
-        Ok(Self { name: run.id().to_owned(), records: records.into_values().collect() })
+        let (scripted, replayed) =
+            run.info().map(|info| (info.scripted, info.replayed)).map_err(|why| anyhow!(why))?;
+        let (name, run) = (run.id().to_owned(), run.id().to_owned());
+        Ok(Self { name, run, records: records.into_values().collect(), scripted, replayed })
     }
 
     fn side(&self) -> SideRecords<'_> {
-        SideRecords { name: self.name.clone(), records: self.records.iter().collect() }
+        let side = SideRecords::new(self.name.clone(), self.records.iter().collect());
+        side.with_stand_ins(self.scripted, self.replayed)
     }
+}
+
+/// Reads what other runs of the project say of the setups of these runs. A history that cannot be read is not used.
+fn known_results(args: &CompareArgs, runs: &[&RunRecords]) -> CaseHistory {
+    let records = || runs.iter().flat_map(|run| &run.records);
+    let setups: BTreeSet<Digest> =
+        records().filter_map(|record| Some(record.repeats.as_ref()?.setup.clone())).collect();
+    // What a run reused is in the other run too, and must not count twice.
+    let own = runs.iter().map(|run| run.run.clone());
+    let left_out: BTreeSet<String> =
+        own.chain(records().filter_map(|record| record.reused_from.clone())).collect();
+    let read = || -> anyhow::Result<CaseHistory> {
+        let index = open_index(&project(args)?)?;
+        Ok(index.results_of_setups(&setups, &left_out)?)
+    };
+    read().unwrap_or_else(|error| {
+        say!("note: results of earlier runs are not used: {error:#}");
+        CaseHistory::default()
+    })
 }
 
 fn project(args: &CompareArgs) -> anyhow::Result<PathBuf> {
@@ -188,7 +227,9 @@ fn compare_runs(args: &CompareArgs, rules: &ComparisonRules<'_>) -> anyhow::Resu
     };
     let (before, after) = (find(args, before)?, find(args, after)?);
     let title = format!("{} and {}", before.name, after.name);
-    Ok(TitledComparisons { title, comparisons: compare(&[before.side(), after.side()], rules) })
+    let history = known_results(args, &[&before, &after]);
+    let rules = ComparisonRules { history: Some(&history), ..*rules };
+    Ok(TitledComparisons { title, comparisons: compare(&[before.side(), after.side()], &rules) })
 }
 
 fn compare_parts(
@@ -199,7 +240,9 @@ fn compare_parts(
     let [wanted] = args.what.as_slice() else { bail!("name one run to compare the parts of") };
     let kept = find(args, wanted)?;
     let all: Vec<&TrialRecord> = kept.records.iter().collect();
-    let sides = split_by_dimension(&all, dimension);
+    let sides = split_by_dimension(&all, dimension).into_iter();
+    let sides: Vec<SideRecords<'_>> =
+        sides.map(|side| side.with_stand_ins(kept.scripted, kept.replayed)).collect();
     if sides.len() < 2 {
         let only = sides.first().map_or("none", |side| side.name.as_str());
         bail!("run {} has one {} only: {}", kept.name, dimension.name(), terminal_safe(only));
@@ -271,17 +314,76 @@ fn compare_with_ref(
     rules: &ComparisonRules<'_>,
 ) -> anyhow::Result<Option<TitledComparisons>> {
     let aside = tempfile::tempdir().context("cannot make a folder for the earlier skill")?;
-    say!("the skill at {}", terminal_safe(reference));
     let now = options(args, &args.choices);
     let earlier = RunOptions { earlier_skill: Some(reference.to_owned()), ..now.clone() };
-    let before = run_side(args, earlier, |reading| use_skills_at_ref(reading, reference, aside.path()))?;
+    let Some((before, after)) = run_both_sides(args, reference, (&earlier, &now), aside.path())? else {
+        return Ok(None);
+    };
+    let title = format!("{}: {reference} and now", args.what.join(", "));
+    let history = known_results(args, &[&before, &after]);
+    let rules = ComparisonRules { history: Some(&history), ..*rules };
+    let mut found = compare(&[before.side(), after.side()], &rules);
+    if let Some(most_runs) = args.confirm_losses {
+        confirm_suspicious_cases(args, &mut found, most_runs, reference, (earlier, now))?;
+    }
+    Ok(Some(TitledComparisons { title, comparisons: found }))
+}
+
+/// Runs the earlier version of the skill, then the present one.
+fn run_both_sides(
+    args: &CompareArgs,
+    reference: &str,
+    (earlier, now): (&RunOptions, &RunOptions),
+    aside: &Path,
+) -> anyhow::Result<Option<(RunRecords, RunRecords)>> {
+    say!("the skill at {}", terminal_safe(reference));
+    let before = run_side(args, earlier.clone(), |reading| use_skills_at_ref(reading, reference, aside))?;
     say!("the skill as it is");
-    let after = run_side(args, now, |_| Ok(()))?;
+    let after = run_side(args, now.clone(), |_| Ok(()))?;
     let (Some(before), Some(after)) = (before, after) else { return Ok(None) };
     let before = RunRecords { name: reference.to_owned(), ..RunRecords::from_run(&before.run_dir)? };
     let after = RunRecords { name: "now".to_owned(), ..RunRecords::from_run(&after.run_dir)? };
-    let title = format!("{}: {reference} and now", args.what.join(", "));
-    Ok(Some(TitledComparisons { title, comparisons: compare(&[before.side(), after.side()], rules) }))
+    Ok(Some((before, after)))
+}
+
+/// The sample that fresh runs belong to: none of the trials that made a case suspicious is reused.
+const CONFIRMATION_SAMPLE: &str = "confirm losses";
+
+/// Runs the cases that seem to have got worse again on both sides, as far as the budget goes.
+fn confirm_suspicious_cases(
+    args: &CompareArgs,
+    found: &mut ComparisonDocument,
+    most_runs: u64,
+    reference: &str,
+    (earlier, now): (RunOptions, RunOptions),
+) -> anyhow::Result<()> {
+    let plan = plan_confirmation(found, most_runs);
+    if plan.left_out > 0 {
+        let cases = count_with_noun(plan.left_out, "case");
+        say!("{cases} more may have got worse; --confirm-losses={most_runs} is too few runs to confirm that");
+    }
+    if plan.cases.is_empty() {
+        return Ok(());
+    }
+    let cases = count_with_noun(plan.cases.len(), "case");
+    say!("{cases} may have got worse: {} fresh runs of each on each side decide", plan.repeat);
+    let fresh = |options: RunOptions| {
+        let exactly = plan.cases.iter().map(|case| (case.suite.clone(), case.id.clone())).collect();
+        let mut settings = options.settings;
+        settings.insert(REPEAT.name.to_owned(), plan.repeat.to_string());
+        RunOptions {
+            selection: CaseSelection { exactly, ..options.selection },
+            settings,
+            sample: Some(CONFIRMATION_SAMPLE.to_owned()),
+            not_in_history: Some("only cases that seemed to have got worse were run".to_owned()),
+            ..options
+        }
+    };
+    let aside = tempfile::tempdir().context("cannot make a folder for the earlier skill")?;
+    let sides = (&fresh(earlier), &fresh(now));
+    let Some((before, after)) = run_both_sides(args, reference, sides, aside.path())? else { return Ok(()) };
+    confirm_losses(found, &before.side(), &after.side());
+    Ok(())
 }
 
 fn evals(args: &CompareArgs) -> EvalsArgs {

@@ -19,7 +19,8 @@ Let this gate decide, in place of the files' own of that name or beside theirs (
 A value is between 0 and 1. The gates: all_cases_pass (the share of cases that pass), pass_rate, \
 criteria_pass_rate, mean_score (of judged checks), stability, \
 activation_cases_pass (the share of cases that pass among those that say whether a skill must be activated; \
-stability is then about the others), and of activation precision, recall, f1, accuracy. \
+stability is then about the others), of activation precision, recall, f1, accuracy, and no_regression \
+(no case is worse than in the baseline; see --baseline). \
 pass_rate=0.8@90% asks for more than a value: it must be 90 % sure that the true rate is 0.8 or more, so the lower bound \
 decides. all_cases_pass=0 takes back that every case must pass; \
 if no other gate is left, failures are reported as NO GATE.";
@@ -42,7 +43,11 @@ impl GateArgs {
 }
 
 fn parse(text: &str) -> Result<Gate, String> {
-    let (name, value) = text.split_once('=').ok_or("it must be like pass_rate=0.8")?;
+    // What normally must hold completely needs no value.
+    let (name, value) = match text.split_once('=') {
+        None if GateName::parse(text) == Some(GateName::NoRegression) => (text, "1"),
+        parts => parts.ok_or("it must be like pass_rate=0.8")?,
+    };
     let Some(name) = GateName::parse(name) else {
         let known: Vec<&str> = GateName::ALL.iter().map(|gate| gate.name()).collect();
         let hint = closest_word(name, &known).map_or_else(
@@ -56,7 +61,7 @@ fn parse(text: &str) -> Result<Gate, String> {
         None => (value, None),
     };
     let value = match (name, value) {
-        (GateName::AllCasesPass | GateName::ActivationCasesPass, "true") => Ok(1.0),
+        (GateName::AllCasesPass | GateName::ActivationCasesPass | GateName::NoRegression, "true") => Ok(1.0),
         _ => value.parse(),
     };
     let threshold = value.ok().and_then(Ratio::new);
@@ -97,6 +102,7 @@ mod tests {
             ("pass_rate=0.8@40%", "at least 0.5"),
             ("pass_rate=0.8@NaN", "at least 0.5"),
             ("stability=0.8@90%", "use pass_rate"),
+            ("no_regression=1@90%", "cannot have a confidence"),
             ("pass_rate=1.1", "between 0 and 1"),
             ("pass_rate=-0.1", "between 0 and 1"),
             ("pass_rate=NaN", "between 0 and 1"),
@@ -106,6 +112,8 @@ mod tests {
             let error = parse(text).expect_err(text);
             assert!(error.contains(expected), "{text}: {error}");
         }
-        assert_eq!(parse("all_cases_pass=true").map(|gate| gate.threshold.get()), Ok(1.0));
+        for whole in ["all_cases_pass=true", "no_regression", "no_regression=true"] {
+            assert_eq!(parse(whole).map(|gate| gate.threshold.get()), Ok(1.0), "{whole}");
+        }
     }
 }

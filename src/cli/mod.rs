@@ -12,6 +12,7 @@ macro_rules! say {
 mod adviser;
 mod audit;
 mod badge;
+mod baseline;
 mod blind;
 mod builtin_agent;
 mod capture;
@@ -132,6 +133,8 @@ enum Command {
     Trend(trend::TrendArgs),
     /// Find checks that never fail, tell nothing about the skill, or are flaky
     Audit(audit::AuditArgs),
+    /// Store the results of a run that later runs must not fall behind
+    Baseline(baseline::BaselineArgs),
     /// Make a badge of a run for a README
     Badge(badge::BadgeArgs),
     /// Export trials or checks as a table
@@ -219,6 +222,7 @@ pub fn main() -> ExitCode {
         Command::Trend(args) => trend::main(&args),
         Command::Audit(args) => audit::main(&args),
         Command::Badge(args) => badge::main(&args),
+        Command::Baseline(args) => baseline::main(&args),
         Command::Export(args) => export::main(&args),
         Command::Merge(args) => merge::main(&args),
         Command::Reindex(args) => reindex::main(&args),
@@ -300,6 +304,7 @@ impl Command {
             | Command::Trend(_)
             | Command::Audit(_)
             | Command::Badge(_)
+            | Command::Baseline(_)
             | Command::Export(_)
             | Command::Merge(_)
             | Command::Trust(_)

@@ -102,6 +102,7 @@ impl RunArgs {
                     true => ChangedSince::DefaultBranch,
                     false => ChangedSince::Reference(reference),
                 }),
+                exactly: Vec::new(),
             },
             predict_activation: self.predicted,
             reports: self.reports.as_text(),

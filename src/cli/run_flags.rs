@@ -80,6 +80,10 @@ pub struct RunFlags {
     pub trust: bool,
     #[command(flatten)]
     gates: GateArgs,
+    /// What the gate no_regression compares with: a run, or a file that practicum baseline wrote [default:
+    /// practicum-baseline.json in the project]
+    #[arg(long, value_name = "RUN|FILE", help_heading = GATES)]
+    baseline: Option<String>,
     /// How many trials to run at once
     #[arg(short, long, value_name = "N", help_heading = LIMITS)]
     pub jobs: Option<String>,
@@ -165,6 +169,7 @@ impl RunFlags {
             gates: self.gates.requested().to_vec(),
             allow_unscored: self.allow_unscored,
             count_flaky: self.count_flaky,
+            baseline: self.baseline.clone(),
             pass_env: self.env.clone(),
             allow_network: self.allow_network,
             fail_fast: self.fail_fast,

@@ -6,7 +6,7 @@ use super::{open_index, print, print_json, report_error};
 use crate::model::Outcome;
 use crate::plan::settings::project_root;
 use crate::report::terminal_safe;
-use crate::report::{ListedRun, RunListing};
+use crate::report::{ListedRun, RunListing, figures};
 use crate::store::{RunDir, RunLock, RunRow};
 
 #[derive(clap::Args)]
@@ -79,6 +79,8 @@ fn listed_run(run: &RunRow, folder: &Path) -> ListedRun {
         exit: run.exit,
         planned: run.planned,
         totals: run.totals(),
+        scripted: run.scripted,
+        replayed: run.replayed,
         cost_usd: run.cost_usd,
         seconds: run.seconds,
     }
@@ -91,6 +93,9 @@ fn line(run: &RunRow, folder: &Path) -> String {
     };
     if run.examined.not_scored > 0 {
         counts.push_str(&format!(", {} not scored", run.examined.not_scored));
+    }
+    if let Some(words) = figures::describe_origin(run.reused, run.scripted, run.replayed) {
+        counts.push_str(&format!(" ({words})"));
     }
     format!("{}  {}{counts}", terminal_safe(&run.id), state(run, folder))
 }

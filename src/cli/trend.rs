@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{open_index, print, print_json, report_error};
 use crate::model::Outcome;
 use crate::plan::settings::project_root;
-use crate::report::terminal_safe;
+use crate::report::{figures, terminal_safe};
 use crate::store::history::{Trend, sparkline, trend};
 use crate::store::{Metric, MetricScope};
 
@@ -78,7 +78,9 @@ fn describe_trend(trend: &Trend, metric: Metric) -> String {
     let mut out = format!("{}  {line}  {}{change}\n\n", metric.name(), format_value(*first, metric));
     for point in trend.points.iter().rev() {
         let value = point.value.map_or_else(|| "–".to_owned(), |value| format_value(value, metric));
-        out.push_str(&format!("  {}  {value:>8}  n {}\n", terminal_safe(&point.run), point.n));
+        let origin = figures::describe_origin(point.reused, point.scripted, point.replayed);
+        let origin = origin.map(|words| format!("  ({words})")).unwrap_or_default();
+        out.push_str(&format!("  {}  {value:>8}  n {}{origin}\n", terminal_safe(&point.run), point.n));
     }
     out
 }

@@ -200,3 +200,120 @@ fn what_compare_prints_is_as_published() {
         panic!("{error} at {}", error.instance_path());
     }
 }
+
+/// Twenty cases, of which the new version never passes one. The agent says what its skill says, and the case decides
+/// whether that is enough.
+fn twenty_cases() -> Project {
+    let project = project();
+    let cases: String = (0..20)
+        .map(|at| {
+            format!("  - {{ id: c{at:02}, prompt: speak of {at:02}, checks: [{{ contains: kee-ow }}] }}\n")
+        })
+        .collect();
+    project.write(
+        "evals/e.practicum.yaml",
+        &format!("practicum: 1\nskill: ../gull\nworkspace: empty\nrun: {{ agents: [own] }}\ngates: {{ pass_rate: 0 }}\ncases:\n{cases}"),
+    );
+    project.write(
+        "agent.sh",
+        &AGENT.replace(
+            "echo \"{\\\"type\\\":\\\"text",
+            "case \"$1\" in *\"of 07\"*) case \"$said\" in *new*) said=nothing ;; esac ;; esac\necho \"{\\\"type\\\":\\\"text",
+        ),
+    );
+    for words in [
+        &["init", "-q", "-b", "main"][..],
+        &["add", "."],
+        &["-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "-m", "x"],
+    ] {
+        let done = Command::new("git").arg("-C").arg(project.path()).args(words).status();
+        assert!(done.expect("git").success());
+    }
+    project.write("gull/SKILL.md", &skill("kee-ow new"));
+    project
+}
+
+const AGAINST: [&str; 6] = ["compare", "evals", "--against", "main", "--sandbox", "off"];
+
+/// The line that docs/ci.md gives. Three runs cannot tell that a case is dead; fresh runs of that case can.
+#[test]
+fn a_dead_case_of_twenty_is_found_by_confirming_it() {
+    let project = twenty_cases();
+    let docs = std::fs::read_to_string("docs/ci.md").expect("docs/ci.md");
+    assert!(docs.contains("--repeat 3 --confirm-losses"), "the documented line is the one that is tested");
+    let ran = project.run(&[&AGAINST[..], &["--repeat", "3"]].concat()).exits(0);
+    let told = "cannot tell: so few runs of a case cannot show that it changed:";
+    assert!(ran.stdout.contains(told) && !ran.stdout.contains("within noise"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("c07 of e (own): 3/3 → 0/3"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("so many runs of it find no loss, however great"), "{}", ran.stdout);
+    let confirm =
+        |more: &[&str]| project.run(&[&AGAINST[..], &["--repeat", "3", "--confirm-losses"], more].concat());
+    // A budget that is too small is said, and nothing is called noise.
+    let ran = confirm(&["11"]).exits(0);
+    assert!(ran.stderr.contains("1 case more may have got worse"), "{}", ran.stderr);
+    assert!(!ran.stdout.contains("within noise"), "{}", ran.stdout);
+    let ran = confirm(&["--json"]).exits(1);
+    assert!(ran.stderr.contains("1 case may have got worse: 6 fresh runs of each"), "{}", ran.stderr);
+    let case = ran.json()["comparisons"][0]["cases"][7].clone();
+    let fresh = &case["confirmation"];
+    assert_eq!((&case["change"], &fresh["is_confirmed"]), (&json!("regression"), &json!(true)));
+    assert_eq!((&fresh["before"]["passed"], &fresh["after"]["passed"]), (&json!(6), &json!(0)));
+    // From now on the fresh runs are known, and nothing needs to be run again.
+    let ran = confirm(&[]).exits(1);
+    let known = "(and 6/6 in earlier runs)";
+    assert!(ran.stdout.contains("regressions:") && ran.stdout.contains(known), "{}", ran.stdout);
+    let refused = project.run(&["compare", "latest", "latest", "--confirm-losses"]).exits(2);
+    assert!(refused.stderr.contains("needs --against"), "{}", refused.stderr);
+}
+
+/// What earlier runs of the same version showed makes up for few runs now.
+#[test]
+fn earlier_runs_of_the_same_setup_count() {
+    let project = twenty_cases();
+    project.write("gull/SKILL.md", &skill("kee-ow"));
+    for _ in 0..3 {
+        run(&project, &["--repeat", "3", "--no-cache"]);
+    }
+    let good = run(&project, &["--repeat", "3", "--no-cache"]);
+    project.write("gull/SKILL.md", &skill("kee-ow new"));
+    run(&project, &["--repeat", "3"]);
+    let ran = project.run(&["compare", &good, "latest"]).exits(1);
+    assert!(ran.stdout.contains("c07 of e (own): 3/3 (and 9/9 in earlier runs) → 0/3"), "{}", ran.stdout);
+}
+
+/// The results of a run, stored and held against later runs.
+#[test]
+fn a_run_that_falls_behind_its_baseline_fails_the_gate() {
+    let project = twenty_cases();
+    project.write("gull/SKILL.md", &skill("kee-ow"));
+    let gated_with = |repeat: &str, more: &[&str]| {
+        let args = ["run", "evals", "--sandbox", "off", "--gate", "no_regression", "--repeat", repeat];
+        project.run(&[&args[..], more].concat())
+    };
+    let gated = |more: &[&str]| gated_with("5", more);
+    let missing = gated(&[]).exits(3);
+    assert!(missing.stdout.contains("practicum baseline stores one"), "{}", missing.stdout);
+    let stored = project.run(&["baseline", "--json"]).exits(0).json();
+    let schema = practicum::schema::schema("baseline").expect("a schema");
+    assert!(jsonschema::draft202012::validate(schema, &stored).is_ok(), "{stored}");
+    assert!(gated(&[]).exits(0).stdout.contains("gate no_regression of e: 1.00 (needs 1.00) holds"));
+    project.write("gull/SKILL.md", &skill("kee-ow new"));
+    let lost = gated(&[]).exits(1);
+    assert!(lost.stdout.contains("worse than the baseline: c07 (5/5 → 0/5) fails"), "{}", lost.stdout);
+    let open = gated_with("1", &["--no-cache"]).exits(3);
+    assert!(open.stdout.contains("cannot tell with so few runs: c07 (5/5 → 0/1) open"), "{}", open.stdout);
+    assert!(open.stdout.contains("--repeat 5 or more would"), "{}", open.stdout);
+    // A case that was changed is not the one that was measured.
+    let evals = std::fs::read_to_string(project.path().join("evals/e.practicum.yaml")).expect("evals");
+    project.write("evals/e.practicum.yaml", &evals.replace("speak of 07", "speak loudly of 07"));
+    assert!(gated(&[]).exits(0).stdout.contains("not in the baseline: 1 case"));
+    // A case that is gone is lost, unless only a part of the cases is run.
+    project.write(
+        "evals/e.practicum.yaml",
+        &evals.replace("c03, prompt: speak of 03", "c99, prompt: speak of 99"),
+    );
+    project.write("gull/SKILL.md", &skill("kee-ow"));
+    assert!(gated(&[]).exits(1).stdout.contains("worse than the baseline: c03 (missing)"));
+    gated(&["--case", "c1*"]).exits(0);
+    gated(&["--baseline", "nowhere"]).exits(2);
+}

@@ -29,6 +29,7 @@ const OUTPUTS: [&str; 28] = [
     "compare-texts",
     "call",
     "noise",
+    "baseline",
     "versions",
     "version-score",
     "blind",

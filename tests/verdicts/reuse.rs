@@ -1,6 +1,6 @@
 //! Reused trials count as the trials of the current plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use practicum::report::{REPORTS, ReportOutput};
@@ -150,7 +150,9 @@ fn a_reused_failure_ends_a_run_that_ends_with_the_first() {
             project.run(&[&["run", "a.practicum.yaml", "--fail-fast", "-j", "1", "--json"], more].concat());
         ran.json()["totals"].clone()
     };
-    assert_eq!(trials(&[]), trials(&["--no-cache"]));
+    let mut reused = trials(&[]);
+    let marked = reused.as_object_mut().expect("totals").remove("reused");
+    assert_eq!((reused, marked), (trials(&["--no-cache"]), Some(1.into())));
 }
 
 /// What can stand in two suites, and be changed between them.
@@ -189,6 +191,11 @@ proptest! {
         for (name, text) in &fresh.reports {
             prop_assert_eq!(&reused.reports[name], text, "{}", name);
         }
+        for name in ["text", "json", "md", "html", "junit", "csv", "github-comment"] {
+            let is_marked = reused.reused.is_some() && !second.is_empty();
+            prop_assert!(reused.marked.contains(name) == is_marked, "{} {:?}", name, reused.marked);
+            prop_assert!(!fresh.marked.contains(name), "{}", name);
+        }
     }
 }
 
@@ -196,7 +203,10 @@ proptest! {
 struct Outcome {
     code: i32,
     reused: Option<String>,
+    /// The reports without what a clock says, and without the marks of reused trials.
     reports: BTreeMap<String, String>,
+    /// The reports that mark reused trials.
+    marked: BTreeSet<String>,
 }
 
 impl Outcome {
@@ -209,7 +219,15 @@ impl Outcome {
         let mut args = args.to_vec();
         orders.iter().for_each(|order| args.extend(["--report", order]));
         let ran = project.run(&args);
-        let mut reports = BTreeMap::new();
+        let (mut reports, mut marked) = (BTreeMap::new(), BTreeSet::new());
+        let words = [
+            r"[1-9]\d* reused",
+            r#""reused": [1-9]"#,
+            "reused from",
+            r"\d{8}-\d{9}-[0-9a-f]{6},(true|false),(true|false)",
+            r"(?m)^\| with the skill .*\| [1-9]\d* \|$",
+        ];
+        let mark = Regex::new(&words.join("|")).expect("a pattern");
         for report in REPORTS {
             let path = folder.path().join(report.name);
             let files = match report.output {
@@ -220,11 +238,14 @@ impl Outcome {
                 let name = file.strip_prefix(folder.path()).expect("below").display().to_string();
                 let text = std::fs::read_to_string(&file)
                     .unwrap_or_else(|error| panic!("{name}: {error}\n{}", ran.stderr));
+                if mark.is_match(&text) {
+                    marked.insert(name.clone());
+                }
                 reports.insert(name, without_times(&text, folder.path()));
             }
         }
         let reused = ran.stderr.lines().find(|line| line.contains(" reuse, ")).map(str::to_owned);
-        Self { code: ran.code, reused, reports }
+        Self { code: ran.code, reused, reports, marked }
     }
 }
 
@@ -234,7 +255,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     files.map(ignore::DirEntry::into_path).collect()
 }
 
-/// A report without the ids of runs and whatever a clock says.
+/// A report without the ids of runs, whatever a clock says, and what marks reused trials.
 fn without_times(text: &str, folder: &Path) -> String {
     if let Ok(mut document) = serde_json::from_str::<Value>(text) {
         clear(&mut document);
@@ -247,6 +268,21 @@ fn without_times(text: &str, folder: &Path) -> String {
         (r"\d+(\.\d+)?(e-\d+)?(\u{2009}|&nbsp;| |\u{202f})?(s|ms)\b", "TIME"),
         (r#"time="[\d.]+""#, "TIME"),
         (r"(?m)^((?:[^,\n]*,){12})[\d.e-]+,", "${1}TIME,"),
+        // What marks reused trials.
+        (r"(, | · )\d+ reused( from earlier runs)?", ""),
+        (r" · reused from RUN", ""),
+        (r" <small>\d+ reused</small>", ""),
+        (r#"<p class="notice">[^<]*reused from earlier runs[^<]*</p>"#, ""),
+        (r"\s*<system-out>note: reused from run RUN</system-out>", ""),
+        (r"TIME>\s*</testcase>", "TIME/>"),
+        (r"note: reused from run RUN\n|\nnote: reused from run RUN", ""),
+        (r#"practicum.reused" value="\d+""#, "practicum.reused\" value=\"N\""),
+        (r"(?m),(RUN)?,(true|false),(true|false)(\r?)$", ",,$2,$3$4"),
+        (r"(?m)^(\|[^|\n]*(?:\| \d+ ){5})\| \d+ \|$", "${1}| N |"),
+        (r" \(reused from RUN\)", ""),
+        (r"; saved by reuse: \d+ tokens, cost unknown", ""),
+        (r"\\?\$0\.0000", "cost unknown"),
+        (r#"(<p class="value">)(–|\$0.00)(</p>)"#, "${1}COST$3"),
     ] {
         text = Regex::new(pattern).expect("a pattern").replace_all(&text, with).into_owned();
     }
@@ -256,6 +292,8 @@ fn without_times(text: &str, folder: &Path) -> String {
 fn clear(value: &mut Value) {
     match value {
         Value::Object(map) => {
+            // What marks reused trials, and what they cost now.
+            map.retain(|key, _| !["reused", "reused_from", "saved", "cost_usd"].contains(&key.as_str()));
             for (key, value) in map {
                 let of_clock =
                     ["seconds", "duration", "time", "start", "_end"].iter().any(|word| key.contains(word));

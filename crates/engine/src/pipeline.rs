@@ -73,8 +73,9 @@ async fn run_trial(context: &Arc<RunContext>, index: usize, mut slot: SlotPermit
 
     notes.extend(given.iter().filter_map(GivenFile::describe_problem));
     let facts = prepared.facts(&seen, started, turns, given);
-    let key = context.reusable.keys.get(&trial.id).cloned();
-    let record = TrialRecord { key, ..build_record(&context.plan, trial, &seen, grades, notes) };
+    let (key, repeats) =
+        context.reusable.keys.get(&trial.id).map(|of| (of.key.clone(), of.repeats.clone())).unzip();
+    let record = TrialRecord { key, repeats, ..build_record(&context.plan, trial, &seen, grades, notes) };
     let record = prepared.store(context, record, seen, facts).await;
     drop(held);
     record
@@ -227,6 +228,7 @@ fn unfinished_record(plan: &Plan, trial: &Trial, ended: AgentEnding, why: &str) 
         trial: trial.id.clone(),
         key: None,
         reused_from: None,
+        repeats: None,
         suite: planned.suite.name.clone(),
         case: case.id.clone(),
         condition: trial.condition.clone(),

@@ -26,7 +26,7 @@ use crate::report::{PlainProgress, RegradeDocument, RunResults, SuiteNaming, ren
 use crate::session::run_setup::{self, RunSetupError, StoredSuite};
 use crate::session::{RunInputs, run_info};
 use crate::store::{
-    PlannedTrial, RecordKey, RunDir, RunInfo, RunLock, Scrubber, read_noise, read_records,
+    PlannedTrial, RecordKey, RunDir, RunInfo, RunLock, Scrubber, read_baseline, read_noise, read_records,
     read_skill_judgements,
 };
 use crate::url_check::HttpUrlChecker;
@@ -155,6 +155,8 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<Outc
             true => None,
             false => read_noise(&project, &key).map_err(|why| anyhow!(why))?,
         },
+        baseline: read_baseline(&project, made.options.as_ref().and_then(|then| then.baseline.as_deref()))
+            .map_err(|why| anyhow!(why))?,
         stop: stop.clone(),
         prices: shared.ledger.prices().clone(),
         judge_jobs: global_setting(&layers, &JUDGE_JOBS)?,

@@ -7,8 +7,9 @@ use super::gates::worst_rate;
 use super::{CaseKey, share};
 use crate::model::{
     ActivatedCounts, ActivationExpectation, AgentEnding, CaseActivationRate, CaseScore, CaseStability,
-    CaseSummary, ChangeNeeded, CheckResult, CheckSummary, Estimate, FailureKind, NoisyCase, NotScoredReason,
-    PassRate, Ratio, Reliability, SCORE_ROUNDING, ScoreOf, ScoreRule, ScoreScale, TrialRecord, Verdict,
+    CaseSummary, ChangeNeeded, CheckResult, CheckSummary, Digest, Estimate, FailureKind, NoisyCase,
+    NotScoredReason, PassRate, Ratio, Reliability, SCORE_ROUNDING, ScoreOf, ScoreRule, ScoreScale,
+    TrialRecord, Verdict,
 };
 use crate::stats::{
     ALPHA, CasePair, Cluster, Interval, Sprt, SprtDecision, StoppedCase, clopper_pearson,
@@ -41,6 +42,8 @@ pub struct CaseTally {
     passed: u64,
     failed: u64,
     not_scored: u64,
+    /// The number of trials whose results come from earlier runs.
+    reused: u64,
     /// The number of planned trials; 0 if it is unknown.
     pub planned: u64,
     /// Planned trials that were skipped because earlier trials had already decided the case.
@@ -77,6 +80,12 @@ pub struct CaseTally {
     activation_rule: Option<ActivationRateRule>,
     /// The sum of the scores of its trials, their number, and the score that is needed.
     scores: Option<ScoreTally>,
+    /// The digest of the case, as its records have it.
+    pub content: Option<Digest>,
+    /// The verdicts of each trial by single votes of the judge, or its one verdict.
+    pub votes: Vec<Vec<bool>>,
+    /// The costs of the trials; `None` if one of them is unknown.
+    costs: Vec<Option<f64>>,
     /// The results of this case in runs in which nothing was changed.
     pub known_noise: Option<NoisyCase>,
     /// The outcome of each attempt, to be paired with the same attempt in the other arm.
@@ -166,6 +175,7 @@ impl CaseTally {
             Verdict::Fail => self.failed += 1,
             Verdict::NotScored(_) => self.not_scored += 1,
         }
+        self.reused += u64::from(record.is_reused());
         self.failed_teardowns += u64::from(record.failed_teardowns().next().is_some());
         if let Some(why) = record.not_scored_reason()
             && self.not_scored_because.len() < MAX_REASONS
@@ -188,6 +198,9 @@ impl CaseTally {
                 self.changes_needed.push(change);
             }
         }
+        self.content = record.repeats.as_ref().map(|repeats| repeats.case.clone()).or(self.content.take());
+        self.votes.extend(record.verdicts_by_votes());
+        self.costs.push(record.cost_usd);
         *self.endings.entry(record.ended).or_default() += 1;
         self.is_about_activation |= record.is_about_activation();
         self.without_results += u64::from(record.checks.is_empty());
@@ -229,6 +242,12 @@ impl CaseTally {
     /// Gives the trials that have a verdict: how many passed, of how many.
     pub fn cluster(&self) -> Cluster {
         Cluster::new(self.passed, self.passed + self.failed)
+    }
+
+    /// Gives the mean cost of a trial. `None` if the cost of any trial is unknown.
+    pub fn mean_cost(&self) -> Option<f64> {
+        let total: Option<f64> = self.costs.iter().copied().sum();
+        total.filter(|_| !self.costs.is_empty()).map(|total| total / self.costs.len() as f64)
     }
 
     pub fn trials(&self) -> u64 {
@@ -426,6 +445,7 @@ impl CaseTally {
             failed: self.failed,
             not_scored: self.not_scored,
             not_run: self.not_run(),
+            reused: self.reused,
             not_scored_because: self.not_scored_because.clone(),
             notes: self.notes.clone(),
             changes_needed: self.changes_needed.clone(),

@@ -6,23 +6,27 @@ mod activation;
 mod arms;
 mod case;
 mod doubts;
+mod frontier;
 mod gates;
+mod no_regression;
 mod sequential;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub use case::ActivationRateRule;
+pub use frontier::{FrontierCandidate, find_frontier};
 pub use gates::SuiteGate;
 
 use self::case::CaseTally;
 use self::doubts::DoubtTally;
 use crate::model::{
-    Arm, Case, CaseSample, CaseStatus, CaseSummary, Check, CheckKind, Condition, EvalFinding, GateName,
-    GateResult, JudgeUsage, JudgingSummary, Noise, Outcome, PassRate, ProbeRecord, Ratio, Reliability,
-    RivalSkills, SkillJudgement, Summary, TokenUsage, TrialRecord, TrialTotals, Verdict,
+    Arm, Baseline, Case, CaseSample, CaseStatus, CaseSummary, Check, CheckKind, Condition, EvalFinding,
+    GateName, GateResult, JudgeUsage, JudgingSummary, Noise, NoisyCase, Outcome, PassRate, ProbeRecord,
+    Ratio, Reliability, RivalSkills, SavedSpending, SkillJudgement, Summary, TokenUsage, TrialRecord,
+    TrialTotals, Verdict,
 };
-use crate::stats::{ALPHA, Cluster, Interval, mean_of_cases};
+use crate::stats::{ALPHA, Cluster, Interval, mean_of_cases, share_variance};
 
 /// The counts of a run, to which records are added one by one. Their size depends on the number of cases, and
 /// hardly on that of trials.
@@ -32,9 +36,13 @@ pub struct RunTally {
     /// The cases in the order of the plan.
     order: Vec<CaseKey>,
     totals: TrialTotals,
-    tokens: TokenUsage,
-    judging: Option<JudgingSummary>,
-    cost: TotalCost,
+    /// What was spent in this run.
+    spent: Spending,
+    /// What the reused trials had cost in their own runs.
+    saved: Spending,
+    /// Whether the model's answers came from a script, or were recorded earlier.
+    scripted: bool,
+    replayed: bool,
     doubts: DoubtTally,
     probes: Vec<ProbeRecord>,
     rivals: Vec<RivalSkills>,
@@ -48,6 +56,8 @@ pub struct RunTally {
     sample: Option<CaseSample>,
     /// Files that were found and not read as evals.
     skipped_files: Vec<PathBuf>,
+    /// The stored results that the run must not fall behind.
+    baseline: Option<Baseline>,
 }
 
 /// A case under a condition.
@@ -73,6 +83,12 @@ impl CaseKey {
         }
     }
 
+    /// Says whether the results of a case were measured under this condition.
+    fn has_condition_of(&self, known: &NoisyCase) -> bool {
+        (&known.agent, &known.model) == (&self.agent, &self.model)
+            && (&known.mode, &known.arm) == (&self.mode, &self.arm.name())
+    }
+
     /// Says whether the case has to pass. The arm without the skill does not: the other arm is compared with it.
     fn is_under_test(&self) -> bool {
         self.arm != Arm::WithoutSkill
@@ -89,6 +105,45 @@ enum TotalCost {
 impl Default for TotalCost {
     fn default() -> Self {
         TotalCost::Known(0.0)
+    }
+}
+
+impl TotalCost {
+    fn add(&mut self, more: Option<f64>) {
+        *self = match (*self, more) {
+            (TotalCost::Known(total), Some(more)) => TotalCost::Known(total + more),
+            _ => TotalCost::Unknown,
+        };
+    }
+
+    fn known(self) -> Option<f64> {
+        match self {
+            TotalCost::Known(total) => Some(total),
+            TotalCost::Unknown => None,
+        }
+    }
+}
+
+/// Tokens and cost of agents and judges.
+#[derive(Debug, Default)]
+struct Spending {
+    tokens: TokenUsage,
+    cost: TotalCost,
+    judging: Option<JudgingSummary>,
+}
+
+impl Spending {
+    fn add_agent(&mut self, usage: TokenUsage, cost_usd: Option<f64>) {
+        self.tokens.add(usage);
+        self.cost.add(cost_usd);
+    }
+
+    fn add_judge(&mut self, judging: Option<&JudgeUsage>) {
+        let Some(judging) = judging else { return };
+        let free = JudgingSummary { tokens: TokenUsage::default(), cost_usd: Some(0.0) };
+        let all = self.judging.get_or_insert(free);
+        all.tokens.add(judging.usage);
+        all.cost_usd = all.cost_usd.zip(judging.cost_usd).map(|(sum, more)| sum + more);
     }
 }
 
@@ -142,27 +197,22 @@ impl RunTally {
             Verdict::Fail => self.totals.failed += 1,
             Verdict::NotScored(_) => self.totals.not_scored += 1,
         }
-        self.add_spending(record.usage, record.cost_usd);
-        self.add_judge_usage(record.judging.as_ref());
+        self.totals.reused += u64::from(record.is_reused());
+        let agent = if record.is_reused() { &mut self.saved } else { &mut self.spent };
+        agent.add_agent(record.usage, record.cost_usd);
+        let judge = if record.is_judging_reused() { &mut self.saved } else { &mut self.spent };
+        judge.add_judge(record.judging.as_ref());
     }
 
     /// Adds the judgement of a skill's text, and what it cost. If a skill is judged several times, the last
     /// judgement counts.
     pub fn add_skill_judgement(&mut self, judged: &SkillJudgement) {
-        self.add_judge_usage(judged.judging.as_ref());
+        self.spent.add_judge(judged.judging.as_ref());
         let is_same = |known: &SkillJudgement| (&known.suite, &known.skill) == (&judged.suite, &judged.skill);
         self.skills_judged.retain(|known| !is_same(known));
         self.skills_judged.push(judged.clone());
         // Judges answer in any order, and equal runs must have equal summaries.
         self.skills_judged.sort_by(|one, other| (&one.suite, &one.skill).cmp(&(&other.suite, &other.skill)));
-    }
-
-    fn add_judge_usage(&mut self, judging: Option<&JudgeUsage>) {
-        let Some(judging) = judging else { return };
-        let free = JudgingSummary { tokens: TokenUsage::default(), cost_usd: Some(0.0) };
-        let all = self.judging.get_or_insert(free);
-        all.tokens.add(judging.usage);
-        all.cost_usd = all.cost_usd.zip(judging.cost_usd).map(|(sum, more)| sum + more);
     }
 
     /// Sets which skills are installed beside those under test.
@@ -183,15 +233,12 @@ impl RunTally {
     /// Adds the result of a probe. A probe is not a trial, but its cost counts.
     pub fn add_probe(&mut self, probe: &ProbeRecord) {
         self.probes.push(probe.clone());
-        self.add_spending(probe.usage, probe.cost_usd);
+        self.spent.add_agent(probe.usage, probe.cost_usd);
     }
 
-    fn add_spending(&mut self, usage: TokenUsage, cost_usd: Option<f64>) {
-        self.tokens.add(usage);
-        self.cost = match (self.cost, cost_usd) {
-            (TotalCost::Known(total), Some(more)) => TotalCost::Known(total + more),
-            _ => TotalCost::Unknown,
-        };
+    /// Sets where the model's answers came from, if not from a model.
+    pub fn set_stand_ins(&mut self, scripted: bool, replayed: bool) {
+        (self.scripted, self.replayed) = (scripted, replayed);
     }
 
     /// Sets the share of trials that may be without a score before the run counts as incomplete.
@@ -203,11 +250,16 @@ impl RunTally {
     pub fn set_known_noise(&mut self, noise: &Noise) {
         for (key, case) in &mut self.cases {
             let known = noise.cases.iter().find(|known| {
-                (&known.suite, &known.id, &known.agent) == (&key.suite, &key.case, &key.agent)
-                    && (&known.model, &known.mode, &known.arm) == (&key.model, &key.mode, &key.arm.name())
+                known.is_about_case(case.content.as_ref(), &key.suite, &key.case)
+                    && key.has_condition_of(known)
             });
             case.known_noise = known.cloned();
         }
+    }
+
+    /// Sets the stored results that the run must not fall behind.
+    pub fn set_baseline(&mut self, baseline: Option<Baseline>) {
+        self.baseline = baseline;
     }
 
     /// Says whether a case is already decided, and then counts one more trial as skipped. The sequential test
@@ -234,12 +286,16 @@ impl RunTally {
     pub fn summary(self, run: &str, gates: &[SuiteGate], seconds: f64, outcome: RunCompletion) -> Summary {
         let results: Vec<GateResult> = gates.iter().flat_map(|gate| self.gate_results(gate, gates)).collect();
         let exit = self.outcome(&results, outcome);
-        let cost_usd = match self.cost {
-            TotalCost::Known(total) if self.totals.trials > 0 || !self.probes.is_empty() => Some(total),
-            TotalCost::Known(_) | TotalCost::Unknown => None,
-        };
+        let has_run = self.totals.trials > 0 || !self.probes.is_empty();
+        let cost_usd = self.spent.cost.known().filter(|_| has_run);
+        let saved = (self.totals.reused > 0).then_some(SavedSpending {
+            cost_usd: self.saved.cost.known(),
+            tokens: self.saved.tokens,
+            judging: self.saved.judging,
+        });
         let trials = self.totals.trials;
-        let each = cost_usd.filter(|_| trials > 0).map(|total| total / trials as f64);
+        let whole = self.spent.cost.known().zip(self.saved.cost.known()).map(|(spent, saved)| spent + saved);
+        let each = whole.filter(|_| trials > 0).map(|total| total / trials as f64);
         let summary = Summary {
             schema_version: 1,
             run: run.to_owned(),
@@ -248,9 +304,12 @@ impl RunTally {
             totals: self.totals(),
             sample: self.sample.clone(),
             skipped: self.skipped_files.clone(),
+            scripted: self.scripted,
+            replayed: self.replayed,
             cost_usd,
-            tokens: self.tokens,
-            judging: self.judging,
+            tokens: self.spent.tokens,
+            judging: self.spent.judging,
+            saved,
             seconds,
             pass_rate: self.pass_rate(),
             reliability: self.reliability(),
@@ -264,6 +323,10 @@ impl RunTally {
             activation: activation::summarise_observed(&self.cases),
             predicted_activation: activation::summarise_predicted(&self.cases),
             arms: arms::summarise_arms(&self.cases, each),
+            variance: share_variance(
+                &self.cases_under_test().map(|case| case.votes.clone()).collect::<Vec<_>>(),
+            ),
+            frontier: frontier::summarise_frontier(&self.cases),
             left_out: self.skipped_as_decided,
         };
         if self.skipped_as_decided.is_some() { sequential::without_fixed_intervals(summary) } else { summary }

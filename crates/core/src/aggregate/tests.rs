@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::model::{
-    ActivationExpectation, AgentEnding, CheckResult, Gate, GateName, NoisyCase, NotScoredReason, SkillUse,
-    testing,
+    ActivationExpectation, AgentEnding, CheckResult, Digest, Gate, GateName, NoisyCase, NotScoredReason,
+    SkillUse, testing,
 };
 
 fn record(case: &str, verdict: Verdict) -> TrialRecord {
@@ -334,6 +334,7 @@ fn what_is_known_to_be_flaky_is_spared_within_reason() {
                 model: condition.model,
                 mode: condition.mode.name().to_owned(),
                 arm: condition.arm.name(),
+                content: None,
                 runs: *runs,
                 passed: *known,
                 flip_rate: None,
@@ -518,4 +519,33 @@ fn a_gate_with_confidence_does_not_hold_on_the_best_case_alone() {
         "{:?}",
         summary.gates[0]
     );
+}
+
+#[test]
+fn reused_trials_are_counted_and_cost_nothing_now() {
+    let mut tally = RunTally::default();
+    let usage = TokenUsage { input: 10, output: 5, ..TokenUsage::default() };
+    let judging =
+        JudgeUsage { model: "m".into(), usage: TokenUsage { input: 1, ..usage }, cost_usd: Some(0.25) };
+    let fresh =
+        TrialRecord { usage, cost_usd: Some(0.5), judging: Some(judging), ..record("a", Verdict::Pass) };
+    let from = |run: &str| Some(run.to_owned());
+    let key = Some(Digest::of_bytes(b"k"));
+    let reused =
+        TrialRecord { reused_from: from("r0"), key: key.clone(), cost_usd: Some(2.0), ..fresh.clone() };
+    // Graded again: the agent ran earlier, and the judge is asked now.
+    let regraded = TrialRecord { reused_from: from("r0"), cost_usd: Some(4.0), ..fresh.clone() };
+    for one in [&fresh, &reused, &regraded] {
+        tally.add(one);
+    }
+    tally.set_stand_ins(true, false);
+    let found = tally.summary("r", &[], 1.0, RunCompletion::Completed);
+    let saved = found.saved.expect("saved");
+    assert_eq!((found.totals.reused, found.cases[0].reused, found.scripted), (2, 2, true));
+    assert_eq!((found.cost_usd, saved.cost_usd), (Some(0.5), Some(6.0)));
+    assert_eq!((found.tokens.input, saved.tokens.input), (10, 20));
+    let judge = |of: Option<JudgingSummary>| of.expect("a judge").cost_usd;
+    assert_eq!((judge(found.judging), judge(saved.judging)), (Some(0.5), Some(0.25)));
+    let none = RunTally::default().summary("r", &[], 1.0, RunCompletion::Completed);
+    assert_eq!((none.saved, none.totals.reused), (None, 0));
 }

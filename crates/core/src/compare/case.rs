@@ -1,12 +1,12 @@
 //! One case of a comparison: its trials on each side, and its known noise.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Dimension, RunCounts};
-use crate::model::{Noise, NoisyCase, TrialRecord, Verdict};
+use super::{CaseHistory, Dimension, RunCounts};
+use crate::model::{Digest, Noise, NoisyCase, TrialRecord, Verdict};
 use crate::stats::{ALPHA, Cluster, clopper_pearson};
 
 /// What makes a case the same case on both sides.
@@ -31,8 +31,12 @@ pub struct CaseIdentity {
 pub struct ComparedCaseRuns {
     pub cluster: Cluster,
     not_scored: u64,
+    reused: u64,
     seconds: Vec<f64>,
     costs: Vec<Option<f64>>,
+    /// The digests of the case, and of the setups that its runs are repeats of. Normally there is one of each.
+    contents: BTreeSet<Digest>,
+    setups: BTreeSet<Digest>,
 }
 
 impl ComparedCaseRuns {
@@ -43,12 +47,31 @@ impl ComparedCaseRuns {
             Verdict::Fail => self.cluster = Cluster::new(passed, runs + 1),
             Verdict::NotScored(_) => self.not_scored += 1,
         }
+        self.reused += u64::from(record.is_reused());
         self.seconds.push(record.seconds);
         self.costs.push(record.cost_usd);
+        if let Some(repeats) = &record.repeats {
+            self.contents.insert(repeats.case.clone());
+            self.setups.insert(repeats.setup.clone());
+        }
     }
 
     pub fn counts(&self) -> RunCounts {
-        RunCounts { passed: self.cluster.passed, runs: self.cluster.runs, not_scored: self.not_scored }
+        let Cluster { passed, runs } = self.cluster;
+        RunCounts { passed, runs, not_scored: self.not_scored, reused: self.reused }
+    }
+
+    /// Gives the digest of the case, if all runs were of the same one.
+    pub fn content(&self) -> Option<&Digest> {
+        self.contents.first().filter(|_| self.contents.len() == 1)
+    }
+
+    /// Adds up the known results of the setups that these runs are repeats of.
+    pub fn known_results(&self, history: &CaseHistory) -> Cluster {
+        let known = self.setups.iter().filter_map(|setup| history.get(setup));
+        known.fold(Cluster::default(), |sum, more| {
+            Cluster::new(sum.passed + more.passed, sum.runs + more.runs)
+        })
     }
 
     pub fn mean_seconds(&self) -> Option<f64> {
@@ -92,20 +115,25 @@ const MIN_NOISE_RUNS: u64 = 5;
 /// Gives the pass rate of a case when nothing is changed. Of the rates that its trials allow, this is the one
 /// nearest to one half: it makes two sides differ by chance most often, so that a change is claimed only with good
 /// reason.
-pub fn known_pass_rate(noise: &Noise, name: &CaseIdentity) -> Option<f64> {
-    let known = find_known_noise(noise, name).filter(|case| case.runs >= MIN_NOISE_RUNS)?;
+pub fn known_pass_rate(noise: &Noise, name: &CaseIdentity, runs: &ComparedCaseRuns) -> Option<f64> {
+    let known = find_known_noise(noise, name, runs.content()).filter(|case| case.runs >= MIN_NOISE_RUNS)?;
     let at = clopper_pearson(known.passed, known.runs, ALPHA)?;
     Some(0.5f64.clamp(at.low, at.high))
 }
 
-pub fn known_flip_rate(noise: &Noise, name: &CaseIdentity) -> Option<f64> {
-    find_known_noise(noise, name)?.flip_rate
+pub fn known_flip_rate(noise: &Noise, name: &CaseIdentity, runs: &ComparedCaseRuns) -> Option<f64> {
+    find_known_noise(noise, name, runs.content())?.flip_rate
 }
 
 /// Finds the known noise of exactly this case: the noise of one agent says nothing about another agent.
-fn find_known_noise<'n>(noise: &'n Noise, name: &CaseIdentity) -> Option<&'n NoisyCase> {
+fn find_known_noise<'n>(
+    noise: &'n Noise,
+    name: &CaseIdentity,
+    content: Option<&Digest>,
+) -> Option<&'n NoisyCase> {
     noise.cases.iter().find(|case| {
-        (&case.suite, &case.id, &case.model) == (&name.suite, &name.id, &name.model)
+        case.is_about_case(content, &name.suite, &name.id)
+            && case.model == name.model
             && [(&name.agent, &case.agent), (&name.arm, &case.arm), (&name.mode, &case.mode)]
                 .iter()
                 .all(|(wanted, known)| wanted.as_ref() == Some(*known))

@@ -61,10 +61,11 @@ pub fn split_by_dimension<'r>(records: &[&'r TrialRecord], dimension: Dimension)
     names.sort_by_key(|name| !["without", "baseline"].contains(&name.as_str()));
     let void = if dimension == Dimension::Arm { void_pairs(records) } else { BTreeSet::new() };
     let part = |name: String| {
-        let own = |record: &&&TrialRecord| {
+        let is_own = |record: &&&TrialRecord| {
             dimension.value_in(record) == name && !void.contains(&trial_pair_key(record))
         };
-        SideRecords { records: records.iter().filter(own).copied().collect(), name }
+        let own = records.iter().filter(is_own).copied().collect();
+        SideRecords::new(name, own)
     };
     names.into_iter().map(part).collect()
 }

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{BestSide, CaseIdentity, ComparisonRules};
-use crate::model::{ActivationRates, ComparisonOutlook, ComparisonVerdict, Estimate, Outcome, PassRate};
+use crate::model::{
+    ActivationRates, ComparisonOutlook, ComparisonVerdict, Estimate, FrontierPoint, Outcome, PassRate,
+};
 use crate::stats;
 
 /// The result of a comparison: `compare --json`.
@@ -24,16 +26,33 @@ pub struct ComparisonDocument {
     /// The best mode, if modes are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<BestSide>,
+    /// Cost against quality: where each side stands. Empty if the cost of no side is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frontier: Vec<FrontierPoint>,
 }
 
 impl ComparisonDocument {
     /// Makes the document, and decides the exit code: a loss is 1, a case without an answer is 3.
     pub fn from_comparisons(comparisons: Vec<SideComparison>) -> Self {
-        let exit = match comparisons.iter().any(|one| one.lost) {
-            true => Outcome::Failed,
-            false => outcome_without_loss(&comparisons),
+        let mut found = Self {
+            schema_version: 1,
+            ok: false,
+            exit: Outcome::Incomplete,
+            comparisons,
+            best: None,
+            frontier: Vec::new(),
         };
-        Self { schema_version: 1, ok: exit == Outcome::Passed, exit, comparisons, best: None }
+        found.conclude();
+        found
+    }
+
+    /// Sets the exit code by what was lost.
+    pub(super) fn conclude(&mut self) {
+        self.exit = match self.comparisons.iter().any(|one| one.lost) {
+            true => Outcome::Failed,
+            false => outcome_without_loss(&self.comparisons),
+        };
+        self.ok = self.exit == Outcome::Passed;
     }
 
     /// Makes the comparison purely descriptive, with no losses: two agents, say, are not versions of each other.
@@ -106,8 +125,12 @@ impl SideComparison {
         self.outlook = stats::comparison_outlook(pairs, overall.verdict, rules.margin, usd);
         // A case that is missing may have been renamed, and may be the one that got worse.
         let gone = !self.missing.is_empty() && !rules.allow_missing;
-        let worse = self.cases.iter().any(|case| case.change == CaseChange::Regression);
-        self.lost = gone || worse || overall.verdict == ComparisonVerdict::Worse;
+        self.lost = gone || self.has_regression() || overall.verdict == ComparisonVerdict::Worse;
+    }
+
+    /// Says whether a case got worse by more than noise.
+    pub(super) fn has_regression(&self) -> bool {
+        self.cases.iter().any(|case| case.change == CaseChange::Regression)
     }
 
     /// Gives the cases that changed in this way.
@@ -123,6 +146,15 @@ pub struct SideSummary {
     pub name: String,
     /// The number of trials.
     pub runs: u64,
+    /// How many of the runs were reused: their results come from earlier runs.
+    #[serde(default)]
+    pub reused: u64,
+    /// Whether the model's answers came from a script.
+    #[serde(default)]
+    pub scripted: bool,
+    /// Whether the model's answers came from a recording.
+    #[serde(default)]
+    pub replayed: bool,
     /// The share of scored trials that passed.
     pub pass_rate: PassRate,
     /// The activation rates; `None` if no case checks activation.
@@ -167,6 +199,11 @@ pub struct ComparedCase {
     pub before: RunCounts,
     /// The runs of the case in `after`.
     pub after: RunCounts,
+    /// Runs of the same setup outside the two sides. They count in the test of this case, and nowhere else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_before: Option<RunCounts>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_after: Option<RunCounts>,
     /// The pass rate of `after` minus that of `before`; `None` if one side has no scored run.
     pub difference: Option<f64>,
     /// The probability that chance alone makes such a difference in this case.
@@ -175,8 +212,26 @@ pub struct ComparedCase {
     pub change: CaseChange,
     /// Whether as many runs of the case could have shown that it changed, had it changed completely.
     pub could_tell: bool,
+    /// Where the change is not clear: the smallest loss of this case that as many runs find four times out of five.
+    /// `None` if they find none so often, and where the change is clear.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest_loss: Option<f64>,
+    /// Fresh runs of both sides that were made to confirm a loss; `None` if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<CaseConfirmation>,
     /// How often two runs of the case differ although nothing changed; `None` if that was not measured.
     pub flip_rate: Option<f64>,
+}
+
+/// Fresh runs of a case that seemed to have got worse. They alone decide whether it did.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct CaseConfirmation {
+    pub before: RunCounts,
+    pub after: RunCounts,
+    /// The probability that chance alone makes such a difference in the fresh runs.
+    pub chance: f64,
+    /// Whether the fresh runs show that the case got worse.
+    pub is_confirmed: bool,
 }
 
 /// The numbers of runs of a case on one side.
@@ -188,6 +243,15 @@ pub struct RunCounts {
     pub runs: u64,
     /// The number of runs that are not scored.
     pub not_scored: u64,
+    /// How many of the runs, scored or not, were reused from earlier runs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reused: u64,
+}
+
+/// Says whether a count is 0, so that it need not be written to the file.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The change of a case between two sides.

@@ -6,25 +6,27 @@
 
 mod best;
 mod case;
+mod confirmation;
 mod dimension;
 mod document;
 mod noise;
 
 pub use best::{BestMeasure, BestSide, find_best_side};
 pub use case::CaseIdentity;
+pub use confirmation::{ConfirmationPlan, confirm_losses, plan_confirmation};
 pub use dimension::{Dimension, split_by_dimension};
 pub use document::{
-    ActivationDifference, CaseChange, ComparedCase, ComparisonDocument, MeanDelta, RunCounts, SideComparison,
-    SideSummary,
+    ActivationDifference, CaseChange, CaseConfirmation, ComparedCase, ComparisonDocument, MeanDelta,
+    RunCounts, SideComparison, SideSummary,
 };
 pub use noise::measure_noise;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::case::{ComparedCaseRuns, group_runs_by_case};
-use crate::aggregate::{RunCompletion, RunTally};
-use crate::model::{Noise, TrialRecord};
-use crate::stats::{self, ALPHA, CasePair, mean_difference, tarone};
+use crate::aggregate::{FrontierCandidate, RunCompletion, RunTally, find_frontier};
+use crate::model::{Digest, Noise, TrialRecord, Verdict};
+use crate::stats::{self, ALPHA, CasePair, CaseToTest, Cluster, mean_difference};
 
 /// One side of a comparison.
 #[derive(Debug, Clone)]
@@ -33,7 +35,26 @@ pub struct SideRecords<'r> {
     pub name: String,
     /// The trials of the side.
     pub records: Vec<&'r TrialRecord>,
+    /// Whether the model's answers came from a script or (`replayed`) from a recording.
+    pub scripted: bool,
+    pub replayed: bool,
 }
+
+impl<'r> SideRecords<'r> {
+    /// Makes a side whose answers came from a model.
+    pub fn new(name: impl Into<String>, records: Vec<&'r TrialRecord>) -> Self {
+        Self { name: name.into(), records, scripted: false, replayed: false }
+    }
+
+    /// Sets where the model's answers came from, if not from a model.
+    #[must_use]
+    pub fn with_stand_ins(self, scripted: bool, replayed: bool) -> Self {
+        Self { scripted, replayed, ..self }
+    }
+}
+
+/// The results of earlier runs, by the setup that they are repeats of.
+pub type CaseHistory = BTreeMap<Digest, Cluster>;
 
 /// The rules that decide which differences count.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +67,8 @@ pub struct ComparisonRules<'n> {
     pub allow_missing: bool,
     /// The known results of cases in runs in which nothing was changed.
     pub noise: Option<&'n Noise>,
+    /// The results of other runs of the same setups. They count in the tests of single cases.
+    pub history: Option<&'n CaseHistory>,
 }
 
 /// Compares each of the later sides with the first.
@@ -64,7 +87,30 @@ pub fn compare(sides: &[SideRecords<'_>], rules: &ComparisonRules<'_>) -> Compar
     for ((comparison, pairs), overall) in comparisons.iter_mut().zip(found) {
         comparison.conclude(pairs, overall, rules);
     }
-    ComparisonDocument::from_comparisons(comparisons.into_iter().map(|(comparison, _)| comparison).collect())
+    let comparisons = comparisons.into_iter().map(|(comparison, _)| comparison).collect();
+    let frontier = find_frontier(&sides.iter().map(frontier_candidate).collect::<Vec<_>>());
+    ComparisonDocument { frontier, ..ComparisonDocument::from_comparisons(comparisons) }
+}
+
+/// Adds up the runs of each case of a side, whatever agent ran them.
+fn frontier_candidate(side: &SideRecords<'_>) -> FrontierCandidate {
+    let mut cases: BTreeMap<(String, String), (Cluster, Vec<Option<f64>>)> = BTreeMap::new();
+    for record in &side.records {
+        let passed = match record.verdict {
+            Verdict::Pass => true,
+            Verdict::Fail => false,
+            Verdict::NotScored(_) => continue,
+        };
+        let (cluster, costs) = cases.entry((record.suite.clone(), record.case.clone())).or_default();
+        *cluster = Cluster::new(cluster.passed + u64::from(passed), cluster.runs + 1);
+        costs.push(record.cost_usd);
+    }
+    let mean = |costs: Vec<Option<f64>>| {
+        let (count, sum) = (costs.len() as f64, costs.into_iter().sum::<Option<f64>>()?);
+        Some(sum / count)
+    };
+    let cases = cases.into_iter().map(|(name, (cluster, costs))| (name, (cluster, mean(costs)))).collect();
+    FrontierCandidate { name: side.name.clone(), cases }
 }
 
 fn compare_two_sides(
@@ -127,13 +173,17 @@ fn side_summary(side: &SideRecords<'_>) -> SideSummary {
     // The sides of a comparison have no gates, so the exit code is not used.
     let summary = tally.summary(&side.name, &[], 0.0, RunCompletion::Completed);
     let runs = side.records.len() as f64;
+    let costs: Option<f64> = side.records.iter().map(|record| record.cost_usd).sum();
     SideSummary {
         name: side.name.clone(),
         runs: side.records.len() as u64,
         // A side without the skill has nothing to pass, but the comparison needs its rate.
         pass_rate: if is_examined { summary.pass_rate } else { every_arm },
         activation: summary.activation.map(|activation| activation.all),
-        usd_per_run: summary.cost_usd.map(|usd| usd / runs),
+        reused: summary.totals.reused,
+        scripted: side.scripted,
+        replayed: side.replayed,
+        usd_per_run: costs.filter(|_| runs > 0.0).map(|usd| usd / runs),
         seconds_per_run: (runs > 0.0)
             .then(|| side.records.iter().map(|record| record.seconds).sum::<f64>() / runs),
     }
@@ -170,40 +220,71 @@ fn compared_cases(
     pairs: &[CasePair],
     rules: &ComparisonRules<'_>,
 ) -> Vec<ComparedCase> {
-    let rates: Vec<Option<f64>> = both
+    let to_test: Vec<CaseToTest> = both
         .iter()
-        .map(|(name, ..)| rules.noise.and_then(|noise| case::known_pass_rate(noise, name)))
+        .zip(pairs)
+        .map(|((name, old, new), pair)| case_to_test(name, old, new, *pair, rules))
         .collect();
-    let least: Vec<f64> = pairs
-        .iter()
-        .zip(&rates)
-        .filter(|(pair, _)| pair.difference().is_some())
-        .map(|(pair, rate)| rate.map_or_else(|| pair.least_chance(), |_| 0.0))
-        .collect();
-    let bound = tarone(&least, ALPHA);
+    let bound = stats::bound_of_cases(&to_test);
+    let tests = stats::test_cases(&to_test);
     let mut cases = Vec::new();
-    for (((name, old, new), pair), rate) in both.iter().zip(pairs).zip(rates) {
-        let chance = rate.map_or_else(|| pair.chance(), |rate| pair.chance_at_rate(rate));
-        let clear = chance <= bound || rules.count_every_loss;
+    for (((name, old, new), pair), (tested, test)) in both.iter().zip(pairs).zip(to_test.iter().zip(tests)) {
         let change = match pair.difference() {
             None => CaseChange::Unmeasured,
-            Some(difference) if difference < 0.0 && clear => CaseChange::Regression,
-            Some(difference) if difference > 0.0 && chance <= bound => CaseChange::Fix,
+            Some(difference) if difference < 0.0 && (test.is_clear || rules.count_every_loss) => {
+                CaseChange::Regression
+            }
+            Some(difference) if difference > 0.0 && test.is_clear => CaseChange::Fix,
             Some(0.0) => CaseChange::Same,
             Some(_) => CaseChange::Flip,
+        };
+        let is_open = change == CaseChange::Flip;
+        let known = |tested: Cluster, own: Cluster| {
+            let runs = tested.runs - own.runs;
+            (runs > 0).then(|| RunCounts { passed: tested.passed - own.passed, runs, ..RunCounts::default() })
         };
         cases.push(ComparedCase {
             name: (*name).clone(),
             before: old.counts(),
             after: new.counts(),
+            known_before: known(tested.pair.before, pair.before),
+            known_after: known(tested.pair.after, pair.after),
             difference: pair.difference(),
-            chance,
+            chance: test.chance,
             change,
-            could_tell: rate.is_some() || pair.least_chance() <= bound,
-            flip_rate: rules.noise.and_then(|noise| case::known_flip_rate(noise, name)),
+            could_tell: test.could_tell,
+            smallest_loss: is_open
+                .then(|| stats::smallest_loss_of_case(tested.pair.before, tested.pair.after.runs, bound))
+                .flatten(),
+            confirmation: None,
+            flip_rate: rules.noise.and_then(|noise| case::known_flip_rate(noise, name, new)),
         });
     }
     cases
+}
+
+/// Adds to the runs of a case what is known of it from other runs: of the same setup, or of runs without a change.
+fn case_to_test(
+    name: &CaseIdentity,
+    old: &ComparedCaseRuns,
+    new: &ComparedCaseRuns,
+    pair: CasePair,
+    rules: &ComparisonRules<'_>,
+) -> CaseToTest {
+    let known =
+        |runs: &ComparedCaseRuns| rules.history.map(|all| runs.known_results(all)).unwrap_or_default();
+    let add = |own: Cluster, more: Cluster| Cluster::new(own.passed + more.passed, own.runs + more.runs);
+    let (before, after) = (known(old), known(new));
+    let known_rate = match before.runs + after.runs {
+        0 => rules.noise.and_then(|noise| case::known_pass_rate(noise, name, new)),
+        _ => None,
+    };
+    // A side without a verdict of its own is not measured, whatever is known from other runs.
+    let pair = match pair.difference() {
+        Some(_) => CasePair { before: add(pair.before, before), after: add(pair.after, after) },
+        None => pair,
+    };
+    CaseToTest { pair, known_rate }
 }
 
 fn cases_missing_in(

@@ -7,6 +7,7 @@ use crate::stats::Cluster;
 /// Measures how often the cases of a run, in which nothing was changed, differ between their trials.
 pub fn measure_noise(records: &[&TrialRecord]) -> Noise {
     let cases = group_runs_by_case(records, &[]).into_iter().map(|(name, runs)| {
+        let content = runs.content().cloned();
         let Cluster { passed, runs } = runs.cluster;
         NoisyCase {
             suite: name.suite,
@@ -15,6 +16,7 @@ pub fn measure_noise(records: &[&TrialRecord]) -> Noise {
             model: name.model,
             mode: name.mode.unwrap_or_default(),
             arm: name.arm.unwrap_or_default(),
+            content,
             runs,
             passed,
             flip_rate: flip_rate(passed, runs),

@@ -32,8 +32,14 @@ impl Gate {
 
     /// Adds how sure it must be that the true value reaches the threshold. An error says what to do instead.
     pub fn with_confidence(self, confidence: f64) -> Result<Self, &'static str> {
-        if self.name == GateName::Stability {
-            return Err("stability has no interval, so it cannot have a confidence; use pass_rate");
+        match self.name {
+            GateName::Stability => {
+                return Err("stability has no interval, so it cannot have a confidence; use pass_rate");
+            }
+            GateName::NoRegression => {
+                return Err("no_regression has its own test and cannot have a confidence");
+            }
+            _ => {}
         }
         let sound = Ratio::new(confidence).filter(|share| (0.5..1.0).contains(&share.get()));
         let confidence = sound.ok_or("a confidence must be at least 0.5 (50 %) and below 1 (100 %)")?;
@@ -66,6 +72,8 @@ pub enum GateName {
     F1,
     /// The share of runs in which the skill was activated exactly as expected.
     Accuracy,
+    /// The share of the cases of a stored baseline that did not get worse. The threshold is normally 1.
+    NoRegression,
 }
 
 impl GateName {
@@ -76,7 +84,7 @@ impl GateName {
             cases.by_ref().flat_map(|case| &case.checks).any(|check| is_it(&check.kind))
         };
         match self {
-            GateName::AllCasesPass | GateName::PassRate => true,
+            GateName::AllCasesPass | GateName::PassRate | GateName::NoRegression => true,
             GateName::Stability => cases.next().is_some(),
             GateName::CriteriaPassRate | GateName::MeanScore => {
                 any_check(|kind| matches!(kind, CheckKind::Judged(_)))
@@ -98,7 +106,8 @@ impl GateName {
             GateName::AllCasesPass
             | GateName::ActivationCasesPass
             | GateName::PassRate
-            | GateName::Stability => true,
+            | GateName::Stability
+            | GateName::NoRegression => true,
             GateName::CriteriaPassRate | GateName::MeanScore => failure == FailureKind::Judged,
             GateName::Precision => failure == FailureKind::WronglyActivated,
             GateName::Recall => failure == FailureKind::NotActivated,
@@ -109,7 +118,7 @@ impl GateName {
     }
 
     /// Every gate, in the order in which they are listed for people.
-    pub const ALL: [GateName; 10] = [
+    pub const ALL: [GateName; 11] = [
         GateName::AllCasesPass,
         GateName::PassRate,
         GateName::CriteriaPassRate,
@@ -120,6 +129,7 @@ impl GateName {
         GateName::Recall,
         GateName::F1,
         GateName::Accuracy,
+        GateName::NoRegression,
     ];
 
     /// Gives the key of the gate in eval files and in `--gate`.
@@ -135,6 +145,7 @@ impl GateName {
             GateName::Recall => "recall",
             GateName::F1 => "f1",
             GateName::Accuracy => "accuracy",
+            GateName::NoRegression => "no_regression",
         }
     }
 
@@ -145,6 +156,29 @@ impl GateName {
 }
 
 impl GateResult {
+    /// Makes the result of a gate that was not measured.
+    pub fn new(gate: &Gate, suite: &str, agent: Option<String>) -> Self {
+        Self {
+            name: gate.name,
+            suite: suite.to_owned(),
+            agent,
+            value: None,
+            low: None,
+            high: None,
+            worst: None,
+            threshold: gate.threshold.get(),
+            confidence: gate.confidence.map(Ratio::get),
+            bound: None,
+            spared: Vec::new(),
+            too_many_flaky: Vec::new(),
+            lost: Vec::new(),
+            cannot_tell: Vec::new(),
+            without_baseline: 0,
+            not_run: 0,
+            ok: false,
+        }
+    }
+
     /// Says whether the measured value is below the threshold. A gate that only lacks answers does not fail.
     pub fn fails(&self) -> bool {
         let decides = if self.confidence.is_some() { self.bound } else { self.value };
@@ -213,6 +247,15 @@ pub struct GateResult {
     /// predicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub too_many_flaky: Vec<String>,
+    /// For `no_regression`: the cases that are clearly worse than in the baseline, or missing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
+    /// For `no_regression`: the cases that fell, and of which so few runs cannot show anything. They leave the gate open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cannot_tell: Vec<String>,
+    /// For `no_regression`: the number of cases that the baseline does not have, or has with another content.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub without_baseline: u64,
     /// The number of planned trials of the gate that were not run. Without them, a gate that could fail does not hold.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_run: u64,

@@ -49,7 +49,7 @@ pub use digest::Digest;
 pub use duration::{MAX_DURATION, duration_from_seconds, format_duration, parse_duration};
 pub use estimate::{ComparisonOutlook, ComparisonVerdict, Estimate};
 pub use gate::{Gate, GateName, GateResult};
-pub use noise::{Noise, NoisyCase};
+pub use noise::{Baseline, Noise, NoisyCase};
 pub use observation::{
     ActivatedSkill, ActivationEvidence, Canary, FileChange, FileChangeKind, GivenFile, GivenFileFate,
     Observation, ObservedActivation, RefusedSkill, SkillRefusalSource, Step, TokenUsage, ToolCall,
@@ -61,7 +61,8 @@ pub use probe::{ProbeFailure, ProbeFailureKind, ProbeRecord};
 pub use ratio::Ratio;
 pub(crate) use record::SCORE_ROUNDING;
 pub use record::{
-    ActivationOutcome, ActivationPrediction, FailureKind, JudgeInfo, JudgeUsage, SkillUse, TrialRecord,
+    ActivationOutcome, ActivationPrediction, FailureKind, JudgeInfo, JudgeUsage, RepeatDigests, SkillUse,
+    TrialRecord,
 };
 pub use remarks::{AgentClaim, EvalFinding, GradingDoubts, JudgeVote, Remarks, ShortenedEvidence};
 pub use sandbox::SandboxMode;
@@ -73,9 +74,9 @@ pub use suite::{
 };
 pub use summary::{
     ActivatedCounts, ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseActivationRate,
-    CaseSample, CaseScore, CaseStability, CaseSummary, CheckSummary, JudgingSummary, NamedActivationRates,
-    PassRate, PredictedActivation, Reliability, RivalSkills, SkillRouteCount, SuiteArmsResult, Summary,
-    TrialTotals, VoidPair,
+    CaseSample, CaseScore, CaseStability, CaseSummary, CheckSummary, FrontierPoint, FrontierStanding,
+    JudgingSummary, NamedActivationRates, PassRate, PredictedActivation, Reliability, RivalSkills,
+    SavedSpending, SkillRouteCount, SuiteArmsResult, Summary, TrialTotals, VarianceShares, VoidPair,
 };
 pub use trial::{Arm, Condition, SkillUseMode, Trial, TrialId};
 pub use verdict::{

@@ -22,6 +22,9 @@ pub struct TrialRecord {
     /// The run that this result was copied from; `None` if the trial ran in this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused_from: Option<String>,
+    /// The digests of what is repeated. Records of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<RepeatDigests>,
     /// The name of the suite.
     pub suite: String,
     /// The id of the case.
@@ -76,6 +79,16 @@ pub struct TrialRecord {
     /// The judge; `None` if no check needs one. Records of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_by: Option<JudgeInfo>,
+}
+
+/// The digests that say of which trials a trial is a repeat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RepeatDigests {
+    /// The digest of the case alone: its prompt, files and checks, whatever it is called.
+    pub case: Digest,
+    /// The digest of everything that decides the result but the number of the attempt. Trials with the same are repeats
+    /// of each other, also in different runs.
+    pub setup: Digest,
 }
 
 /// The tokens and the cost of judging a trial. The agent's own are not included.
@@ -211,6 +224,40 @@ impl TrialRecord {
             (count_with_noun(silent.len(), "optional check"), if silent.len() == 1 { "has" } else { "have" });
         let names: Vec<&str> = silent.iter().map(|check| check.label()).collect();
         Some(format!("{checks} {verb} no answer: {} ({})", names.join(", "), why.describe()))
+    }
+
+    /// Gives the verdicts that the trial would have by each single vote of the judge, or its own verdict where checks do
+    /// not have the same number of votes or do not decide by themselves. `None` without a verdict.
+    pub fn verdicts_by_votes(&self) -> Option<Vec<bool>> {
+        let own = match &self.verdict {
+            Verdict::Pass => true,
+            Verdict::Fail => false,
+            Verdict::NotScored(_) => return None,
+        };
+        let voted = || self.checks.iter().filter(|check| !check.votes.is_empty());
+        let votes = voted().map(|check| check.votes.len()).max().unwrap_or(0);
+        let are_simple = self.checks.iter().all(|check| check.criteria.is_none() && check.weight.is_none());
+        if votes < 2 || !are_simple || voted().any(|check| check.votes.len() != votes) {
+            return Some(vec![own]);
+        }
+        let required = || self.checks.iter().filter(|check| check.required);
+        let passes = |vote: usize| {
+            required().all(|check| {
+                check.votes.get(vote).map_or(&check.verdict, |vote| &vote.verdict) == &Verdict::Pass
+            })
+        };
+        Some((0..votes).map(passes).collect())
+    }
+
+    /// Says whether the agent ran in an earlier run, so that its tokens and cost were spent there.
+    pub fn is_reused(&self) -> bool {
+        self.reused_from.is_some()
+    }
+
+    /// Says whether the judge was asked in an earlier run. A trial that is graded again has no key: its agent ran
+    /// earlier, and its judge is asked now.
+    pub fn is_judging_reused(&self) -> bool {
+        self.is_reused() && self.key.is_some()
     }
 
     /// Says whether running the trial again would show nothing new: the agent came to its end and every required

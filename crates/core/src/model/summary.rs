@@ -34,13 +34,22 @@ pub struct Summary {
     /// Files that were found and not read, because they contain no evals, git ignores them or they are dependencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<PathBuf>,
-    /// The cost of the agents in USD; `None` if the cost of any trial is unknown.
+    /// Whether the model's answers came from a script: such a run tests the evals, not a model.
+    #[serde(default)]
+    pub scripted: bool,
+    /// Whether the model's answers were recorded earlier, and with them tokens and cost.
+    #[serde(default)]
+    pub replayed: bool,
+    /// The cost of the agents in this run, in USD, without reused trials; `None` if the cost of any trial is unknown.
     pub cost_usd: Option<f64>,
-    /// The tokens that the agents used.
+    /// The tokens of the agents in this run, without reused trials.
     pub tokens: TokenUsage,
-    /// The tokens and the cost of the judge; `None` if no judge was asked.
+    /// The tokens and the cost of the judge in this run; `None` if no judge was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judging: Option<JudgingSummary>,
+    /// What the reused trials had cost in their own runs, and did not cost again; `None` if no trial was reused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<SavedSpending>,
     /// The duration of the whole run.
     pub seconds: f64,
     /// The share of trials that passed. Trials without the skill count only if no trial ran with it.
@@ -79,10 +88,67 @@ pub struct Summary {
     /// The comparison of two arms: with and without the skill, or two versions of it. `None` if there is one arm.
     #[serde(default)]
     pub arms: Option<ArmsSummary>,
+    /// What the results of a single trial vary with; `None` if fewer than two cases ran, if none ran twice, or if nothing
+    /// varied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variance: Option<VarianceShares>,
+    /// Cost against quality: each agent, model, mode and version that was run. Empty if there is one only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frontier: Vec<FrontierPoint>,
     /// The number of trials that `--stop-early` left out because the earlier ones had decided their case. If this is
-    /// set, no value has an interval.
+    /// set, only pass rates have intervals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<u64>,
+}
+
+/// How much of what varies between single results is due to what, as shares of the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VarianceShares {
+    /// The share that is due to differences between cases: more cases lower it.
+    pub case: f64,
+    /// The share that is due to runs of one case: more repeats lower it.
+    pub run: f64,
+    /// The share that is due to the judge: more votes lower it. `None` if no check has several votes; what is due to the
+    /// judge is then part of `run`.
+    pub judge: Option<f64>,
+}
+
+/// What one agent, model, mode and version reached at which cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FrontierPoint {
+    /// The name: the agent, and model, mode and arm where they are not the usual ones.
+    pub name: String,
+    pub pass_rate: Estimate,
+    /// The mean cost of a trial in USD, as a mean over cases; `value` is `None` if it is unknown.
+    pub cost_usd: Estimate,
+    /// Where it stands; `None` if its cost or its pass rate is unknown.
+    pub standing: Option<FrontierStanding>,
+    /// The one that it is behind; `None` on the frontier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<String>,
+}
+
+/// Whether something else is better and no dearer, or cheaper and no worse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FrontierStanding {
+    /// Nothing else that was run is at least as good at no higher cost.
+    OnFrontier,
+    /// Something else looks better or cheaper, but chance could explain that.
+    Unclear,
+    /// Something else is clearly better at no higher cost, or clearly cheaper and at least equivalent.
+    Behind,
+}
+
+impl FrontierStanding {
+    /// Describes the standing in a few words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            FrontierStanding::OnFrontier => "on the frontier",
+            FrontierStanding::Unclear => "perhaps behind",
+            FrontierStanding::Behind => "behind",
+        }
+    }
 }
 
 /// The part of the cases that a run was about.
@@ -110,6 +176,17 @@ pub struct JudgingSummary {
     pub tokens: TokenUsage,
     /// `None` if the price of any model is unknown.
     pub cost_usd: Option<f64>,
+}
+
+/// The tokens and the cost of reused trials, which were spent in earlier runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SavedSpending {
+    /// The cost of the agents in USD; `None` if the cost of any reused trial is unknown.
+    pub cost_usd: Option<f64>,
+    pub tokens: TokenUsage,
+    /// The tokens and the cost of the judge; `None` if no judge had been asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judging: Option<JudgingSummary>,
 }
 
 /// The skills that are staged beside those under test in every workspace of a suite.
@@ -339,6 +416,9 @@ pub struct TrialTotals {
     /// not among `trials`. Trials that `--stop-early` left out are not counted here.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_run: u64,
+    /// Trials whose agent did not run in this run: their results come from earlier runs. They are among `trials`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reused: u64,
 }
 
 /// The results of one case under one condition.
@@ -365,6 +445,9 @@ pub struct CaseSummary {
     /// Planned trials of the case that were not run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_run: u64,
+    /// Trials of the case whose results come from earlier runs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reused: u64,
     /// The reasons why trials are not scored, each once. At most the first few.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_scored_because: Vec<String>,
@@ -447,6 +530,7 @@ impl TrialTotals {
             failed: sum.failed + case.failed,
             not_scored: sum.not_scored + case.not_scored,
             not_run: sum.not_run + case.not_run,
+            reused: sum.reused + case.reused,
         })
     }
 }

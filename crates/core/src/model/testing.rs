@@ -13,6 +13,7 @@ pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
         trial: TrialId::new("s", case, &condition, attempt),
         key: None,
         reused_from: None,
+        repeats: None,
         suite: "s".into(),
         case: case.into(),
         condition,

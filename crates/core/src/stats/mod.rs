@@ -7,6 +7,7 @@
 
 mod advice;
 mod bounded_mean;
+mod case_tests;
 mod clustered;
 mod confusion;
 mod correction;
@@ -26,8 +27,15 @@ mod sequential;
 mod sign_flip;
 #[cfg(test)]
 mod testing;
+mod variance_shares;
 
-pub use advice::{Advice, advise, comparison_outlook};
+pub use advice::{
+    Advice, VarianceSplit, advise, comparison_outlook, smallest_detectable_loss, split_variance,
+};
+pub use bounded_mean::mean_bounds;
+pub use case_tests::{
+    CaseTest, CaseToTest, bound_of_cases, fewest_runs_to_confirm, smallest_loss_of_case, test_cases,
+};
 pub use clustered::{Cluster, StandardErrors, clustered_rate, mean_of_cases, standard_errors};
 pub use confusion::{Confusion, ConfusionRates, TOO_FEW_CASES, describe_f1, describe_rate, rates};
 pub use correction::{holm, tarone};
@@ -53,6 +61,7 @@ pub use proportion::{Interval, clopper_pearson, clopper_pearson_of_points, wilso
 pub use random::SeededRandom;
 pub use sequential::{Sprt, SprtDecision, StoppedCase, confidence_sequence, evaluate_stopped_case};
 pub use sign_flip::{SignFlipChances, sign_flip_test};
+pub use variance_shares::share_variance;
 
 /// The chance of a false alarm that tests and intervals allow by default.
 pub const ALPHA: f64 = 0.05;

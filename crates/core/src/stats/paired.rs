@@ -39,6 +39,13 @@ impl CasePair {
         most(self.before, self.after).min(most(self.after, self.before))
     }
 
+    /// Gives the smallest p-value of all results of as many runs: that of a case that always passes on one side and never
+    /// on the other.
+    pub fn widest_chance(self) -> f64 {
+        let all = |side: Cluster| Cluster::new(side.runs, side.runs);
+        stratified_test(&[(all(self.before), Cluster::new(0, self.after.runs))])
+    }
+
     /// Gives the chance that two sides which both pass at this rate differ this much.
     pub(crate) fn chance_at_rate(self, rate: f64) -> f64 {
         let Some(seen) = self.difference() else { return 1.0 };
@@ -90,7 +97,7 @@ pub fn correct_comparisons(found: &mut [PairedComparison], alpha: f64) {
 }
 
 /// Gives the chances of 0, 1, … passes in this many runs.
-fn binomial(runs: u64, rate: f64) -> Vec<f64> {
+pub(super) fn binomial(runs: u64, rate: f64) -> Vec<f64> {
     let mut chances = vec![1.0];
     for _ in 0..runs {
         let failed = chances.iter().map(|chance| chance * (1.0 - rate)).chain([0.0]);

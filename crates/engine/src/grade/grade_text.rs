@@ -87,7 +87,8 @@ pub fn keep_answerable_gates(suites: &mut [PlannedSuite], judged: bool) {
             | GateName::Precision
             | GateName::Recall
             | GateName::F1
-            | GateName::Accuracy => false,
+            | GateName::Accuracy
+            | GateName::NoRegression => false,
         });
         if suite.gates.is_empty() {
             suite.gates.push(Gate::ALL_CASES_PASS);
@@ -271,6 +272,7 @@ fn trial_record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckR
         trial: TrialId::new(&suite.name, &case.id, &condition, 1),
         key: None,
         reused_from: None,
+        repeats: None,
         suite: suite.name.clone(),
         case: case.id.clone(),
         condition,

@@ -214,7 +214,11 @@ impl RunExecution {
                 "not everything that was spent has a known price; the limit in money holds only for the rest";
             self.recorder.send_event(&RunEvent::Notice { text: text.to_owned() });
         }
-        let rules = CompletionRules { allow_unscored: context.allow_unscored, noise: context.noise.as_ref() };
+        let rules = CompletionRules {
+            allow_unscored: context.allow_unscored,
+            noise: context.noise.as_ref(),
+            baseline: context.baseline.as_ref(),
+        };
         self.recorder.finish(&context.plan, &context.run_dir, rules, completion)
     }
 

@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::store::{RunDir, StoreError};
 use practicum_core::aggregate::{RunCompletion, RunTally};
 use practicum_core::event::{EventSinks, RunEvent};
-use practicum_core::model::{Noise, Ratio, Summary};
+use practicum_core::model::{Baseline, Noise, Ratio, Summary};
 
 /// The recorder of a run or of a regrading: the receivers of its events, and the sum of its results.
 pub struct RunRecorder {
@@ -46,6 +46,10 @@ impl RunRecorder {
         if let Some(noise) = rules.noise {
             tally.set_known_noise(noise);
         }
+        tally.set_baseline(rules.baseline.cloned());
+        if let Ok(info) = run_dir.info() {
+            tally.set_stand_ins(info.scripted, info.replayed);
+        }
         let seconds = started.elapsed().as_secs_f64();
         let summary = tally.summary(run_dir.id(), &suite_gates(plan), seconds, completion);
         run_dir.write_summary(&summary)?;
@@ -60,4 +64,6 @@ pub struct CompletionRules<'r> {
     pub allow_unscored: Ratio,
     /// The known variation of the cases between equal runs.
     pub noise: Option<&'r Noise>,
+    /// The stored results that it must not fall behind.
+    pub baseline: Option<&'r Baseline>,
 }

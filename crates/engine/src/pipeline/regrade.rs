@@ -22,8 +22,8 @@ use practicum_agents::gateway::{PriceTable, ScopeKind};
 use practicum_core::aggregate::RunCompletion;
 use practicum_core::event::{EventSinks, RunEvent};
 use practicum_core::model::{
-    AgentEnding, CheckPermissions, Digest, GivenFile, Noise, NotScoredReason, Ratio, SkillJudgement, Summary,
-    Trial, TrialId, TrialRecord, UrlChecker, Verdict,
+    AgentEnding, Baseline, CheckPermissions, Digest, GivenFile, Noise, NotScoredReason, Ratio, RepeatDigests,
+    SkillJudgement, Summary, Trial, TrialId, TrialRecord, UrlChecker, Verdict,
 };
 use practicum_evals::url_check::HttpUrlChecker;
 
@@ -51,6 +51,8 @@ pub struct Regrade {
     pub allow_unscored: Ratio,
     /// The known variation of the cases between equal runs.
     pub noise: Option<Noise>,
+    /// The stored results that the run must not fall behind.
+    pub baseline: Option<Baseline>,
     pub stop: StopSignal,
     pub prices: PriceTable,
     /// The number of judges that are asked at once.
@@ -92,7 +94,11 @@ pub async fn regrade_run(
     }
     let completion =
         if again.stop.is_stopping() { RunCompletion::Interrupted } else { RunCompletion::Completed };
-    let rules = CompletionRules { allow_unscored: again.allow_unscored, noise: again.noise.as_ref() };
+    let rules = CompletionRules {
+        allow_unscored: again.allow_unscored,
+        noise: again.noise.as_ref(),
+        baseline: again.baseline.as_ref(),
+    };
     Ok((recorder.finish(plan, &again.run_dir, rules, completion)?, records))
 }
 
@@ -137,7 +143,12 @@ impl Regrade {
         let old = &self.old_records[&trial.id];
         let record = if old.ended.can_be_graded() {
             let grades = self.regraded_record(trial, old, &from).await;
-            TrialRecord { reused_from: Some(self.source_run.id().to_owned()), ..grades }
+            let repeats = old.repeats.as_ref().map(|then| RepeatDigests {
+                case: then.case.clone(),
+                // Trials that were graded otherwise are no repeats.
+                setup: Digest::of_parts([then.setup.as_str().as_bytes(), b"graded again"]),
+            });
+            TrialRecord { reused_from: Some(self.source_run.id().to_owned()), repeats, ..grades }
         } else {
             // A trial that did not end properly could not be graded then and cannot be graded now.
             let (_, case) = self.plan.suite_and_case(trial);
@@ -182,6 +193,7 @@ impl Regrade {
                     checks,
                     fired: None,
                     predicted,
+                    judging: None,
                     ..old.clone()
                 };
             }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::unfinished_record;
 use crate::plan::Plan;
+use crate::plan::trial_key::TrialKey;
 use crate::store::{
     LineMarker, RecordKey, RunDir, Scrubber, StoreError, TrialCache, read_own_probes, read_own_records,
     read_own_skill_judgements,
@@ -15,8 +16,8 @@ use practicum_skills::versions::SkillContents;
 /// The results that exist before anything runs.
 #[derive(Default)]
 pub struct ReusableResults {
-    /// For each planned trial, the digest of everything that its result depends on.
-    pub keys: HashMap<TrialId, Digest>,
+    /// For each planned trial, the digests of everything that its result depends on.
+    pub keys: HashMap<TrialId, TrialKey>,
     /// The digests of the skills under test, by their paths.
     pub skills: HashMap<PathBuf, Digest>,
     /// The planned trials with an existing result.
@@ -43,7 +44,7 @@ impl ReusableResults {
     /// Looks up every trial: first in the run that is resumed, then, if wanted, in the cache.
     pub(crate) fn look_up(
         plan: &Plan,
-        keys: HashMap<TrialId, Digest>,
+        keys: HashMap<TrialId, TrialKey>,
         resumed: Option<&RunDir>,
         cache: Option<TrialCache>,
         reuse: bool,
@@ -58,7 +59,7 @@ impl ReusableResults {
             }
             if let Some(record) = kept.get(&trial.id)
                 && record.is_conclusive()
-                && record.key.as_ref() == keys.get(&trial.id)
+                && record.key.as_ref() == keys.get(&trial.id).map(|of| &of.key)
                 && resumed.is_some_and(|run| run.has_whole_trial(&trial.id))
             {
                 known.insert(trial.id.clone(), ReusableTrial::FromThisRun(Box::new(record.clone())));
@@ -153,7 +154,7 @@ fn run_of(trial: &Path) -> Option<&Path> {
 fn take_from_cache(
     cache: &TrialCache,
     plan: &Plan,
-    keys: &HashMap<TrialId, Digest>,
+    keys: &HashMap<TrialId, TrialKey>,
     known: &mut HashMap<TrialId, ReusableTrial>,
 ) {
     let mut taken = HashSet::new();
@@ -167,7 +168,7 @@ fn take_from_cache(
             let fits = |stored: &TrialRecord, folder: &Path| {
                 (!own_suite || stored.trial == trial.id) && stored.is_reusable() && !taken.contains(folder)
             };
-            if let Some((record, folder)) = cache.find(key, fits) {
+            if let Some((record, folder)) = cache.find(&key.key, fits) {
                 taken.insert(folder.clone());
                 let reused = ReusableTrial::FromOtherRun { record: Box::new(record), folder };
                 known.insert(trial.id.clone(), reused);
@@ -180,7 +181,7 @@ fn take_from_cache(
 pub struct ReuseTarget<'r> {
     pub plan: &'r Plan,
     pub trial: &'r Trial,
-    pub key: Option<Digest>,
+    pub key: Option<TrialKey>,
     pub run_dir: &'r RunDir,
     pub scrubber: &'r Scrubber,
 }
@@ -192,7 +193,8 @@ impl ReuseTarget<'_> {
         link_or_copy_files(from, &folder).map_err(StoreError::at_path(&folder))?;
         let run = run_of(from).and_then(Path::file_name);
         let record = TrialRecord {
-            key: self.key.clone(),
+            key: self.key.as_ref().map(|of| of.key.clone()),
+            repeats: self.key.as_ref().map(|of| of.repeats.clone()),
             reused_from: run.map(|run| run.to_string_lossy().into_owned()),
             ..with_results_of(stored, unfinished_record(self.plan, self.trial, stored.ended, ""))
         };
@@ -209,6 +211,7 @@ fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
         trial: _,
         key: _,
         reused_from: _,
+        repeats: _,
         suite: _,
         case: _,
         condition: _,

@@ -15,7 +15,7 @@ use crate::workspace::sandbox::Sandbox;
 use crate::workspace::stage::HiddenFiles;
 use practicum_agents::agents::AgentCli;
 use practicum_agents::gateway::SpendingLedger;
-use practicum_core::model::{AgentEnding, Noise, Ratio, Trial};
+use practicum_core::model::{AgentEnding, Baseline, Noise, Ratio, Trial};
 use practicum_evals::url_check::HttpUrlChecker;
 
 /// Everything that a run needs.
@@ -60,6 +60,8 @@ pub struct RunContext {
     pub allow_unscored: Ratio,
     /// The known variation of the cases between equal runs.
     pub noise: Option<Noise>,
+    /// The stored results that the run must not fall behind.
+    pub baseline: Option<Baseline>,
     /// Whether a case is not run any more once its results decide it.
     pub stop_early: bool,
 }

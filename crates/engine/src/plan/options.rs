@@ -29,6 +29,10 @@ pub struct RunOptions {
     pub allow_unscored: Ratio,
     /// Whether a case that is known to be flaky may fail a gate alone.
     pub count_flaky: bool,
+    /// A run, or a file that `practicum baseline` wrote, that the gate `no_regression` compares with. `None` for the file in
+    /// its usual place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<String>,
     /// Variables of the user's environment that agents get, by name.
     pub pass_env: Vec<String>,
     /// Whether checks may open links.
@@ -117,6 +121,9 @@ pub struct CaseSelection {
     pub shard: Option<(u32, u32)>,
     /// The greatest number of cases; if there are more, a random sample is run.
     pub max_cases: Option<u32>,
+    /// Only these cases, each by the name of its suite and its id; empty means all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exactly: Vec<(String, String)>,
     /// Only suites of which something changed since a commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed_since: Option<ChangedSince>,

@@ -3,7 +3,7 @@
 //! In: a plan and files on disk. Out: a key for each trial. Two trials with the same key would only repeat each
 //! other. Never: runs anything.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,23 @@ use serde_json::json;
 use crate::plan::{Plan, PlannedSuite};
 use crate::workspace::stage::{HiddenFiles, staged_of_folder, staged_of_project};
 use practicum_agents::agents::AgentCli;
-use practicum_core::model::{Arm, Case, Check, Digest, SandboxMode, SkillRef, Suite, Trial, WorkspaceBase};
+use practicum_core::model::{
+    Arm, Case, Check, Digest, RepeatDigests, SandboxMode, SkillRef, Suite, Trial, WorkspaceBase,
+};
 use practicum_core::tree::open_regular;
 use practicum_evals::dialects::case_to_native;
 use practicum_skills::project_files::ProjectFiles;
 use practicum_skills::skill::{self, Skill};
 
 /// Bump when the meaning of a result changes without any of its inputs changing.
-const KEY_GENERATION: u32 = 7;
+const KEY_GENERATION: u32 = 8;
+
+/// The key of a trial, and the digests that say of which trials it is a repeat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrialKey {
+    pub key: Digest,
+    pub repeats: RepeatDigests,
+}
 
 /// Computes the keys of a plan's trials. Files that several trials share are read once.
 pub struct TrialKeys<'k> {
@@ -91,14 +100,38 @@ impl<'k> TrialKeys<'k> {
         Self { sample, ..self }
     }
 
-    /// Computes the key of a trial.
-    pub(crate) fn key_of(&mut self, trial: &Trial) -> Digest {
+    /// Computes the key of a trial, and the digests that say of which trials it is a repeat.
+    pub(crate) fn key_of(&mut self, trial: &Trial) -> TrialKey {
+        let case = self.case_digest(trial);
+        let setup = self.setup_digest(trial, &case);
+        let id = self.plan.suite_and_case(trial).1.id.clone();
+        let mut parts = vec![setup.as_str().to_owned(), id, trial.attempt.to_string()];
+        parts.extend(self.sample.as_ref().map(|sample| format!("sample {sample}")));
+        let key = Digest::of_parts(parts.iter().map(String::as_bytes));
+        TrialKey { key, repeats: RepeatDigests { case, setup } }
+    }
+
+    /// Gives a digest of the case: what it asks, the files that it gives, and its checks with the files that they run.
+    fn case_digest(&mut self, trial: &Trial) -> Digest {
+        let (planned, case) = self.plan.suite_and_case(trial);
+        let mut parts = vec![case_text(&planned.suite, case, &planned.project)];
+        for fixture in &case.workspace.files {
+            parts.push(self.file_digest(&fixture.source).as_str().to_owned());
+        }
+        for overlay in &case.workspace.overlays {
+            parts.push(self.folder_digest(overlay).as_str().to_owned());
+        }
+        parts.extend(case.scripts().flat_map(|(_, script)| script_file_stamps(&script, self.user_env)));
+        Digest::of_parts(parts.iter().map(String::as_bytes))
+    }
+
+    /// Gives a digest of everything that decides the result but the number of the attempt.
+    fn setup_digest(&mut self, trial: &Trial, case_digest: &Digest) -> Digest {
         let (planned, case) = self.plan.suite_and_case(trial);
         let mut parts = vec![
             KEY_GENERATION.to_string(),
-            case_text(&planned.suite, case, &planned.project),
+            case_digest.as_str().to_owned(),
             json!(trial.condition).to_string(),
-            trial.attempt.to_string(),
             settings_text(planned),
             self.run_text.clone(),
             self.program_digest(&trial.condition.agent).as_str().to_owned(),
@@ -122,24 +155,16 @@ impl<'k> TrialKeys<'k> {
             let folder = plugin.file_name().unwrap_or_default().to_string_lossy();
             parts.push(format!("plugin {} {content} {folder}", self.allow_plugin_code));
         }
-        for fixture in &case.workspace.files {
-            parts.push(self.file_digest(&fixture.source).as_str().to_owned());
-        }
-        for overlay in &case.workspace.overlays {
-            parts.push(self.folder_digest(overlay).as_str().to_owned());
-        }
         if case.workspace.base == WorkspaceBase::Project {
             parts.push(self.project_digest(planned).as_str().to_owned());
         }
         if let Some(script) = &planned.script {
             parts.push(self.file_digest(script).as_str().to_owned());
         }
-        parts.extend(case.scripts().flat_map(|(_, script)| script_file_stamps(&script)));
         // A run without a judge must not reuse the answers that a judge gave in an earlier one.
         if !self.has_judge && case.checks.iter().any(Check::needs_model) {
             parts.push("no judge".to_owned());
         }
-        parts.extend(self.sample.as_ref().map(|sample| format!("sample {sample}")));
         Digest::of_parts(parts.iter().map(String::as_bytes))
     }
 
@@ -273,12 +298,28 @@ fn digest_of_file(path: &Path) -> Digest {
     Digest::of_parts(parts.iter().map(|part| part.as_str().as_bytes()))
 }
 
-/// Gives the files outside the workspace that a script names by an absolute path, with digests of their contents.
-/// A check that runs such a file may decide differently when the file changes.
-fn script_file_stamps(script: &str) -> Vec<String> {
-    let words = script.split(|c: char| c.is_whitespace() || "\"'`;|&<>()=:\\".contains(c));
-    let files = words.filter(|word| word.starts_with('/') && Path::new(word).is_file());
-    files.map(|file| format!("{file}\n{}", digest_of_file(Path::new(file)))).collect()
+/// Gives the files outside the workspace that a script runs, with digests of their contents: those that it names by an
+/// absolute path, also in quotes, and scripts that it calls by name and that are found on the user's path. A check that
+/// runs such a file may decide differently when the file changes.
+fn script_file_stamps(script: &str, environment: &BTreeMap<String, String>) -> Vec<String> {
+    let is_end = |c: char| c.is_whitespace() || "\"'`;|&<>()=:\\".contains(c);
+    let quoted = ['"', '\''].into_iter().flat_map(|quote| script.split(quote).skip(1).step_by(2));
+    let words: BTreeSet<&str> = script.split(is_end).chain(quoted).filter(|word| !word.is_empty()).collect();
+    let search_path = environment.get("PATH").map(String::as_str).unwrap_or_default();
+    let named = words.iter().filter(|word| word.starts_with('/')).map(PathBuf::from);
+    let called = words.iter().filter(|word| !word.contains('/')).filter_map(|word| {
+        let mut places = std::env::split_paths(search_path).filter(|folder| folder.is_absolute());
+        places.find_map(|folder| Some(folder.join(word)).filter(|path| is_script(path)))
+    });
+    let files: BTreeSet<PathBuf> = named.chain(called).filter(|path| path.is_file()).collect();
+    files.iter().map(|file| format!("{}\n{}", file.display(), digest_of_path(file))).collect()
+}
+
+/// Says whether a file is a script, which a user may change. Other programs are installed rather than edited.
+fn is_script(path: &Path) -> bool {
+    let mut start = [0; 2];
+    path.is_file()
+        && open_regular(path).is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && &start == b"#!")
 }
 
 /// Writes variables with their values.
@@ -303,6 +344,8 @@ fn case_text(suite: &Suite, case: &Case, project: &Path) -> String {
     // Texts for people, unused fields and the number of repetitions do not affect one trial. Only a judge reads
     // the context.
     let deciding = Case {
+        // What a case is called decides nothing. The key of a trial has it apart.
+        id: "case".to_owned(),
         group: None,
         note: None,
         context: case.context.clone().filter(|_| is_judged),

@@ -199,7 +199,7 @@ fn case_filter(selection: &CaseSelection) -> CaseFilter {
         cases: selection.cases.iter().filter_map(|glob| CaseGlob::new(glob)).collect(),
         only: selection.only,
         shard: selection.shard,
-        sample: None,
+        sample: (!selection.exactly.is_empty()).then(|| selection.exactly.iter().cloned().collect()),
     }
 }
 

@@ -18,18 +18,19 @@ use crate::plan::options::RunOptions;
 use crate::plan::settings::{
     JOBS, JUDGE_JOBS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SettingDefinition, SettingLayers,
 };
-use crate::plan::trial_key::TrialKeys;
+use crate::plan::trial_key::{TrialKey, TrialKeys};
 use crate::plan::{Plan, set_gates};
 use crate::session::run_setup::{self, SharedServices};
 use crate::store::{
-    IndexSink, RecordKey, RunDir, RunInfo, RunLock, Scrubber, TrialCache, has_foreign_noise, read_noise,
+    IndexSink, RecordKey, RunDir, RunInfo, RunLock, Scrubber, TrialCache, has_foreign_noise, read_baseline,
+    read_noise,
 };
 use crate::workspace::run::{TranscriptMemory, kill_run_processes};
 use crate::workspace::sandbox::Sandbox;
 use crate::workspace::stage::{HiddenFiles, WorkspaceRoot};
 use practicum_agents::agents::{AgentCli, AgentLogin};
 use practicum_core::event::{EventSink, EventSinks};
-use practicum_core::model::{Digest, Noise, SandboxMode, Summary, TrialId};
+use practicum_core::model::{Baseline, Gate, GateName, Noise, SandboxMode, Summary, TrialId};
 use practicum_evals::url_check::HttpUrlChecker;
 use practicum_skills::own_files;
 
@@ -178,6 +179,7 @@ impl PreparedRun {
     /// Executes the plan, and waits for the last trial. Works on any tokio runtime with time and I/O.
     pub async fn run(mut self, observer: &mut dyn RunObserver) -> Result<FinishedRun, SessionError> {
         let noise = self.known_noise(observer)?;
+        let baseline = self.stored_baseline()?;
         let id = self.run_id();
         let rooms = WorkspaceRoot::path_for_run(&id);
         // This comes before the record is made: a run that may not start leaves none.
@@ -235,6 +237,7 @@ impl PreparedRun {
             retry: self.retry,
             allow_unscored: options.allow_unscored,
             noise,
+            baseline,
             stop_early: options.stop_early,
         };
         let summary = execute_run(context, EventSinks::new(sinks)).await?;
@@ -255,6 +258,16 @@ impl PreparedRun {
             true => Ok(None),
             false => read_noise(&self.project, &self.record_key).map_err(SessionError::Refused),
         }
+    }
+
+    /// Reads the results that the run must not fall behind, if a gate asks for that.
+    fn stored_baseline(&self) -> Result<Option<Baseline>, SessionError> {
+        let gates = self.plan.suites.iter().flat_map(|planned| &planned.suite.gates);
+        let is_asked = |gate: &Gate| gate.name == GateName::NoRegression && gate.threshold.get() > 0.0;
+        if !gates.into_iter().any(is_asked) {
+            return Ok(None);
+        }
+        read_baseline(&self.project, self.options.baseline.as_deref()).map_err(SessionError::Refused)
     }
 
     /// Gives the id of the resumed run, an id that was chosen before, or a new one.
@@ -373,7 +386,7 @@ fn trial_keys(
     options: &RunOptions,
     hidden: &HiddenFiles,
     plugin_code: bool,
-) -> HashMap<TrialId, Digest> {
+) -> HashMap<TrialId, TrialKey> {
     let keys =
         TrialKeys::new(plan, agents, environment, sandbox, &options.pass_env, options.allow_network, hidden);
     let mut keys = keys

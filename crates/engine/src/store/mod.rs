@@ -3,6 +3,7 @@
 //! In: events and the files of a trial. Out: a run directory that is consistent at any moment. Never: stores a
 //! secret; reports a trial before it is on disk.
 
+mod baseline;
 mod documents;
 #[doc(hidden)]
 mod facts;
@@ -32,6 +33,7 @@ mod trial_digest;
 mod trials;
 
 pub use crate::workspace::secrets::Scrubber;
+pub use baseline::{BASELINE_FILE, baseline_of_run, read_baseline, write_baseline};
 pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSkill, RunSuite, RunSuites, TrialChecks};
 pub use facts::{FolderListing, StagedSkill, TrialFacts, TurnFacts};
 pub use find_trials::find_trials;

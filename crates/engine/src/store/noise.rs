@@ -41,8 +41,11 @@ pub fn save_noise(project: &Path, measured: &Noise, key: &RecordKey) -> Result<(
     // A file that cannot be read is replaced, because it can be measured again.
     for known in read_noise(project, key).ok().flatten().map(|noise| noise.cases).unwrap_or_default() {
         let again = measured.cases.iter().any(|case| {
-            (&case.suite, &case.id, &case.agent) == (&known.suite, &known.id, &known.agent)
-                && (&case.model, &case.mode, &case.arm) == (&known.model, &known.mode, &known.arm)
+            let is_same_case = (&case.suite, &case.id) == (&known.suite, &known.id)
+                || case.content.is_some() && case.content == known.content;
+            is_same_case
+                && (&case.agent, &case.model) == (&known.agent, &known.model)
+                && (&case.mode, &case.arm) == (&known.mode, &known.arm)
         });
         if !again {
             all.cases.push(known);

@@ -24,6 +24,7 @@ mod max_length;
 mod min_count;
 mod min_length;
 mod not_contains;
+mod parallel;
 mod pattern;
 mod public_address;
 mod regex;
@@ -40,7 +41,6 @@ mod urls_reachable;
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
@@ -50,6 +50,7 @@ pub use file::{FileExpectation, FileRule, unmatched_globs};
 pub use formats::{FORMATS, NamedFormat, ValueFormat};
 pub use globs::Globs;
 pub use not_contains::NotContainsRule;
+pub(crate) use parallel::map_in_parallel;
 pub use pattern::{InvalidPattern, PatternFlags, PythonPattern, TooMuchBacktracking};
 pub use public_address::{is_public, is_reserved_name};
 pub use regex::RegexRule;
@@ -181,7 +182,7 @@ pub fn run_checks(
     if work < BYTES_WORTH_THREADS {
         checks.iter().map(|check| one(check)).collect()
     } else {
-        run_in_parallel(checks, one)
+        map_in_parallel(checks, |check| one(check))
     }
 }
 
@@ -197,34 +198,6 @@ fn reads_agent_output(rule: &dyn Rule, looks_at: &CheckTarget) -> bool {
 
 /// The number of bytes to check, over all checks, from which on threads are worth the cost of starting them.
 const BYTES_WORTH_THREADS: usize = 4 * 1024 * 1024;
-
-/// Runs all checks on as many threads as there are cores. Some checks take much longer than others, so each thread
-/// takes the next check when it has finished one.
-fn run_in_parallel(
-    checks: &[&Check],
-    one: impl Fn(&Check) -> Option<CheckFinding> + Sync,
-) -> Vec<Option<CheckFinding>> {
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(checks.len());
-    let next = AtomicUsize::new(0);
-    let mut findings = vec![None; checks.len()];
-    let work = || {
-        let mine = std::iter::from_fn(|| {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            checks.get(index).map(|check| (index, one(check)))
-        });
-        mine.collect::<Vec<_>>()
-    };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        for worker in workers {
-            let done = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            for (index, finding) in done {
-                findings[index] = finding;
-            }
-        }
-    });
-    findings
-}
 
 fn run_rule(
     rule: &dyn Rule,

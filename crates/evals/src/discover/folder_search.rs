@@ -5,11 +5,11 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use ignore::WalkState;
 use ignore::gitignore::Gitignore;
 
 use super::file_kind::{DataSyntax, EvalFileKind, NeighbourKind, is_broken_link, is_named_like_evals};
 use super::{DiscoveryMethod, EvalFile};
+use crate::checks::map_in_parallel;
 use crate::dialects::EvalRegistry;
 use practicum_skills::project_files::{has_unreadable_ignore_file, skip_unreadable_ignore_files};
 use practicum_skills::skill::SKILL_FILE;
@@ -157,10 +157,7 @@ fn candidate_files(
     registry: &EvalRegistry,
     linked: &mut LinkedFolders,
 ) -> Vec<(bool, EvalFile, EvalFileKind)> {
-    let seen = Mutex::new(Vec::new());
-    let links = Mutex::new(Vec::new());
     let eval_folders = Arc::new(Mutex::new(Vec::new()));
-    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let mut walk = ignore::WalkBuilder::new(folder);
     walk.hidden(false)
         .require_git(false)
@@ -170,36 +167,27 @@ fn candidate_files(
         .git_exclude(false)
         // A user who names an ignored folder wants what is in it.
         .parents(!is_ignored(folder))
-        .follow_links(false)
-        .threads(threads);
+        .follow_links(false);
     skip_unreadable_ignore_files(&mut walk, folder);
-    let walk = walk.filter_entry(entry_filter(registry.clone(), Arc::clone(&eval_folders))).build_parallel();
-    walk.run(|| {
-        Box::new(|entry| {
-            let Ok(entry) = entry else { return WalkState::Continue };
-            if is_link_to_folder(&entry)
-                && let Ok(mut links) = links.lock()
-            {
-                links.push(entry.into_path());
-            } else if is_file(&entry)
-                && let looks = EvalFileKind::detect(entry.path(), registry)
-                && looks != EvalFileKind::Other
-                && let Ok(mut seen) = seen.lock()
-            {
-                let (linked, root) = (entry.path_is_symlink(), root.to_owned());
-                let file = EvalFile {
-                    file: entry.into_path(),
-                    root,
-                    skill: None,
-                    found_by: DiscoveryMethod::Search,
-                };
-                seen.push((linked, file, looks));
-            }
-            WalkState::Continue
+    // The parallel walk of this crate waits for ever if one of its threads cannot be started, so folders are listed on
+    // this thread. Reading the files takes longer, and that is shared.
+    let walk = walk.filter_entry(entry_filter(registry.clone(), Arc::clone(&eval_folders))).build();
+    let mut files: Vec<(bool, PathBuf)> = Vec::new();
+    for entry in walk.flatten() {
+        if is_link_to_folder(&entry) {
+            linked.add(entry.into_path());
+        } else if is_file(&entry) {
+            files.push((entry.path_is_symlink(), entry.into_path()));
+        }
+    }
+    let kinds = map_in_parallel(&files, |(_, path)| EvalFileKind::detect(path, registry));
+    let evals = files.into_iter().zip(kinds).filter(|(_, looks)| *looks != EvalFileKind::Other);
+    let mut seen: Vec<(bool, EvalFile, EvalFileKind)> = evals
+        .map(|((linked, file), looks)| {
+            let root = root.to_owned();
+            (linked, EvalFile { file, root, skill: None, found_by: DiscoveryMethod::Search }, looks)
         })
-    });
-    links.into_inner().unwrap_or_default().into_iter().for_each(|link| linked.add(link));
-    let mut seen = seen.into_inner().unwrap_or_default();
+        .collect();
     let folders = eval_folders.lock().map(|mut folders| std::mem::take(&mut *folders)).unwrap_or_default();
     seen.extend(folders.into_iter().map(|file| {
         let found = EvalFile { file, root: root.to_owned(), skill: None, found_by: DiscoveryMethod::Search };

@@ -114,12 +114,14 @@ fn decide(
     why_no_better: impl FnOnce(&[CasePair]) -> Option<String>,
 ) -> VersionDecision {
     let part = |part: &[super::CaseId]| {
-        let side = |name: &str, records| SideRecords {
-            name: String::from(name),
-            records: CaseSplit::records_of_part(records, part),
+        let side = |name: &str, records| SideRecords::new(name, CaseSplit::records_of_part(records, part));
+        let rules = ComparisonRules {
+            margin: DEFAULT_MARGIN,
+            count_every_loss: false,
+            allow_missing: false,
+            noise,
+            history: None,
         };
-        let rules =
-            ComparisonRules { margin: DEFAULT_MARGIN, count_every_loss: false, allow_missing: false, noise };
         let sides = [side("best", pair.best), side("candidate", pair.candidate)];
         compare(&sides, &rules).comparisons.into_iter().next().unwrap_or_default()
     };

@@ -44,6 +44,9 @@ struct ActivationRunRow<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_because: Option<&'r str>,
     seconds: f64,
+    /// The run that the result was reused from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reused_from: Option<&'r str>,
 }
 
 /// Writes one trial after the other, so that a long run needs no more memory than a short one.
@@ -54,6 +57,11 @@ fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     write!(out, "{{\n  \"schema_version\": 1,\n  \"run\": {},\n", Value::from(summary.run.as_str()))?;
     if let Some(sample) = &summary.sample {
         writeln!(out, "  \"sample\": {},", serde_json::to_string(sample)?)?;
+    }
+    for (name, so) in [("scripted", results.info.scripted), ("replayed", results.info.replayed)] {
+        if so {
+            writeln!(out, "  \"{name}\": true,")?;
+        }
     }
     write!(out, "  \"metrics\": ")?;
     serde_json::to_writer(&mut *out, &metrics)?;
@@ -97,5 +105,6 @@ fn activation_row<'r>(
         ended: record.ended.name(),
         ended_because: record.ended_because.as_deref(),
         seconds: record.seconds,
+        reused_from: record.reused_from.as_deref(),
     })
 }

@@ -20,7 +20,7 @@ pub fn render_text(of: &ComparisonDocument) -> String {
         out.push_str(&format!("{}: {}\n", terminal_safe(&side.name), describe_rates(side)));
     }
     for one in &of.comparisons {
-        out.push_str(&format!("{} → {}\n", terminal_safe(&one.before.name), terminal_safe(&one.after.name)));
+        out.push_str(&format!("{} → {}\n", titled_side(&one.before), titled_side(&one.after)));
         for line in &one.differs {
             out.push_str(&format!("  {}\n", terminal_safe(line)));
         }
@@ -42,11 +42,24 @@ pub fn render_text(of: &ComparisonDocument) -> String {
             out.extend(describe_delta(delta, unit).map(|words| format!("  {name} per run {words}\n")));
         }
     }
+    if !of.frontier.is_empty() {
+        out.push_str("cost against quality:\n");
+    }
+    out.extend(figures::describe_frontier(&of.frontier).into_iter().map(|line| format!("  {line}\n")));
     if of.comparisons.is_empty() {
         out.push_str("there is nothing to compare\n");
     }
     out.extend(of.best.as_ref().map(|best| format!("{}\n", terminal_safe(&describe_best(best)))));
     out
+}
+
+/// Gives the name of a side, with what is not fresh about it: `main (3 of 5 runs reused, scripted)`.
+fn titled_side(side: &SideSummary) -> String {
+    let name = terminal_safe(&side.name);
+    match figures::describe_origin(side.reused, side.scripted, side.replayed) {
+        Some(words) => format!("{name} ({words})"),
+        None => name,
+    }
 }
 
 /// Gives the sides, first the one that the others are compared with.
@@ -110,9 +123,11 @@ fn describe_lead(best: &BestSide, leads: &str) -> String {
 fn list_case_changes(one: &SideComparison) -> [(&'static str, Vec<String>); 7] {
     let of = |change: CaseChange| one.cases_with_change(change).map(case_line).collect();
     let names = |names: &[CaseIdentity]| names.iter().map(case_label).collect();
-    let unclear = |could_tell: bool| {
+    let unclear = |is_settled: bool| {
         let flips = one.cases_with_change(CaseChange::Flip);
-        flips.filter(|case| case.could_tell == could_tell).map(case_line).collect()
+        // Fresh runs that did not confirm a loss could have done so.
+        let could_tell = |case: &&ComparedCase| case.could_tell || case.confirmation.is_some();
+        flips.filter(|case| could_tell(case) == is_settled).map(case_line).collect()
     };
     [
         ("regressions", of(CaseChange::Regression)),
@@ -148,12 +163,32 @@ fn case_line(case: &ComparedCase) -> String {
     let counts = |of: RunCounts| {
         let silent =
             if of.not_scored > 0 { format!(" (+{} not scored)", of.not_scored) } else { String::new() };
-        format!("{}/{}{silent}", of.passed, of.runs)
+        let reused = if of.reused > 0 { format!(" ({} reused)", of.reused) } else { String::new() };
+        format!("{}/{}{silent}{reused}", of.passed, of.runs)
     };
     let known = case.flip_rate.map(|rate| format!(", flips {:.0} % of the time anyway", rate * 100.0));
     let chance = format!("chance {:.3}", case.chance);
-    let (before, after) = (counts(case.before), counts(case.after));
-    format!("{}: {before} → {after}, {chance}{}", case_label(&case.name), known.unwrap_or_default())
+    let earlier = |of: Option<RunCounts>| {
+        of.map(|of| format!(" (and {}/{} in earlier runs)", of.passed, of.runs)).unwrap_or_default()
+    };
+    let before = format!("{}{}", counts(case.before), earlier(case.known_before));
+    let after = format!("{}{}", counts(case.after), earlier(case.known_after));
+    let open = match (case.change, case.smallest_loss) {
+        (CaseChange::Flip, Some(loss)) => {
+            format!("; the smallest loss that so many runs of it find is {loss:.2}")
+        }
+        (CaseChange::Flip, None) => "; so many runs of it find no loss, however great".to_owned(),
+        _ => String::new(),
+    };
+    let fresh = case.confirmation.map(|of| {
+        let word = if of.is_confirmed { "confirmed" } else { "not confirmed" };
+        let (before, after) = (counts(of.before), counts(of.after));
+        format!("; {word} by fresh runs: {before} → {after}, chance {:.3}", of.chance)
+    });
+    let known = known.unwrap_or_default();
+    let line = format!("{}: {before} → {after}, {chance}{known}", case_label(&case.name));
+    // What fresh runs say counts more than what the first ones could have said.
+    fresh.map_or_else(|| format!("{line}{open}"), |fresh| format!("{line}{fresh}"))
 }
 
 fn describe_delta(delta: MeanDelta, unit: &str) -> Option<String> {
@@ -167,8 +202,8 @@ fn describe_delta(delta: MeanDelta, unit: &str) -> Option<String> {
 /// Writes the comparison as a Markdown document: the sides in one table, then what changed.
 pub fn render_markdown(title: &str, of: &ComparisonDocument) -> String {
     let mut out = format!("# {}\n\n## Overall\n\n", plain(title));
-    out.push_str("| | runs | pass rate | precision | recall | F1 | accuracy | tp | fp | tn | fn | cannot tell | USD per run | s per run |\n");
-    out.push_str(&format!("|{}\n", "---|".repeat(14)));
+    out.push_str("| | runs | reused | pass rate | precision | recall | F1 | accuracy | tp | fp | tn | fn | cannot tell | USD per run | s per run |\n");
+    out.push_str(&format!("|{}\n", "---|".repeat(15)));
     for side in compared_sides(of) {
         out.push_str(&side_row(side));
     }
@@ -186,6 +221,10 @@ pub fn render_markdown(title: &str, of: &ComparisonDocument) -> String {
             }
         }
     }
+    if !of.frontier.is_empty() {
+        out.push_str("\n## Cost against quality\n\n");
+    }
+    out.extend(figures::describe_frontier(&of.frontier).iter().map(|line| format!("- {}\n", plain(line))));
     out.push_str(METHOD_NOTE);
     out.push_str(&format!("\n{OWN_FILE_MARK}\n"));
     out
@@ -195,15 +234,15 @@ const METHOD_NOTE: &str = "
 ## Method
 
 Every case was run on both sides and is paired by its id. Brackets are 95 % intervals; runs of one case
-count as one cluster. A difference is called better or worse when its interval excludes zero and, with
-few runs, an exact test agrees; equivalent when the interval lies within the margin; otherwise
-inconclusive. A mode is called the best only when it is clearly better than each of the others. Runs that could not tell are in no rate. Undefined rates are shown as –.
+count as one cluster. A difference is called better or worse when an exact test over the runs and a test
+over the cases agree; equivalent when a loss and a gain of the margin are both ruled out; otherwise
+inconclusive. Runs of the same setup outside the two sides count in the tests of single cases. A mode is called the best only when it is clearly better than each of the others. Runs that could not tell are in no rate. Undefined rates are shown as –.
 ";
 
 fn side_row(side: &SideSummary) -> String {
     let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.3}"));
-    let mut cells =
-        vec![plain(&side.name), side.runs.to_string(), figures::describe_pass_rate(&side.pass_rate)];
+    let mut cells = vec![plain(&titled_side(side)), side.runs.to_string(), side.reused.to_string()];
+    cells.push(figures::describe_pass_rate(&side.pass_rate));
     match &side.activation {
         Some(of) => {
             let rates = [of.precision, of.recall, of.f1, of.accuracy];

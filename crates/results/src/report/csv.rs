@@ -16,7 +16,7 @@ pub static REPORT: ReportFormat = ReportFormat {
     environment_file: None,
 };
 
-const COLUMNS: [&str; 30] = [
+const COLUMNS: [&str; 33] = [
     "run",
     "suite",
     "case",
@@ -47,6 +47,9 @@ const COLUMNS: [&str; 30] = [
     "flags",
     "notes",
     "check_name",
+    "reused_from",
+    "scripted",
+    "replayed",
 ];
 
 /// The longest text in a cell. Spreadsheets allow about thirty thousand characters.
@@ -108,6 +111,9 @@ fn check_cells(
         of_check(|check| text_cell(&check.flags.join("\n"))),
         text_cell(&record.notes.join("\n")),
         of_check(|check| text_cell(check.name.as_deref().unwrap_or_default())),
+        text_cell(record.reused_from.as_deref().unwrap_or_default()),
+        results.info.scripted.to_string(),
+        results.info.replayed.to_string(),
     ]
 }
 
@@ -122,6 +128,8 @@ fn not_run_cells(results: &RunResults, case: &CaseSummary) -> [String; COLUMNS.l
         "arm" => text_cell(&case.arm),
         "mode" => text_cell(&case.mode),
         "trial_verdict" => "not_run".to_owned(),
+        "scripted" => results.info.scripted.to_string(),
+        "replayed" => results.info.replayed.to_string(),
         "why_not_scored" => format!("{} not run", count_with_noun(case.not_run, "trial")),
         _ => String::new(),
     })

@@ -232,6 +232,9 @@ impl From<GateResult> for GradedGate {
             bound,
             spared: _,
             too_many_flaky: _,
+            lost: _,
+            cannot_tell: _,
+            without_baseline: _,
             not_run: _,
             ok,
         } = gate;
@@ -329,9 +332,12 @@ pub struct ListedRun {
     pub exit: Option<Outcome>,
     /// The number of planned trials.
     pub planned: u64,
-    /// The numbers of finished trials, by verdict.
+    /// The numbers of finished trials, by verdict, with how many of them were reused.
     pub totals: TrialTotals,
-    /// The cost; `None` if a part of it is unknown.
+    /// Whether the model's answers came from a script or (`replayed`) from a recording.
+    pub scripted: bool,
+    pub replayed: bool,
+    /// The cost of the run, without reused trials; `None` if a part of it is unknown.
     pub cost_usd: Option<f64>,
     pub seconds: Option<f64>,
 }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::terminal_safe;
 use practicum_core::model::{
     ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseStatus, CaseSummary, ComparisonOutlook,
-    ComparisonVerdict, Estimate, GateResult, NamedActivationRates, PassRate, PredictedActivation,
-    Reliability, ScoreScale, Summary, TrialTotals, count_with_noun, decimals_to_compare,
+    ComparisonVerdict, Estimate, FrontierPoint, FrontierStanding, GateName, GateResult, JudgingSummary,
+    NamedActivationRates, PassRate, PredictedActivation, Reliability, ScoreScale, Summary, TrialTotals,
+    VarianceShares, count_with_noun, decimals_to_compare,
 };
 use practicum_core::stats::{describe_f1, describe_rate, is_no_difference};
 
@@ -43,7 +44,12 @@ pub fn describe_failed_teardowns(of: &Summary) -> Option<String> {
 /// Describes the totals: `4 of 6 trials passed, 1 failed, 1 not scored, 10 not run`.
 pub fn describe_totals(of: &TrialTotals) -> String {
     let mut text = format!("{} of {} passed", of.passed, count_with_noun(of.trials, "trial"));
-    for (count, word) in [(of.failed, "failed"), (of.not_scored, "not scored"), (of.not_run, "not run")] {
+    for (count, word) in [
+        (of.failed, "failed"),
+        (of.not_scored, "not scored"),
+        (of.not_run, "not run"),
+        (of.reused, "reused from earlier runs"),
+    ] {
         if count > 0 {
             text.push_str(&format!(", {count} {word}"));
         }
@@ -64,15 +70,72 @@ pub fn describe_cases_by_rate(of: &Summary) -> Option<String> {
     (all > 0).then(|| format!("{passed} of {} {pass}", count_with_noun(all, "case")))
 }
 
-/// Describes the cost: `$0.1200, judge $0.0300`, each only as far as it is known.
+/// Describes the cost of this run: `$0.1200, judge $0.0300`, each only as far as it is known. What reused trials had cost
+/// is said apart.
 pub fn describe_cost(of: &Summary) -> String {
+    let now = describe_spending(of.cost_usd, of.judging);
+    describe_saved(of).map_or_else(|| now.clone(), |saved| format!("{now}; {saved}"))
+}
+
+/// Describes what reused trials had cost in their own runs; `None` if no trial was reused.
+pub fn describe_saved(of: &Summary) -> Option<String> {
+    let saved = of.saved?;
+    let tokens = saved.tokens.input + saved.tokens.output;
+    Some(format!("saved by reuse: {tokens} tokens, {}", describe_spending(saved.cost_usd, saved.judging)))
+}
+
+fn describe_spending(agents: Option<f64>, judging: Option<JudgingSummary>) -> String {
     let money = |usd: Option<f64>| usd.map(|usd| format!("${usd:.4}"));
-    let agent = money(of.cost_usd).unwrap_or_else(|| "cost unknown".to_owned());
-    match of.judging.map(|judging| money(judging.cost_usd)) {
+    let agent = money(agents).unwrap_or_else(|| "cost unknown".to_owned());
+    match judging.map(|judging| money(judging.cost_usd)) {
         None => agent,
         Some(Some(judge)) => format!("{agent}, judge {judge}"),
         Some(None) => format!("{agent}, judge's cost unknown"),
     }
+}
+
+/// Describes how many trials were reused and where the model's answers came from, in a few words: `2 reused, scripted`.
+/// `None` if every trial ran now, with a model.
+pub fn describe_origin(reused: u64, scripted: bool, replayed: bool) -> Option<String> {
+    let reused = (reused > 0).then(|| format!("{reused} reused"));
+    let stand_ins = [(scripted, "scripted"), (replayed, "replayed")];
+    let stand_ins = stand_ins.into_iter().filter(|(so, _)| *so).map(|(_, word)| word.to_owned());
+    let words: Vec<String> = reused.into_iter().chain(stand_ins).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// Describes what single results vary with: `what varies: 60 % between cases, 40 % between runs of a case`.
+pub fn describe_variance(of: &Summary) -> Option<String> {
+    let VarianceShares { case, run, judge } = of.variance?;
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let is_judged = of.cases.iter().flat_map(|case| &case.checks).any(|check| check.scale.is_some());
+    let judge = match (judge, is_judged) {
+        (Some(judge), _) => format!(", {} by the judge", percent(judge)),
+        (None, true) => " (the judge among them; --judge-votes tells them apart)".to_owned(),
+        (None, false) => String::new(),
+    };
+    Some(format!(
+        "what varies: {} between cases, {} between runs of a case{judge}",
+        percent(case),
+        percent(run)
+    ))
+}
+
+/// Describes cost against quality, a line for each agent, model, mode and version.
+pub fn describe_frontier(of: &[FrontierPoint]) -> Vec<String> {
+    of.iter().map(describe_frontier_point).collect()
+}
+
+fn describe_frontier_point(of: &FrontierPoint) -> String {
+    let cost = match (of.cost_usd.value, of.cost_usd.low, of.cost_usd.high) {
+        (Some(cost), Some(low), Some(high)) => format!("${cost:.4} [{low:.4}, {high:.4}] per trial"),
+        (Some(cost), ..) => format!("${cost:.4} per trial"),
+        (None, ..) => "cost unknown".to_owned(),
+    };
+    let standing = of.standing.map_or("cannot be placed", FrontierStanding::describe);
+    let behind = of.behind.as_ref().map(|other| format!(" {}", terminal_safe(other))).unwrap_or_default();
+    let (name, rate) = (terminal_safe(&of.name), format_estimate(of.pass_rate));
+    format!("{name}: pass rate {rate}, {cost}, {standing}{behind}")
 }
 
 /// Describes a pass rate, and how low it would be with the worst results for trials without a verdict.
@@ -123,7 +186,36 @@ pub fn describe_gate(gate: &GateResult) -> (String, &'static str) {
         0 => String::new(),
         trials => format!(", {} not run", count_with_noun(trials, "trial")),
     };
-    (format!("{value}{sure}{worst}{not_run} (needs {:.digits$}{spared})", gate.threshold), gate.status())
+    let changes = describe_losses(gate);
+    (
+        format!("{value}{sure}{worst}{not_run} (needs {:.digits$}{spared}){changes}", gate.threshold),
+        gate.status(),
+    )
+}
+
+/// Describes what a gate on regressions found, with what it could not tell.
+fn describe_losses(gate: &GateResult) -> String {
+    let list = |words: &str, names: &[String]| match names {
+        [] => String::new(),
+        names => {
+            let shown: Vec<String> = names.iter().take(MAX_LISTED).map(|name| terminal_safe(name)).collect();
+            let more = match names.len().saturating_sub(MAX_LISTED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("; {words}: {}{more}", shown.join(", "))
+        }
+    };
+    let unknown = match (gate.name, gate.without_baseline, gate.value) {
+        (GateName::NoRegression, _, None) => {
+            "; there is no baseline of these cases (practicum baseline stores one)".to_owned()
+        }
+        (_, 0, _) => String::new(),
+        (_, cases, _) => format!("; not in the baseline: {}", count_with_noun(cases, "case")),
+    };
+    let lost = list("worse than the baseline", &gate.lost);
+    let unclear = list("cannot tell with so few runs", &gate.cannot_tell);
+    format!("{lost}{unclear}{unknown}")
 }
 
 /// Describes the scores from 1 to 5 of each criterion of a case: the mean, and over several trials the lowest and

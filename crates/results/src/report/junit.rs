@@ -69,6 +69,9 @@ fn test_suite(results: &RunResults, name: &str, with_skill: bool) -> std::io::Re
         ("practicum.failed", totals.failed.to_string()),
         ("practicum.not_scored", totals.not_scored.to_string()),
         ("practicum.not_run", totals.not_run.to_string()),
+        ("practicum.reused", totals.reused.to_string()),
+        ("practicum.scripted", results.info.scripted.to_string()),
+        ("practicum.replayed", results.info.replayed.to_string()),
     ] {
         suite.add_property(Property::new(name, value));
     }
@@ -96,6 +99,7 @@ fn not_run_test(case: &CaseSummary, has_to_pass: bool) -> TestCase {
 
 fn count_verdict(record: &TrialRecord, totals: &mut TrialTotals) {
     totals.trials += 1;
+    totals.reused += u64::from(record.is_reused());
     let of = match record.verdict {
         Verdict::Pass => &mut totals.passed,
         Verdict::Fail => &mut totals.failed,
@@ -117,7 +121,9 @@ fn test_case(case: &CaseSummary, record: &TrialRecord, has_to_pass: bool) -> Tes
     let own = case
         .deciding_rate()
         .map(|rate| format!("by itself: {}; {}", describe_outcome(record), rate.description));
-    let notes = own.into_iter().chain(record.notes.iter().cloned()).chain(record.unanswered_note());
+    let reused = record.reused_from.as_ref().map(|run| format!("reused from run {run}"));
+    let notes =
+        own.into_iter().chain(reused).chain(record.notes.iter().cloned()).chain(record.unanswered_note());
     let notes: Vec<String> = notes.map(|note| format!("note: {}", to_one_line(&note))).collect();
     if !notes.is_empty() {
         test.set_system_out(xml_text(&notes.join("\n")));

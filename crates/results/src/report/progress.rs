@@ -91,7 +91,8 @@ pub(super) fn finished_line(done: usize, trials: usize, record: &TrialRecord, su
     };
     let width = trials.to_string().len();
     let (attempt, seconds) = (record.attempt, record.seconds);
-    format!("[{done:>width$}/{trials}] {word:<10} {case} #{attempt} ({whose}{arm}, {seconds:.1} s)")
+    let time = if record.is_reused() { "reused".to_owned() } else { format!("{seconds:.1} s") };
+    format!("[{done:>width$}/{trials}] {word:<10} {case} #{attempt} ({whose}{arm}, {time})")
 }
 
 pub(super) fn skill_judgement_lines(judged: &SkillJudgement) -> Vec<String> {

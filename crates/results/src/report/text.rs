@@ -162,6 +162,13 @@ fn describe_changes_needed(summary: &Summary) -> Vec<String> {
             changes.push(format!("case {id} cannot be scored: {}", change.describe()));
         }
     }
+    for gate in summary.gates.iter().filter(|gate| !gate.cannot_tell.is_empty()) {
+        changes.push(format!(
+            "gate {} of {} cannot tell with so few runs: --repeat 5 or more would, or a baseline of more runs",
+            gate.name.name(),
+            terminal_safe(&gate.subject())
+        ));
+    }
     for gate in summary.gates.iter().filter(|gate| gate.value.is_none()) {
         let cases: Vec<&CaseSummary> = summary.cases.iter().filter(|case| case.suite == gate.suite).collect();
         let asks = |expect: ActivationExpectation| {
@@ -183,6 +190,7 @@ fn describe_changes_needed(summary: &Summary) -> Vec<String> {
             GateName::ActivationCasesPass => "no case says whether a skill must be activated; add one",
             GateName::CriteriaPassRate | GateName::MeanScore => "nothing is judged; add a check for a judge",
             GateName::AllCasesPass | GateName::PassRate | GateName::Stability => continue,
+            GateName::NoRegression => "no baseline has one of its cases; practicum baseline stores one",
         };
         // If trials have no verdict, they may be what the gate lacks.
         if cases.into_iter().all(|case| case.not_scored == 0 && case.trials() > 0) {
@@ -321,6 +329,7 @@ fn write_case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write)
         0 => format!("{} passed{interval}", figures::passed(case)),
         _ => format!("{}{interval}", figures::passed(case)),
     });
+    words.extend((case.reused > 0).then(|| format!("{} reused", case.reused)));
     let stability = case.stability.filter(|_| case.failed > 0);
     words.extend(stability.map(|stability| format!("wants a share of {:.2} or more", stability.threshold)));
     if case.not_run > 0 {
@@ -471,6 +480,15 @@ fn write_figures(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> 
     let arms = summary.arms.as_ref().map(figures::describe_arms);
     for line in activation.into_iter().chain(predicted).chain(arms).flatten() {
         writeln!(out, "  {line}")?;
+    }
+    if let Some(words) = figures::describe_variance(summary) {
+        writeln!(out, "  {words}")?;
+    }
+    if !summary.frontier.is_empty() {
+        writeln!(out, "  cost against quality:")?;
+    }
+    for line in figures::describe_frontier(&summary.frontier) {
+        writeln!(out, "    {line}")?;
     }
     Ok(())
 }

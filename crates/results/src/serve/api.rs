@@ -94,6 +94,9 @@ struct ShownSummary {
     pass_rate: Option<Value>,
     activation: Option<Value>,
     arms: Option<Value>,
+    saved: Option<Value>,
+    variance: Option<Value>,
+    frontier: Option<Value>,
 }
 
 pub async fn run(
@@ -105,9 +108,10 @@ pub async fn run(
     let row = row.ok_or(ViewerError::Missing("the run is not in the index yet"))?;
     let file = |name: &str| open_regular(run.path().join(name)).ok().map(std::io::BufReader::new);
     let summary = file("summary.json").and_then(|file| serde_json::from_reader(file).ok());
-    let summary = summary.map(|ShownSummary { gates, pass_rate, activation, arms }| {
-        let gates: Vec<Value> = gates.iter().map(gate_document).collect();
-        json!({"gates": gates, "pass_rate": pass_rate, "activation": activation, "arms": arms})
+    let summary = summary.map(|of: ShownSummary| {
+        let gates: Vec<Value> = of.gates.iter().map(gate_document).collect();
+        json!({"gates": gates, "pass_rate": of.pass_rate, "activation": of.activation, "arms": of.arms,
+            "saved": of.saved, "variance": of.variance, "frontier": of.frontier})
     });
     #[derive(Deserialize)]
     struct RunNotices {

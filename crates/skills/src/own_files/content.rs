@@ -25,11 +25,12 @@ const OWN_FILE_BEGINNINGS: [&str; 4] = [
 ];
 
 /// The keys by which a JSON document of this program is recognised: summary, comparison, run, trial, row of an
-/// export, capture, events of a run, checks of a captured text, run that was regraded, facts of a trial. A key
+/// export, capture, events of a run, checks of a captured text, run that was regraded, facts of a trial, stored baseline. A key
 /// after a dot is in the object under the key before the dot.
-const OWN_DOCUMENT_KEYS: [&[&str]; 13] = [
+const OWN_DOCUMENT_KEYS: [&[&str]; 14] = [
     &["schema_version", "run", "exit", "totals", "gates", "cases"],
     &["schema_version", "exit", "comparisons"],
+    &["schema_version", "run", "cases"],
     &["schema_version", "run", "practicum", "suites", "trials"],
     &["schema_version", "trial", "suite", "case", "condition", "attempt", "checks"],
     &["schema_version", "run", "trial", "suite", "case", "arm", "attempt", "verdict"],

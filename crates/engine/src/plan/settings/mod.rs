@@ -14,8 +14,8 @@ use std::time::Duration;
 
 pub(crate) use agents::own_agents;
 pub use definitions::{
-    JOBS, JUDGE_JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SETTING_DESCRIPTIONS,
-    SettingDefinition,
+    JOBS, JUDGE_JOBS, MAX_COST, MAX_TOKENS, PROBE, REPEAT, RETRIES, RETRY_WAIT, SANDBOX,
+    SETTING_DESCRIPTIONS, SettingDefinition,
 };
 pub use layers::{
     PROJECT_FILE, ProjectRoots, SettingLayers, SettingsError, project_root, user_config_folder,

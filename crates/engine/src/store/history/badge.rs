@@ -129,6 +129,7 @@ mod tests {
             passed: 0,
             failed: 9,
             not_scored: 0,
+            reused: 0,
             examined: TrialTotals { trials: passed + failed, passed, failed, ..TrialTotals::default() },
             cost_usd: None,
             seconds: None,

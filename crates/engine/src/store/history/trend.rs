@@ -31,6 +31,11 @@ pub struct TrendPoint {
     pub value: Option<f64>,
     /// The number of results behind the value.
     pub n: u64,
+    /// How many of the trials were reused: their results come from earlier runs.
+    pub reused: u64,
+    /// Whether the model's answers came from a script or (`replayed`) from a recording.
+    pub scripted: bool,
+    pub replayed: bool,
 }
 
 /// Reads a number for each of the newest runs.
@@ -49,6 +54,9 @@ pub fn trend(index: &Index, metric: Metric, scope: &MetricScope, runs: usize) ->
                 started: point.started,
                 value: point.value,
                 n: point.n,
+                reused: point.reused,
+                scripted: point.scripted,
+                replayed: point.replayed,
             })
             .collect(),
     })

@@ -7,7 +7,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
 
 /// The version of the tables below. A file of an older version is emptied and filled again, because everything in
 /// it can be read from the run directories.
-const VERSION: i64 = 9;
+const VERSION: i64 = 10;
 
 /// The tables. A verdict is 1, 0, or NULL for no answer, so that `avg` is a rate over the answers and a missing
 /// answer is never counted by mistake.
@@ -80,8 +80,10 @@ CREATE TABLE trials (
     criteria_passed INTEGER NOT NULL,
     shares INTEGER NOT NULL,
     share_sum REAL NOT NULL,
+    setup TEXT,
     UNIQUE (run, id)
 );
+CREATE INDEX trials_of_setup ON trials (setup) WHERE setup IS NOT NULL;
 CREATE INDEX trials_of_case ON trials (run, suite, case_id);
 CREATE TABLE checks (
     trial INTEGER NOT NULL REFERENCES trials (n) ON DELETE CASCADE,

@@ -265,9 +265,10 @@ impl<'b> ImportBatch<'b> {
         let usage = record.usage;
         let mut insert = self.transaction.prepare_cached(
             "INSERT INTO trials (run, id, suite, case_id, agent, model, arm, mode, attempt, verdict, why, ended,
-                 expect, fired, outcome, cost_usd, seconds, tokens, reused, criteria, criteria_passed, shares, share_sum)
+                 expect, fired, outcome, cost_usd, seconds, tokens, reused, criteria, criteria_passed, shares, share_sum,
+                 setup)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-                 ?21, ?22, ?23)",
+                 ?21, ?22, ?23, ?24)",
         )?;
         insert.execute(params![
             self.run_number,
@@ -293,6 +294,7 @@ impl<'b> ImportBatch<'b> {
             to_sql_integer(judged().filter(|check| check.verdict == Verdict::Pass).count() as u64),
             to_sql_integer(shares.len() as u64),
             shares.iter().sum::<f64>(),
+            record.repeats.as_ref().map(|repeats| repeats.setup.as_str()),
         ])?;
         let n = self.transaction.last_insert_rowid();
         let mut insert = self.transaction.prepare_cached(

@@ -119,6 +119,11 @@ pub struct MetricPoint {
     pub value: Option<f64>,
     /// The number of trials, checks or agent runs that the value is computed from.
     pub n: u64,
+    /// How many of the trials in scope were reused from earlier runs.
+    pub reused: u64,
+    /// Whether the model's answers came from a script or (`replayed`) from a recording.
+    pub scripted: bool,
+    pub replayed: bool,
 }
 
 impl Index {
@@ -149,10 +154,11 @@ impl Index {
         values = [values.clone(), vec![limit], values].concat();
         let sql = format!(
             "WITH newest AS (
-                 SELECT n, id, started FROM runs
+                 SELECT n, id, started, scripted, replayed FROM runs
                  WHERE {of_run} AND not_in_history IS NULL AND EXISTS (SELECT 1 FROM trials WHERE run = runs.n AND {conditions})
                  ORDER BY id DESC LIMIT ?)
-             SELECT newest.id, newest.started, total({sum}), ifnull(sum({whole}), 0), ifnull(max({needs}), 0)
+             SELECT newest.id, newest.started, total({sum}), ifnull(sum({whole}), 0), ifnull(max({needs}), 0),
+                 ifnull(sum(trials.reused), 0), newest.scripted, newest.replayed
              FROM newest JOIN trials ON trials.run = newest.n
              WHERE {conditions} GROUP BY newest.n ORDER BY newest.id DESC"
         );
@@ -160,7 +166,15 @@ impl Index {
         let rows = query.query_map(params_from_iter(values), |row| {
             let (sum, whole): (f64, i64) = (row.get(2)?, row.get(3)?);
             let value = (whole > 0 && row.get(4)?).then(|| sum / whole as f64);
-            Ok(MetricPoint { run: row.get(0)?, started: row.get(1)?, value, n: whole.unsigned_abs() })
+            Ok(MetricPoint {
+                run: row.get(0)?,
+                started: row.get(1)?,
+                value,
+                n: whole.unsigned_abs(),
+                reused: row.get::<_, i64>(5)?.unsigned_abs(),
+                scripted: row.get(6)?,
+                replayed: row.get(7)?,
+            })
         })?;
         let mut points: Vec<MetricPoint> = rows.collect::<Result<_, _>>()?;
         points.reverse();

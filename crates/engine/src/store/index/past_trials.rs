@@ -1,8 +1,13 @@
-//! The time and cost of earlier trials.
+//! The time, cost and results of earlier trials.
+
+use std::collections::BTreeSet;
 
 use rusqlite::params;
 
 use super::{Index, IndexError};
+use practicum_core::compare::CaseHistory;
+use practicum_core::model::Digest;
+use practicum_core::stats::Cluster;
 
 /// The times and costs of earlier trials of a suite, sorted.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,5 +47,34 @@ impl Index {
         spent.seconds.sort_by(f64::total_cmp);
         spent.cost_usd.sort_by(f64::total_cmp);
         Ok(spent)
+    }
+
+    /// Gives the results of the newest trials of each of these setups, without reused ones and without those of the runs
+    /// that are left out. Replays repeat old answers, so they say nothing new.
+    pub fn results_of_setups(
+        &self,
+        setups: &BTreeSet<Digest>,
+        left_out: &BTreeSet<String>,
+    ) -> Result<CaseHistory, IndexError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT runs.id, trials.verdict FROM trials JOIN runs ON runs.n = trials.run
+             WHERE setup = ?1 AND verdict IS NOT NULL AND NOT reused AND NOT runs.replayed
+             ORDER BY trials.n DESC LIMIT ?2",
+        )?;
+        let mut history = CaseHistory::new();
+        for setup in setups {
+            let rows = query.query_map(params![setup.as_str(), MOST_PAST_TRIALS], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?))
+            })?;
+            let mut known = Cluster::default();
+            for row in rows {
+                let (run, passed) = row?;
+                if !left_out.contains(&run) {
+                    known = Cluster::new(known.passed + u64::from(passed), known.runs + 1);
+                }
+            }
+            history.insert(setup.clone(), known);
+        }
+        Ok(history)
     }
 }

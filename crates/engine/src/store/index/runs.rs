@@ -31,6 +31,8 @@ pub struct RunRow {
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
+    /// The number of trials whose results come from earlier runs.
+    pub reused: u64,
     /// The totals of the trials that have to pass: without those that only serve as a comparison, unless there are
     /// no others.
     pub examined: TrialTotals,
@@ -51,7 +53,7 @@ impl RunRow {
 
     pub fn totals(&self) -> TrialTotals {
         let Self { passed, failed, not_scored, .. } = *self;
-        TrialTotals { trials: self.trials(), passed, failed, not_scored, ..TrialTotals::default() }
+        TrialTotals { trials: self.trials(), passed, failed, not_scored, reused: self.reused, not_run: 0 }
     }
 }
 
@@ -66,7 +68,8 @@ const COLUMNS: &str = "
         examined_passed),
     iif(exit IS NULL, (SELECT count(verdict) - ifnull(sum(verdict), 0) FROM trials
                        WHERE run = runs.n AND arm <> 'without'), examined_failed),
-    ungated, not_in_history IS NULL, sample";
+    ungated, not_in_history IS NULL, sample,
+    (SELECT count(*) FROM trials WHERE run = runs.n AND reused)";
 
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let count = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
@@ -86,6 +89,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         ungated: row.get(14)?,
         in_history: row.get(15)?,
         sample: row.get(16)?,
+        reused: count(17)?,
         passed: all.passed,
         failed: all.failed,
         not_scored: all.not_scored,

@@ -218,7 +218,10 @@ fn decode_gates(file: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> V
         }
         let value = match entry.value.data {
             NodeData::Bool(true)
-                if matches!(name, GateName::AllCasesPass | GateName::ActivationCasesPass) =>
+                if matches!(
+                    name,
+                    GateName::AllCasesPass | GateName::ActivationCasesPass | GateName::NoRegression
+                ) =>
             {
                 Some(1.0)
             }

@@ -210,6 +210,7 @@ fn gates() -> MappingSchema {
             GateName::AllCasesPass | GateName::ActivationCasesPass => {
                 json_schema::any_of([json!({"const": true}), json_schema::ratio(), sure()])
             }
+            GateName::NoRegression => json_schema::any_of([json!({"const": true}), json_schema::ratio()]),
             GateName::Stability => json_schema::ratio(),
             _ => json_schema::any_of([json_schema::ratio(), sure()]),
         };
@@ -232,6 +233,9 @@ fn gate_doc(gate: GateName) -> &'static str {
         GateName::F1 => "The least harmonic mean of precision and recall.",
         GateName::Accuracy => {
             "The least share of runs in which the skill was activated, or not, as expected."
+        }
+        GateName::NoRegression => {
+            "No case is worse than in the baseline that `practicum baseline` stored; a number is the least share of its cases."
         }
     }
 }

@@ -179,7 +179,8 @@ fn gates() -> impl Strategy<Value = Vec<Gate>> {
             | GateName::Precision
             | GateName::Recall
             | GateName::F1
-            | GateName::Accuracy => ratio,
+            | GateName::Accuracy
+            | GateName::NoRegression => ratio,
         };
         let surely = |gate: Gate| sure.and_then(|sure| gate.with_confidence(sure).ok()).unwrap_or(gate);
         names.into_iter().map(|name| surely(Gate::new(name, threshold(name)))).collect()

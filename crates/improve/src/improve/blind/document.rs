@@ -115,6 +115,10 @@ pub struct BlindReport {
     pub chance: f64,
     /// The verdict on the second side.
     pub verdict: ComparisonVerdict,
+    /// The label that the judge named whatever stood under it; `None` if it did not follow the order of the outputs. Such
+    /// a judge is broken, and the comparison says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge_follows: Option<OutputLabel>,
     pub cases: Vec<BlindCase>,
     /// Cases for which only one side has an output.
     pub unpaired: Vec<String>,
@@ -150,6 +154,11 @@ pub struct BlindOrder {
 }
 
 impl BlindReport {
+    /// Says whether the judge chose by the order of the outputs, so that the comparison says nothing about them.
+    pub fn is_judge_broken(&self) -> bool {
+        self.judge_follows.is_some() || self.wins + self.losses == 0 && self.ties > 0
+    }
+
     /// Collects the judged pairs into a report and writes it to a new folder: a comparison document for each
     /// judgement, and the report with the key to their labels.
     pub fn write_new(
@@ -182,7 +191,8 @@ impl BlindReport {
             cost_usd = cost_usd.zip(judged.cost_usd).map(|(sum, more)| sum + more);
             cases.push(case);
         }
-        let BlindTally { wins, losses, ties, not_compared, win_rate, chance, verdict } = tally_cases(&cases);
+        let BlindTally { wins, losses, ties, not_compared, win_rate, chance, verdict, follows } =
+            tally_cases(&cases);
         let blind = Self {
             schema_version: 1,
             first: first.to_owned(),
@@ -195,6 +205,7 @@ impl BlindReport {
             win_rate,
             chance,
             verdict,
+            judge_follows: follows,
             cases,
             unpaired,
             cost_usd,

@@ -1,6 +1,6 @@
 //! The statistics of blind comparisons.
 
-use super::document::{BlindCase, ComparedSide, OutcomeConfidence, PairOutcome};
+use super::document::{BlindCase, ComparedSide, OutcomeConfidence, OutputLabel, PairOutcome};
 use practicum_core::model::{ComparisonVerdict, Estimate};
 use practicum_core::stats::{ALPHA, DEFAULT_MARGIN, clopper_pearson, mcnemar};
 
@@ -28,6 +28,8 @@ pub struct BlindTally {
     pub win_rate: Estimate,
     pub chance: f64,
     pub verdict: ComparisonVerdict,
+    /// The label that the judge names whatever stands under it, if it follows the order of the outputs.
+    pub follows: Option<OutputLabel>,
 }
 
 /// Counts the outcomes of all cases and gives the verdict.
@@ -40,11 +42,12 @@ pub fn tally_cases(cases: &[BlindCase]) -> BlindTally {
     let interval = clopper_pearson(wins, decided, ALPHA).map(|at| (at.low, at.high));
     // A two-sided sign test, because neither side was expected to win.
     let chance = mcnemar(wins, losses);
+    let follows = preferred_label(cases);
     let verdict = match chance <= ALPHA {
         true if wins > losses => ComparisonVerdict::Better,
         true => ComparisonVerdict::Worse,
-        // A judge that contradicts itself in every case follows the order and not the outputs.
-        false if decided == 0 => ComparisonVerdict::Inconclusive,
+        // A judge that follows the order says nothing about the outputs.
+        false if decided == 0 || follows.is_some() => ComparisonVerdict::Inconclusive,
         false if is_equivalent(wins, losses, decided + ties) => ComparisonVerdict::Equivalent,
         false => ComparisonVerdict::Inconclusive,
     };
@@ -57,7 +60,21 @@ pub fn tally_cases(cases: &[BlindCase]) -> BlindTally {
         win_rate: Estimate::new(rate, interval, decided),
         chance,
         verdict,
+        follows,
     }
+}
+
+/// Finds the label that the judge prefers whatever stands under it: if it contradicts itself in most cases, and names
+/// the same label twice more often than chance explains. A few cases that it contradicts itself in every time are
+/// enough, because a judge that reads the outputs agrees with itself now and then.
+fn preferred_label(cases: &[BlindCase]) -> Option<OutputLabel> {
+    let contradictions = || cases.iter().filter(|case| case.outcome == PairOutcome::Tie);
+    let named_a = |case: &&BlindCase| case.orders.iter().all(|order| order.winner == Some(order.a));
+    let (ties, of_a) = (contradictions().count() as u64, contradictions().filter(named_a).count() as u64);
+    let decided = cases.iter().filter(|case| case.confidence == Some(OutcomeConfidence::High)).count() as u64;
+    let is_every_time = decided == 0 && ties > 1 && (of_a == 0 || of_a == ties);
+    let is_mostly = ties > decided && mcnemar(of_a, ties - of_a) <= ALPHA;
+    (is_every_time || is_mostly).then(|| if 2 * of_a >= ties { OutputLabel::A } else { OutputLabel::B })
 }
 
 /// Says whether the sides are equivalent: the difference between the shares of won and lost cases stays within the

@@ -5,26 +5,31 @@ use super::*;
 use practicum_core::model::ComparisonVerdict;
 use practicum_core::stats::SeededRandom;
 
-fn case(at: usize, winners: [ComparedSide; 2]) -> BlindCase {
+fn other_side(side: ComparedSide) -> ComparedSide {
+    match side {
+        ComparedSide::First => ComparedSide::Second,
+        ComparedSide::Second => ComparedSide::First,
+    }
+}
+
+/// Makes a case with the side that was labelled A in the first order, and the winners of both orders.
+fn case(at: usize, (a, winners): (ComparedSide, [ComparedSide; 2])) -> BlindCase {
     let (outcome, confidence) = pair_outcome(&winners.map(Some));
+    let order = |a, winner| BlindOrder { a, winner: Some(winner), quote: None, why: None };
     BlindCase {
         suite: String::new(),
         case: at.to_string(),
         outcome,
         confidence,
-        orders: Vec::new(),
+        orders: vec![order(a, winners[0]), order(other_side(a), winners[1])],
         files: Vec::new(),
     }
 }
 
 /// Gives a judge's two choices as sides. `say` gives the labels; the key turns them into sides.
-fn looks(at: usize, seed: u64, mut say: impl FnMut() -> OutputLabel) -> [ComparedSide; 2] {
+fn looks(at: usize, seed: u64, mut say: impl FnMut() -> OutputLabel) -> (ComparedSide, [ComparedSide; 2]) {
     let a = if first_is_a(seed, "s", &at.to_string()) { ComparedSide::First } else { ComparedSide::Second };
-    let other = match a {
-        ComparedSide::First => ComparedSide::Second,
-        ComparedSide::Second => ComparedSide::First,
-    };
-    [a.side_with_label(say()), other.side_with_label(say())]
+    (a, [a.side_with_label(say()), other_side(a).side_with_label(say())])
 }
 
 #[test]
@@ -36,6 +41,13 @@ fn a_judge_that_prefers_a_position_decides_nothing() {
         let tallied = tally_cases(&cases);
         assert_eq!((tallied.wins, tallied.losses, tallied.win_rate.value), (0, 0, None));
         assert_eq!(tallied.verdict, ComparisonVerdict::Inconclusive, "such a judge is broken");
+        assert_eq!(tallied.follows, Some(always));
+        // One pair of cases that it decided does not mend it.
+        let mut mostly = cases;
+        mostly[0] = case(0, (ComparedSide::First, [ComparedSide::First; 2]));
+        mostly[1] = case(1, (ComparedSide::First, [ComparedSide::Second; 2]));
+        let tallied = tally_cases(&mostly);
+        assert_eq!((tallied.verdict, tallied.follows), (ComparisonVerdict::Inconclusive, Some(always)));
     }
 }
 
@@ -72,8 +84,8 @@ fn cases_together_end_in_a_word() {
     let of = |wins: usize, losses: usize, ties: usize| {
         let all = std::iter::repeat_n([Second, Second], wins)
             .chain(std::iter::repeat_n([First, First], losses))
-            .chain(std::iter::repeat_n([First, Second], ties));
-        let cases: Vec<BlindCase> = all.enumerate().map(|(at, winners)| case(at, winners)).collect();
+            .chain([[First, Second], [Second, First]].into_iter().cycle().take(ties));
+        let cases: Vec<BlindCase> = all.enumerate().map(|(at, winners)| case(at, (First, winners))).collect();
         tally_cases(&cases).verdict
     };
     for (wins, losses, ties, expected) in [

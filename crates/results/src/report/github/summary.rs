@@ -48,11 +48,17 @@ pub fn write_summary(results: &RunResults, out: &mut dyn Write) -> std::io::Resu
     };
     let names: Vec<String> = results.suite_names().iter().map(|name| escape_markdown(name)).collect();
     writeln!(out, "## {symbol} {}: {word}\n", figures::list_suites(&names))?;
-    writeln!(out, "| | trials run | passed | failed | not scored | not run |\n|---|---|---|---|---|---|")?;
+    writeln!(
+        out,
+        "| | trials run | passed | failed | not scored | not run | reused |\n|---|---|---|---|---|---|---|"
+    )?;
     for (title, of) in [("with the skill", examined), ("without the skill", without)] {
-        let TrialTotals { trials, passed, failed, not_scored, not_run } = of;
+        let TrialTotals { trials, passed, failed, not_scored, not_run, reused } = of;
         if trials + not_run > 0 {
-            writeln!(out, "| {title} | {trials} | {passed} | {failed} | {not_scored} | {not_run} |")?;
+            writeln!(
+                out,
+                "| {title} | {trials} | {passed} | {failed} | {not_scored} | {not_run} | {reused} |"
+            )?;
         }
     }
     writeln!(out, "\n- pass rate {}", figures::describe_pass_rate(&summary.pass_rate))?;
@@ -80,6 +86,10 @@ pub fn write_summary(results: &RunResults, out: &mut dyn Write) -> std::io::Resu
     }
     if let Some(others) = others {
         writeln!(out, "- {others}")?;
+    }
+    let variance = figures::describe_variance(summary);
+    for line in variance.into_iter().chain(figures::describe_frontier(&summary.frontier)) {
+        writeln!(out, "- {}", escape_markdown(&line))?;
     }
     let doubts = summary.doubts.describe();
     if !doubts.is_empty() {

@@ -175,6 +175,7 @@ impl CasesPage<'_> {
                         @for (index, case) in group.arms.iter().enumerate() {
                             @if index > 0 { br; }
                             small { @if group.arms.len() > 1 { (case.arm) } } " " (figures::passed(case))
+                            @if case.reused > 0 { " " small { (case.reused) " reused" } }
                         }
                     }
                 }
@@ -209,6 +210,7 @@ impl CasesPage<'_> {
         let mut facts = vec![format!("{:.1} s", record.seconds)];
         facts.extend(record.cost_usd.map(|usd| format!("${usd:.4}")));
         facts.extend(record.model.clone());
+        facts.extend(record.reused_from.as_ref().map(|run| format!("reused from {run}")));
         facts.extend(
             record.was_activated().map(|fired| if fired { "activated" } else { "not activated" }.to_owned()),
         );

@@ -14,8 +14,8 @@ use maud::{Markup, PreEscaped, Render, html};
 use super::escaping::truncate_text;
 use super::{ReportFormat, ReportOutput, RunResults, figures, terminal_safe, timestamps};
 use practicum_core::model::{
-    ActivationRates, ActivationSummary, ArmsSummary, Estimate, EvalFinding, GateResult, ProbeRecord,
-    RivalSkills, RunStatus, SkillJudgement, TrialTotals, count_with_noun,
+    ActivationRates, ActivationSummary, ArmsSummary, Estimate, EvalFinding, FrontierPoint, FrontierStanding,
+    GateResult, ProbeRecord, RivalSkills, RunStatus, SkillJudgement, TrialTotals, count_with_noun,
 };
 use practicum_core::stats::{describe_f1, describe_rate};
 use practicum_skills::own_files::OWN_FILE_MARK;
@@ -112,6 +112,12 @@ fn header(results: &RunResults, title: &str) -> Markup {
             }
             @for notice in sample.into_iter().chain(teardowns) { p class="notice" { (notice) } }
             @for notice in stand_ins { p class="notice" { (notice) } }
+            @if summary.totals.reused > 0 {
+                p class="notice" {
+                    (summary.totals.reused) " of " (count_with_noun(summary.totals.trials, "trial"))
+                    " reused from earlier runs; " (figures::describe_saved(summary).unwrap_or_default())
+                }
+            }
         }
         (tiles(results))
     }
@@ -187,6 +193,10 @@ fn overview(results: &RunResults) -> Markup {
             div class="stack" {
                 @if !summary.gates.is_empty() { (gates_card(&summary.gates)) }
                 @if let Some(found) = &summary.arms { (arms_card(found)) }
+                @if let Some(words) = figures::describe_variance(summary) {
+                    div class="card" { h2 { "Variance" } p { (words) } }
+                }
+                @if !summary.frontier.is_empty() { (frontier_card(&summary.frontier)) }
                 @if !doubts.is_empty() {
                     div class="card" { h2 { "Doubts" } @for doubt in &doubts { p { (doubt) } } }
                 }
@@ -197,6 +207,23 @@ fn overview(results: &RunResults) -> Markup {
                 (rates_card("Predicted activation, not seen", &found.all, html! {
                     p class="faint" { "Guessed by a model from the skills' descriptions." }
                 }))
+            }
+        }
+    }
+}
+
+/// Shows cost against quality: each agent, model, mode and version.
+fn frontier_card(of: &[FrontierPoint]) -> Markup {
+    html! {
+        div class="card" {
+            h2 { "Cost against quality" }
+            @for (point, line) in of.iter().zip(figures::describe_frontier(of)) {
+                @let class = match point.standing {
+                    Some(FrontierStanding::OnFrontier) => "pass",
+                    Some(FrontierStanding::Behind) => "fail",
+                    Some(FrontierStanding::Unclear) | None => "none",
+                };
+                p class=(class) { (line) }
             }
         }
     }

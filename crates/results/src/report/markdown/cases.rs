@@ -42,9 +42,10 @@ fn write_case(
     let runs = case.trials();
     let rate = figures::describe_pass_rate(&case.pass_rate);
     let not_run = if case.not_run > 0 { format!(", {} not run", case.not_run) } else { String::new() };
+    let reused = if case.reused > 0 { format!(", {} reused", case.reused) } else { String::new() };
     writeln!(
         out,
-        "{} of {} passed{not_run}; pass rate {rate}.\n",
+        "{} of {} passed{not_run}{reused}; pass rate {rate}.\n",
         case.passed,
         count_with_noun(runs, "run")
     )?;
@@ -124,7 +125,8 @@ fn write_failed_trial(record: &TrialRecord, out: &mut dyn Write) -> std::io::Res
         Some(why) => format!("not scored: {why}"),
         None => "failed".to_owned(),
     };
-    writeln!(out, "- Run {} {}", record.attempt, said(&head))?;
+    let reused = record.reused_from.as_ref().map(|run| format!(" (reused from {})", plain(run)));
+    writeln!(out, "- Run {} {}{}", record.attempt, said(&head), reused.unwrap_or_default())?;
     if let Some(criteria) = TrialRecord::describe_total(&record.checks) {
         writeln!(out, "  - criteria: {}", said(&criteria))?;
     }

@@ -64,10 +64,13 @@ fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
 
 fn write_totals(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
-    writeln!(out, "| | trials run | passed | failed | not scored | not run |\n|---|---|---|---|---|---|")?;
+    writeln!(
+        out,
+        "| | trials | passed | failed | not scored | not run | reused |\n|---|---|---|---|---|---|---|"
+    )?;
     let row = |title: &str, of: &TrialTotals| {
-        let TrialTotals { trials, passed, failed, not_scored, not_run } = of;
-        format!("| {title} | {trials} | {passed} | {failed} | {not_scored} | {not_run} |")
+        let TrialTotals { trials, passed, failed, not_scored, not_run, reused } = of;
+        format!("| {title} | {trials} | {passed} | {failed} | {not_scored} | {not_run} | {reused} |")
     };
     let (examined, without) = results.totals();
     if without.trials + without.not_run > 0 {
@@ -80,7 +83,17 @@ fn write_totals(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()
     writeln!(out, "- Pass rate: {rate}{}", reliability.unwrap_or_default())?;
     let cost = plain(&figures::describe_cost(summary));
     let tokens = summary.tokens.input + summary.tokens.output;
-    writeln!(out, "- Time and cost: {:.1} s, {tokens} tokens, {cost}", summary.seconds)
+    writeln!(out, "- Time and cost: {:.1} s, {tokens} tokens, {cost}", summary.seconds)?;
+    if let Some(words) = figures::describe_variance(summary) {
+        writeln!(out, "- {}", plain(&words))?;
+    }
+    if !summary.frontier.is_empty() {
+        writeln!(out, "\n## Cost against quality\n")?;
+    }
+    for line in figures::describe_frontier(&summary.frontier) {
+        writeln!(out, "- {}", plain(&line))?;
+    }
+    Ok(())
 }
 
 fn write_gates(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {

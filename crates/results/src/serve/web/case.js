@@ -23,7 +23,7 @@ export async function casePage(page, [run, suite, id]) {
     return h("tr", { class: "trial", "data-item": true, tabindex: "0" },
       h("th", { scope: "row" }, h("span", { class: "cell" }, mark(verdictOf(trial.passed)),
         h("a", { class: "name", href: link("run", run, "trial", trial.id), "data-open": true, tabindex: "-1" }, `attempt ${trial.attempt}`)),
-        trial.why && h("div", { class: "faint small" }, trial.why)),
+        trial.why && h("div", { class: "faint small" }, trial.why), trial.reused && h("div", { class: "faint small" }, "reused")),
       h("td", {}, condition(trial)), checks.map((check) => h("td", {}, cell(found.get(check)))),
       h("td", { class: "number" }, seconds(trial.seconds)), h("td", { class: "number" }, money(trial.cost_usd)),
       h("td", { class: "screen-only" }, marker(run, trial.id)));

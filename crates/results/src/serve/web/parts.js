@@ -53,6 +53,11 @@ export function unscoredWords({ not_scored: unscored }) {
   return unscored > 0 && h("span", { class: "unscored small" }, `${unscored} not scored`);
 }
 
+// What is not fresh about a run: how many of its trials were reused, and what answered in place of a model.
+export function origin({ reused, scripted, replayed }) {
+  return [reused > 0 && `${reused} reused`, scripted && "scripted", replayed && "replayed"].filter(Boolean).join(", ") || null;
+}
+
 export function money(value) {
   if (value === null || value === undefined) return "–";
   return value >= 1 ? `$${value.toFixed(2)}` : `$${value.toFixed(4).replace(/0{1,2}$/, "")}`;

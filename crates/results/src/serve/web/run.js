@@ -28,6 +28,39 @@ function measured(summary) {
   return tiles.length > 0 && h("section", { class: "tiles", "aria-label": "Measured" }, tiles);
 }
 
+// How many trials were reused, with what they had cost in their own runs.
+function reusedWords(run) {
+  const saved = run.summary?.saved;
+  const tokens = saved ? saved.tokens.input + saved.tokens.output : 0;
+  const cost = saved && saved.cost_usd !== null ? `, ${money(saved.cost_usd)}` : ", cost unknown";
+  return `${run.reused} of its trials were reused from earlier runs${saved ? `; saved: ${tokens} tokens${cost}` : ""}.`;
+}
+
+// What single results vary with.
+function varianceView(summary) {
+  const of = summary?.variance;
+  if (!of) return null;
+  const part = (value, words) => `${Math.round(value * 100)} % ${words}`;
+  const judge = of.judge === null || of.judge === undefined ? "" : `, ${part(of.judge, "by the judge")}`;
+  return h("p", { class: "faint", id: "variance" }, `What varies: ${part(of.case, "between cases")}, ${part(of.run, "between runs of a case")}${judge}.`);
+}
+
+const STANDINGS = { on_frontier: "on the frontier", unclear: "perhaps behind", behind: "behind" };
+
+// Cost against quality: each agent, model, mode and version that was run.
+function frontierView(summary) {
+  const points = summary?.frontier ?? [];
+  if (points.length === 0) return null;
+  const cost = (of) => of.value === null ? "–" : [money(of.value), of.low !== null && h("span", { class: "faint" }, ` [${money(of.low)}, ${money(of.high)}]`)];
+  const row = (point) => h("tr", {}, h("th", { scope: "row" }, point.name),
+    h("td", { class: "number" }, share(point.pass_rate.value), h("span", { class: "faint" }, interval(point.pass_rate))),
+    h("td", { class: "number" }, cost(point.cost_usd)),
+    h("td", {}, STANDINGS[point.standing] ?? "cannot be placed", point.behind && ` ${point.behind}`));
+  const heads = ["", "Pass rate", "Cost of a trial", ""].map((name) => h("th", { scope: "col" }, name));
+  return h("section", {}, h("h2", {}, "Cost against quality"), h("div", { class: "wide" },
+    h("table", { class: "plain", id: "frontier" }, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, points.map(row)))));
+}
+
 // Of more gates than this only those that fail are shown at once.
 const MOST_GATES = 12;
 
@@ -40,7 +73,7 @@ function gates(summary) {
     h("td", {}, gate.name.replaceAll("_", " "), h("div", { class: "faint small" }, gate.agent ? `${gate.suite} with ${gate.agent}` : gate.suite)),
     h("td", { class: "number" }, share(gate.value), h("span", { class: "faint" }, interval(gate))),
     h("td", { class: "number faint" }, `needs ${share(gate.threshold)}`),
-    h("td", {}, gate.standing, gate.standing === "open" && h("div", { class: "faint small" }, `at worst ${share(gate.worst)}`)));
+    h("td", {}, gate.standing, (gate.lost ?? []).map((name) => h("div", { class: "small" }, `worse: ${name}`)), (gate.cannot_tell ?? []).map((name) => h("div", { class: "faint small" }, `cannot tell: ${name}`)), gate.standing === "open" && gate.worst !== null && h("div", { class: "faint small" }, `at worst ${share(gate.worst)}`)));
   const table = (gates) => gates.length > 0 && h("div", { class: "wide" }, h("table", { class: "plain gates" }, h("tbody", {}, gates.map(row))));
   const many = summary.gates.length > MOST_GATES;
   const failing = summary.gates.filter((gate) => gate.standing === "fails");
@@ -156,7 +189,8 @@ export async function runPage(page, [id]) {
     state, run.notices.map((notice) => h("p", { class: "faint small" }, notice)),
     run.scripted && h("p", { class: "notice" }, "The model's answers came from a script: this run tests the evals, not a model."),
     run.replayed && h("p", { class: "notice" }, "The model's answers were recorded earlier."),
-    h("div", { id: "live" }), measured(run.summary), agreed, gates(run.summary), suites,
+    run.reused > 0 && h("p", { class: "notice", id: "reused" }, reusedWords(run)),
+    h("div", { id: "live" }), measured(run.summary), varianceView(run.summary), frontierView(run.summary), agreed, gates(run.summary), suites,
     h("section", {}, h("h2", {}, "Cases"), h("p", { class: "filters" }, h("label", {}, only, " only what did not pass"), find), grid));
   headline();
   tables();

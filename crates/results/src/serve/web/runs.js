@@ -3,12 +3,12 @@
 import { ask } from "./api.js";
 import { MOST_LINES, chart } from "./chart.js";
 import { h, link, put } from "./dom.js";
-import { bar, counts, mark, money, named, pages, seconds, share, stateMark, unscoredWords, when } from "./parts.js";
+import { bar, counts, mark, money, named, origin, pages, seconds, share, stateMark, unscoredWords, when } from "./parts.js";
 
 function row(run) {
   // Until it ends, nobody knows how many of the planned trials are only compared with.
   const shown = run.state === "running" ? run : run.examined;
-  const source = run.scripted ? "scripted" : run.replayed ? "replayed" : null;
+  const source = origin(run);
   return h("div", { class: "row run", "data-item": true, tabindex: "0" },
     mark(stateMark(run.state)),
     h("div", { class: "name" },

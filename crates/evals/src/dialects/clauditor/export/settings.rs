@@ -182,7 +182,8 @@ impl GateDemands {
                 | GateName::Precision
                 | GateName::Recall
                 | GateName::F1
-                | GateName::Accuracy => others.push(*gate),
+                | GateName::Accuracy
+                | GateName::NoRegression => others.push(*gate),
             }
         }
         others.retain(|gate| {
