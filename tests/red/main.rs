@@ -9,8 +9,11 @@ mod common;
 mod clean;
 mod git;
 mod given_files;
+mod limits;
 mod odd_files;
+mod reads;
 mod records;
+mod walls;
 
 use std::path::Path;
 use std::process::Command;

@@ -25,11 +25,13 @@ pub enum AgentEnding {
     SetupFailed,
     /// A limit of turns, tokens or money ended the agent.
     OverBudget,
+    /// A limit of memory, processes, processor time, open files or disk ended the agent.
+    OverLimit,
     Cancelled,
 }
 
 impl AgentEnding {
-    pub const ALL: [AgentEnding; 12] = [
+    pub const ALL: [AgentEnding; 13] = [
         AgentEnding::Finished,
         AgentEnding::TimedOut,
         AgentEnding::AskedUser,
@@ -41,6 +43,7 @@ impl AgentEnding {
         AgentEnding::NotStarted,
         AgentEnding::SetupFailed,
         AgentEnding::OverBudget,
+        AgentEnding::OverLimit,
         AgentEnding::Cancelled,
     ];
 
@@ -58,6 +61,7 @@ impl AgentEnding {
             AgentEnding::NotStarted => "not_started",
             AgentEnding::SetupFailed => "setup_failed",
             AgentEnding::OverBudget => "over_budget",
+            AgentEnding::OverLimit => "over_limit",
             AgentEnding::Cancelled => "cancelled",
         }
     }
@@ -76,6 +80,7 @@ impl AgentEnding {
             | AgentEnding::NotStarted
             | AgentEnding::SetupFailed
             | AgentEnding::OverBudget
+            | AgentEnding::OverLimit
             | AgentEnding::Cancelled => false,
         }
     }
@@ -94,6 +99,7 @@ impl AgentEnding {
             // The setup script comes before the agent, so the agent was not started.
             AgentEnding::SetupFailed => "the agent was not started: the setup script failed",
             AgentEnding::OverBudget => "the agent went over its budget",
+            AgentEnding::OverLimit => "the agent went over a limit of its resources",
             AgentEnding::Cancelled => "the agent was cancelled",
         }
     }

@@ -38,7 +38,7 @@ pub use case::{
 };
 pub use check::{
     ActivationCheck, ActivationExpectation, ActivationSource, Check, CheckEvidence, CheckKind, CheckNeed,
-    CheckPermissions, CheckTarget, CheckWeight, CheckedText, JudgedStatement, OutputSection, Rule,
+    CheckPermissions, CheckTarget, CheckWeight, CheckedText, CommandEnd, CommandOutcome, JudgedStatement, OutputSection, Rule,
     ScoreScale, SectionField, SectionTier, UrlChecker, WorkspaceView,
 };
 pub use decimals::decimals_to_compare;

@@ -1,6 +1,6 @@
 //! Helpers for tests of rules: a value as YAML, a text or a run, a verdict.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -109,25 +109,17 @@ impl WorkspaceView for NoFiles {
     fn exists(&self, _: &RelPath) -> std::io::Result<bool> {
         Ok(false)
     }
-
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
 }
 
-/// A workspace in which commands may run.
-pub struct CommandWorkspace(pub PathBuf);
+/// A workspace that is a folder.
+pub struct FolderWorkspace(pub PathBuf);
 
-impl WorkspaceView for CommandWorkspace {
+impl WorkspaceView for FolderWorkspace {
     fn read(&self, path: &RelPath) -> std::io::Result<Option<Vec<u8>>> {
         std::fs::read(path.join_to(&self.0)).map(Some)
     }
 
     fn exists(&self, path: &RelPath) -> std::io::Result<bool> {
         Ok(path.join_to(&self.0).exists())
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        Some(&self.0)
     }
 }

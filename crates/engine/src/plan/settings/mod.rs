@@ -5,6 +5,7 @@
 mod agents;
 mod definitions;
 mod layers;
+mod limits;
 mod schema;
 
 use std::fmt;
@@ -17,6 +18,7 @@ pub use definitions::{
     SettingDefinition,
 };
 pub use layers::{ProjectRoots, SettingLayers, SettingsError, project_root};
+pub use limits::{LIMIT_NAMES, LIMITS_PREFIX, explain_limits, resource_limits};
 pub use schema::schema as project_schema;
 
 use practicum_core::model::{
