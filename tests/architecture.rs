@@ -115,7 +115,8 @@ fn the_reader_of_arrows_sees_them() {
 }
 
 /// Ways to read a file that wait for a pipe, never come to the end of a device, or have no limit.
-const UNBOUNDED_READS: [&str; 4] = ["fs::read(", "fs::read_to_string(", "File::open(", "File::options().read("];
+const UNBOUNDED_READS: [&str; 4] =
+    ["fs::read(", "fs::read_to_string(", "File::open(", "File::options().read("];
 
 /// Files that may use them, each with what it reads.
 const ALLOWED_READERS: &[(&str, &str)] = &[

@@ -12,9 +12,9 @@ use crate::plan::settings::{SettingLayers, project_root};
 use crate::report::terminal_safe;
 use crate::session::run_setup;
 use crate::tree::read_regular_text;
+use crate::workspace::limits::ResourceLimits;
 use crate::workspace::observe::ProcessEnd;
 use crate::workspace::run::{CancelToken, OutputFiles, ProcessRules, adopt_orphans, supervise};
-use crate::workspace::limits::ResourceLimits;
 use crate::workspace::sandbox::Sandbox;
 
 #[derive(clap::Args)]

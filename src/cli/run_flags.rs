@@ -13,8 +13,8 @@ use super::report::ReportOptions;
 use super::shared_args::{EvalsArgs, SettingArgs};
 use super::{list, print_json, runtime};
 use crate::model::{Gate, Outcome, Ratio};
-use crate::plan::settings::{LIMIT_NAMES, LIMITS_PREFIX};
 use crate::plan::settings::{JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
+use crate::plan::settings::{LIMIT_NAMES, LIMITS_PREFIX};
 use crate::report::RunResults;
 use crate::session::{FinishedRun, PreparedRun, RunInputs, RunLimits, RunOptions, SharedBudget, SuitesToRun};
 
@@ -211,7 +211,8 @@ impl RunFlags {
             (RETRY_WAIT.name, self.retry_wait.clone()),
         ];
         let own = own.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)));
-        let limits = self.limit.iter().map(|limit| (format!("{LIMITS_PREFIX}{}", limit.name), limit.amount.clone()));
+        let limits =
+            self.limit.iter().map(|limit| (format!("{LIMITS_PREFIX}{}", limit.name), limit.amount.clone()));
         let named = choices.flags().into_iter().chain(own).map(|(name, value)| (name.to_owned(), value));
         named.chain(limits).collect()
     }

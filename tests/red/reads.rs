@@ -46,7 +46,12 @@ fn a_deep_folder_of_a_skill_overflows_the_stack_of_its_versions() {
 
 #[test]
 fn a_huge_file_takes_the_memory() {
-    for path in ["skills/gull/SKILL.md", "evals/e.practicum.yaml", "practicum.toml", "skills/gull/references/notes.md"] {
+    for path in [
+        "skills/gull/SKILL.md",
+        "evals/e.practicum.yaml",
+        "practicum.toml",
+        "skills/gull/references/notes.md",
+    ] {
         let project = project();
         // The file has only a hole. Its size is what counts.
         let file = std::fs::File::create(project.path().join(path)).expect("a file");

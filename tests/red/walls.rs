@@ -75,7 +75,8 @@ impl Scene {
         };
         scene.project.write("agent.sh", &format!("{agent}\necho done\n"));
         let setup = format!("cat > escapes.sh <<'END'\n{setup}\nEND\nbash escapes.sh > found.txt");
-        let check = format!("cat > check.sh <<'END'\n{check}\nEND\nbash check.sh; ! bash check.sh | grep ESCAPED");
+        let check =
+            format!("cat > check.sh <<'END'\n{check}\nEND\nbash check.sh; ! bash check.sh | grep ESCAPED");
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         scene.project.write(
             "evals/e.practicum.yaml",
@@ -86,14 +87,18 @@ impl Scene {
             ),
         );
         let path = scene.project.path().join("agent.sh");
-        scene.project.write("practicum.toml", &format!("[agents.own]\ncommand = [\"/bin/bash\", \"{}\"]\n", path.display()));
+        scene.project.write(
+            "practicum.toml",
+            &format!("[agents.own]\ncommand = [\"/bin/bash\", \"{}\"]\n", path.display()),
+        );
         scene
     }
 
     /// Gives the command that runs the evals, as this user or as another one.
     fn command(&self, means: &str, user: Option<u32>) -> Command {
         let mode = if means == "strict" { "strict" } else { "auto" };
-        let inner = self.project.practicum(&["run", "evals", "--trust", "--json", "--no-cache", "--sandbox", mode]);
+        let inner =
+            self.project.practicum(&["run", "evals", "--trust", "--json", "--no-cache", "--sandbox", mode]);
         let mut command = match user {
             None => Command::new(inner.get_program()),
             Some(user) => {
@@ -137,9 +142,10 @@ impl Scene {
 fn users() -> Vec<Option<u32>> {
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_practicum"));
     let is_root = rustix::process::geteuid().is_root();
-    let reachable = program.ancestors().skip(1).all(|folder| {
-        folder.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o001 != 0)
-    });
+    let reachable = program
+        .ancestors()
+        .skip(1)
+        .all(|folder| folder.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o001 != 0));
     if is_root && reachable { vec![None, Some(1000)] } else { vec![None] }
 }
 
@@ -159,10 +165,12 @@ fn nothing_escapes(place: &str) {
     for user in users() {
         for means in all_means() {
             let scene = Scene::new(place, &escapes_of(means));
-            let before = std::fs::read_to_string(scene.project.path().join("practicum.toml")).expect("settings");
+            let before =
+                std::fs::read_to_string(scene.project.path().join("practicum.toml")).expect("settings");
             let ran = Ran::of(scene.command(means, user).output().expect("starts"));
             assert_eq!(ran.code, 0, "{place} {means} {user:?}: {}\n{}", scene.found(), ran.stderr);
-            let after = std::fs::read_to_string(scene.project.path().join("practicum.toml")).expect("settings");
+            let after =
+                std::fs::read_to_string(scene.project.path().join("practicum.toml")).expect("settings");
             assert_eq!(after, before, "{place} {means} {user:?}");
             assert!(!PathBuf::from("/etc/practicum-escaped").exists());
             let domain = std::fs::read_to_string("/proc/sys/kernel/domainname").expect("a name");
@@ -192,7 +200,13 @@ fn without_a_sandbox_the_same_check_gets_out() {
     let scene = Scene::new("check", "try 'cat SECRET'\ntry 'exec 3<>/dev/tcp/127.0.0.1/PORT'\n");
     let mut command = scene.command("", None);
     command.args(["--sandbox", "off"]);
-    let ran = Ran::of(scene.project.practicum(&["run", "evals", "--trust", "--json", "--sandbox", "off"]).output().expect("starts"));
+    let ran = Ran::of(
+        scene
+            .project
+            .practicum(&["run", "evals", "--trust", "--json", "--sandbox", "off"])
+            .output()
+            .expect("starts"),
+    );
     assert_eq!(ran.code, 1, "else the tests above prove nothing: {}", scene.found());
     assert!(scene.found().contains("ESCAPED"), "{}", scene.found());
     drop(command);
@@ -206,8 +220,12 @@ fn the_plan_says_what_stays_open() {
         let open = ran.stderr.lines().find(|line| line.contains("the sandbox leaves open"));
         match means {
             "strict" => assert_eq!(open, None),
-            "landlock" => assert!(open.is_some_and(|open| open.contains("the list of processes")), "{}", ran.stderr),
-            _ => assert!(open.is_some_and(|open| open.contains("services of this machine")), "{}", ran.stderr),
+            "landlock" => {
+                assert!(open.is_some_and(|open| open.contains("the list of processes")), "{}", ran.stderr)
+            }
+            _ => {
+                assert!(open.is_some_and(|open| open.contains("services of this machine")), "{}", ran.stderr)
+            }
         }
     }
 }
@@ -234,14 +252,20 @@ fn an_agent_replaces_the_users_login() {
         let login = scene.home.path().join(".claude/.credentials.json");
         std::fs::create_dir(login.parent().expect("a folder")).expect("create");
         std::fs::write(&login, "{\"token\": \"sk-of-the-user\"}").expect("write");
-        scene.project.write("agent.sh", &steal.replace("SECRETHOME", &scene.home.path().display().to_string()));
+        scene
+            .project
+            .write("agent.sh", &steal.replace("SECRETHOME", &scene.home.path().display().to_string()));
         // An agent with the name of a known one has its login.
         let path = scene.project.path().join("agent.sh");
         scene.project.write(
             "practicum.toml",
-            &format!("[agents.claude]\ndecoder = \"text\"\ncommand = [\"/bin/bash\", \"{}\"]\n", path.display()),
+            &format!(
+                "[agents.claude]\ndecoder = \"text\"\ncommand = [\"/bin/bash\", \"{}\"]\n",
+                path.display()
+            ),
         );
-        let evals = std::fs::read_to_string(scene.project.path().join("evals/e.practicum.yaml")).expect("evals");
+        let evals =
+            std::fs::read_to_string(scene.project.path().join("evals/e.practicum.yaml")).expect("evals");
         scene.project.write("evals/e.practicum.yaml", &evals.replace("agents: [own]", "agents: [claude]"));
         let mut command = scene.command(means, None);
         command.arg("--keep-workspaces");
@@ -259,7 +283,16 @@ fn an_agent_loses_what_it_holds_at_its_time_limit() {
         let scene = Scene::new("agent", "");
         scene.project.write("agent.sh", flush);
         let ran = match means {
-            "off" => scene.project.run(&["run", "evals", "--trust", "--json", "--sandbox", "off", "--timeout", "1s"]),
+            "off" => scene.project.run(&[
+                "run",
+                "evals",
+                "--trust",
+                "--json",
+                "--sandbox",
+                "off",
+                "--timeout",
+                "1s",
+            ]),
             _ => Ran::of(scene.command(means, None).args(["--timeout", "1s"]).output().expect("starts")),
         };
         let summary = ran.exits(3).json();

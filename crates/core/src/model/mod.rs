@@ -38,8 +38,8 @@ pub use case::{
 };
 pub use check::{
     ActivationCheck, ActivationExpectation, ActivationSource, Check, CheckEvidence, CheckKind, CheckNeed,
-    CheckPermissions, CheckTarget, CheckWeight, CheckedText, CommandEnd, CommandOutcome, JudgedStatement, OutputSection, Rule,
-    ScoreScale, SectionField, SectionTier, UrlChecker, WorkspaceView,
+    CheckPermissions, CheckTarget, CheckWeight, CheckedText, CommandEnd, CommandOutcome, JudgedStatement,
+    OutputSection, Rule, ScoreScale, SectionField, SectionTier, UrlChecker, WorkspaceView,
 };
 pub use decimals::decimals_to_compare;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity, Span, TextPosition};

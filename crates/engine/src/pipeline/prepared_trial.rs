@@ -18,7 +18,8 @@ use crate::plan::{PlannedSuite, applicable_checks};
 use crate::store::{FolderListing, StagedSkill, TrialFacts, TurnFacts};
 use crate::workspace::limits::TrialLimits;
 use crate::workspace::run::{
-    CheckedWorkspace, Conversation, ConversationResult, ScriptContext, ScriptEnd, run_conversation, run_script,
+    CheckedWorkspace, Conversation, ConversationResult, ScriptContext, ScriptEnd, run_conversation,
+    run_script,
 };
 use crate::workspace::sandbox::TrialSandbox;
 use crate::workspace::stage::{

@@ -18,8 +18,7 @@ use crate::pipeline::probes::choose_probes;
 use crate::pipeline::{RetryPolicy, ReusableResults, RunContext, StopSignal, execute_run};
 use crate::plan::options::RunOptions;
 use crate::plan::settings::{
-    JOBS, JUDGE_JOBS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SettingDefinition, SettingLayers,
-    resource_limits,
+    JOBS, JUDGE_JOBS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SettingDefinition, SettingLayers, resource_limits,
 };
 use crate::plan::trial_key::TrialKeys;
 use crate::plan::{Plan, set_gates};

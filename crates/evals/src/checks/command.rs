@@ -77,7 +77,9 @@ fn finding_for_outcome(command: &str, outcome: std::io::Result<CommandOutcome>) 
         CommandEnd::Exited(0) => CheckFinding::new(true, format!("`{shown}` succeeded")),
         CommandEnd::Exited(NO_SUCH_PROGRAM) => CheckFinding::new(
             false,
-            format!("`{shown}` ended with exit code 127: a program is not installed, or the sandbox hides it"),
+            format!(
+                "`{shown}` ended with exit code 127: a program is not installed, or the sandbox hides it"
+            ),
         ),
         CommandEnd::Exited(code) => {
             CheckFinding::new(false, format!("`{shown}` ended with exit code {code}"))

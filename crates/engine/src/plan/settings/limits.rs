@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::definitions::SettingDefinition;
 use super::SettingSource;
+use super::definitions::SettingDefinition;
 use super::layers::{SettingLayers, SettingsError};
 use crate::workspace::limits::{ResourceLimits, describe_bytes, parse_bytes};
 use practicum_core::model::parse_duration;
@@ -96,7 +96,9 @@ pub fn resource_limits(layers: &SettingLayers) -> Result<ResourceLimits, Setting
 }
 
 /// Gives the name, the value and the source of each limit, for people.
-pub fn explain_limits(layers: &SettingLayers) -> Result<[(&'static str, String, SettingSource); 6], SettingsError> {
+pub fn explain_limits(
+    layers: &SettingLayers,
+) -> Result<[(&'static str, String, SettingSource); 6], SettingsError> {
     Ok([
         layers.explain_global(&MEMORY, |bytes| describe_bytes(*bytes))?,
         layers.explain_global(&PROCESSES, u64::to_string)?,

@@ -168,7 +168,8 @@ fn length(path: &Path) -> u64 {
 fn prepare_launch(talk: &Conversation<'_>, turn: &AgentTurn<'_>, room: &Path) -> Result<Launch, String> {
     let launch = talk.agent.launch(turn, talk.user_env).map_err(|error| error.to_string())?;
     write_launch_files(&launch, LoginAccess::Copy)?;
-    let written = launch.files.iter().map(|(path, _)| path).chain(launch.login_file.iter().map(|(path, _)| path));
+    let written =
+        launch.files.iter().map(|(path, _)| path).chain(launch.login_file.iter().map(|(path, _)| path));
     for path in written {
         talk.sandbox.hand_over(path, room).map_err(|error| format!("{}: {error}", path.display()))?;
     }

@@ -136,8 +136,10 @@ pub fn exact_memory_of(pids: &[i32]) -> Option<u64> {
     let mut total = 0;
     for pid in pids {
         let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-        let lines = text.lines().filter(|line| line.starts_with("Pss_Anon:") || line.starts_with("Pss_Shmem:"));
-        total += lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum::<u64>() * 1024;
+        let lines =
+            text.lines().filter(|line| line.starts_with("Pss_Anon:") || line.starts_with("Pss_Shmem:"));
+        total +=
+            lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum::<u64>() * 1024;
     }
     Some(total)
 }

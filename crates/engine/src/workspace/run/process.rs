@@ -145,8 +145,7 @@ pub async fn supervise(
             }
         }
     };
-    let ended_by_us =
-        matches!(end, ProcessEnd::TimedOut | ProcessEnd::Cancelled | ProcessEnd::OverLimit(_));
+    let ended_by_us = matches!(end, ProcessEnd::TimedOut | ProcessEnd::Cancelled | ProcessEnd::OverLimit(_));
     if ended_by_us || family.may_be_alive() {
         let left = tokio::task::spawn_blocking(move || family.kill_all()).await.unwrap_or(0);
         if left > 0 {

@@ -39,7 +39,8 @@ pub struct ScriptContext<'s> {
 }
 
 pub async fn run_script(script: &str, scene: &ScriptContext<'_>, cancel: &CancelToken) -> ScriptEnd {
-    let ScriptContext { folder, home, tmp, user_env, sandbox: walls, limits, marker, record_folder: record } = scene;
+    let ScriptContext { folder, home, tmp, user_env, sandbox: walls, limits, marker, record_folder: record } =
+        scene;
     let inherited = ["PATH", "LANG", "LC_ALL", "TZ"]
         .into_iter()
         .filter_map(|name| user_env.get(name).map(|value| (name.to_owned(), value.clone())));

@@ -53,7 +53,8 @@ const BACKEND_NAMES: &str = "bubblewrap or landlock";
 #[cfg(not(target_os = "macos"))]
 const STRICT_HINT: &str = "Install bubblewrap (such as apt-get install bubblewrap) and allow user namespaces, or say --sandbox auto";
 /// How to run agents if no sandbox works.
-const NO_SANDBOX_HINT: &str = "Say --sandbox off to let agents reach all files of this user and the whole network";
+const NO_SANDBOX_HINT: &str =
+    "Say --sandbox off to let agents reach all files of this user and the whole network";
 
 #[cfg(target_os = "macos")]
 const BACKEND_NAMES: &str = "seatbelt";
@@ -306,8 +307,7 @@ impl TrialSandbox {
             SandboxBackend::Off => launch,
             #[cfg(target_os = "linux")]
             SandboxBackend::Landlock(ourselves) => {
-                let (read_only, writable) =
-                    (view.readable(), view.writable().map(Path::to_owned).collect());
+                let (read_only, writable) = (view.readable(), view.writable().map(Path::to_owned).collect());
                 InnerSteps { read_only, writable, ..steps }.wrap(launch, ourselves.clone())
             }
             SandboxBackend::Seatbelt => seatbelt::wrap(launch, view),

@@ -55,7 +55,8 @@ mod tests {
             let path = etc.path().join(name);
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("set");
         };
-        for (name, mode) in [("passwd", 0o644), ("shadow", 0o640), ("open/key", 0o600), ("closed/key", 0o644)] {
+        for (name, mode) in [("passwd", 0o644), ("shadow", 0o640), ("open/key", 0o600), ("closed/key", 0o644)]
+        {
             let path = etc.path().join(name);
             std::fs::create_dir_all(path.parent().expect("a parent")).expect("create");
             std::fs::write(path, "x").expect("write");
