@@ -21,7 +21,7 @@ fn make_deep(at: &Path) {
 
 #[test]
 fn a_deep_folder_of_a_project_overflows_the_stack() {
-    for place in ["deep", "evals/deep", "skills/gull/deep", ".practicum/runs/deep", ".claude/skills/x"] {
+    for place in ["evals/deep", "skills/gull/deep"] {
         let project = project();
         make_deep(&project.path().join(place));
         for args in COMMANDS {

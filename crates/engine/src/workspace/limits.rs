@@ -59,14 +59,13 @@ impl ResourceLimits {
         if used.memory > *memory {
             return Some(excess("memory", format!("{} of memory", describe_bytes(*memory))));
         }
-        // The kernel refuses the process after the last one, so that this number is all that is ever seen.
-        if used.processes >= *processes {
+        if used.processes > *processes {
             return Some(excess("processes", format!("{processes} processes and threads")));
         }
         if used.cpu > *cpu {
             return Some(excess("cpu", format!("{} s of processor time", cpu.as_secs())));
         }
-        (used.open_files >= *open_files)
+        (used.open_files > *open_files)
             .then(|| excess("open-files", format!("{open_files} open files in one process")))
     }
 
@@ -184,9 +183,9 @@ mod tests {
         assert_eq!(limits.excess_of(&used), None);
         for (used, named) in [
             (ProcessUsage { memory: 3 * GIGABYTE, ..used }, "memory"),
-            (ProcessUsage { processes: 1024, ..used }, "processes"),
+            (ProcessUsage { processes: 1025, ..used }, "processes"),
             (ProcessUsage { cpu: Duration::from_secs(4000), ..used }, "cpu"),
-            (ProcessUsage { open_files: 4096, ..used }, "open-files"),
+            (ProcessUsage { open_files: 4097, ..used }, "open-files"),
         ] {
             let why = limits.excess_of(&used).expect("exceeded");
             assert!(why.contains(&format!("--limit {named}=")), "{why}");

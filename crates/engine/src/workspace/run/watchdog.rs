@@ -6,7 +6,7 @@ use super::process_tree::TrialProcesses;
 use crate::workspace::limits::TrialLimits;
 
 /// The shortest pauses between two looks at the processes and at the disk.
-const PROCESS_PAUSE: Duration = Duration::from_millis(100);
+const PROCESS_PAUSE: Duration = Duration::from_millis(30);
 const DISK_PAUSE: Duration = Duration::from_millis(300);
 
 /// How many times longer than a look the pause after it is, so that watching takes little of a processor.

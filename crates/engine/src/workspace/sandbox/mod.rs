@@ -264,9 +264,9 @@ struct ActiveSandbox {
     user: Option<u32>,
 }
 
-/// A file that agents cannot grow to a size beyond this many times the limit of the disk. Up to that size the file is
-/// seen and the trial ends; beyond it the kernel refuses to write.
-const FILE_SIZE_PER_DISK: u64 = 3;
+/// How many times a limit is what the kernel still allows. Whatever lies between is seen, and the trial ends with the
+/// right reason. What the kernel refuses is not seen, and the agent would only look as if it had failed.
+const KERNEL_LIMIT_PER_LIMIT: u64 = 3;
 
 impl TrialSandbox {
     pub fn none() -> Self {
@@ -299,8 +299,8 @@ impl TrialSandbox {
         let ActiveSandbox { backend, view, sockets, limits, own_program, user } = active;
         #[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "only Linux completes it"))]
         let steps = InnerSteps {
-            open_files: Some(limits.open_files),
-            file_size: Some(limits.disk.saturating_mul(FILE_SIZE_PER_DISK)),
+            open_files: Some(limits.open_files.saturating_mul(KERNEL_LIMIT_PER_LIMIT)),
+            file_size: Some(limits.disk.saturating_mul(KERNEL_LIMIT_PER_LIMIT)),
             ..InnerSteps::default()
         };
         match backend {
@@ -312,7 +312,8 @@ impl TrialSandbox {
             }
             SandboxBackend::Seatbelt => seatbelt::wrap(launch, view),
             SandboxBackend::Bubblewrap(bubblewrap) => {
-                let steps = InnerSteps { user: *user, processes: Some(limits.processes), ..steps };
+                let processes = Some(limits.processes.saturating_mul(KERNEL_LIMIT_PER_LIMIT));
+                let steps = InnerSteps { user: *user, processes, ..steps };
                 let launch = steps.wrap(launch, own_program.clone());
                 let (launch, network) = match sockets {
                     None => (launch, SandboxNetwork::Open),

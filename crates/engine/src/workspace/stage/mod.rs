@@ -14,7 +14,9 @@ mod workspace_root;
 use std::path::{Path, PathBuf};
 
 pub use changes::{Snapshot, capture_changed_files, editable_file_changes};
-pub use project::{HiddenFiles, is_skill_under_test, staged_of_folder, staged_of_project};
+pub use project::{
+    HiddenFiles, LARGEST_STAGED_FILE, is_skill_under_test, staged_of_folder, staged_of_project,
+};
 pub use remove_folder::remove_folder;
 pub use view::FolderView;
 pub use workspace_root::{WorkspaceRoot, remove_workspace};
