@@ -297,7 +297,6 @@ impl TrialSandbox {
     fn wrap_with(&self, launch: Launch, folder: &Path, reaches_model: bool) -> Launch {
         let Some(active) = &self.0 else { return launch };
         let ActiveSandbox { backend, view, sockets, limits, own_program, user } = active;
-        #[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "only Linux completes it"))]
         let steps = InnerSteps {
             open_files: Some(limits.open_files.saturating_mul(KERNEL_LIMIT_PER_LIMIT)),
             file_size: Some(limits.disk.saturating_mul(KERNEL_LIMIT_PER_LIMIT)),
