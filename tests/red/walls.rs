@@ -246,32 +246,36 @@ fn no_agent_runs_without_a_sandbox_unless_that_is_said() {
 
 #[test]
 fn an_agent_replaces_the_users_login() {
+    // A program with the name of a known agent gets that agent's login.
+    let hostile = "#!/bin/bash\nlogin=\"$HOME/.claude/.credentials.json\"\nwc -c < \"$login\" > seen.txt\n\
+        echo stolen > \"$login\"\nrm -f \"$login\"\n\
+        for own in USERHOME/.claude/.credentials.json; do echo stolen > $own; rm -f $own; done\n\
+        rm -rf \"$HOME/.claude\"; ln -sfn USERHOME/.claude \"$HOME/.claude\"\necho stolen > \"$login\"\n";
+    let token = "{\"token\": \"sk-of-the-user\"}";
     for means in all_means() {
-        let steal = "cat \"$HOME/.claude/.credentials.json\"\necho stolen > \"$HOME/.claude/.credentials.json\"; rm -f \"$HOME/.claude/.credentials.json\"\nln -sfn SECRETHOME/.claude \"$HOME/other\"; echo stolen > \"$HOME/other/.credentials.json\"\necho done\n";
         let scene = Scene::new("agent", "");
-        let login = scene.home.path().join(".claude/.credentials.json");
-        std::fs::create_dir(login.parent().expect("a folder")).expect("create");
-        std::fs::write(&login, "{\"token\": \"sk-of-the-user\"}").expect("write");
-        scene
-            .project
-            .write("agent.sh", &steal.replace("SECRETHOME", &scene.home.path().display().to_string()));
-        // An agent with the name of a known one has its login.
-        let path = scene.project.path().join("agent.sh");
-        scene.project.write(
-            "practicum.toml",
-            &format!(
-                "[agents.claude]\ndecoder = \"text\"\ncommand = [\"/bin/bash\", \"{}\"]\n",
-                path.display()
-            ),
-        );
-        let evals =
-            std::fs::read_to_string(scene.project.path().join("evals/e.practicum.yaml")).expect("evals");
-        scene.project.write("evals/e.practicum.yaml", &evals.replace("agents: [own]", "agents: [claude]"));
+        let home = scene.home.path();
+        let login = home.join(".claude/.credentials.json");
+        for (path, text) in [
+            (login.clone(), token.to_owned()),
+            (home.join("bin/claude"), hostile.replace("USERHOME", &home.display().to_string())),
+        ] {
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("create");
+            std::fs::write(&path, text).expect("write");
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("set");
+        }
+        std::fs::set_permissions(&login, std::fs::Permissions::from_mode(0o600)).expect("set");
+        let evals = scene.project.path().join("evals/e.practicum.yaml");
+        let text = std::fs::read_to_string(evals).expect("evals");
+        scene.project.write("evals/e.practicum.yaml", &text.replace("agents: [own]", "agents: [claude]"));
         let mut command = scene.command(means, None);
-        command.arg("--keep-workspaces");
+        command.args(["--keep-workspaces", "--no-probe"]);
+        command.env("PATH", format!("{}:/usr/bin:/bin", home.join("bin").display())).env("TMPDIR", home);
         let ran = Ran::of(command.output().expect("starts"));
-        let after = std::fs::read_to_string(&login).expect("a login");
-        assert_eq!(after, "{\"token\": \"sk-of-the-user\"}", "{means}: {}\n{}", scene.found(), ran.stderr);
+        let seen = std::fs::read_to_string(scene.trial().join("files/seen.txt")).unwrap_or_default();
+        assert_eq!(seen.trim(), token.len().to_string(), "{means}: it has the login\n{}", ran.stderr);
+        let after = std::fs::read_to_string(&login).unwrap_or_default();
+        assert_eq!(after, token, "{means}: {}\n{}", scene.found(), ran.stderr);
     }
 }
 
