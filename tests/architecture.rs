@@ -113,3 +113,39 @@ fn the_reader_of_arrows_sees_them() {
     let seen: Vec<String> = uses(&production(text)).into_iter().collect();
     assert_eq!(seen, ["judge", "model", "run", "score"]);
 }
+
+/// Ways to read a file that wait for a pipe, never come to the end of a device, or have no limit.
+const UNBOUNDED_READS: [&str; 4] =
+    ["fs::read(", "fs::read_to_string(", "File::open(", "File::options().read("];
+
+/// Files that may use them, each with what it reads.
+const ALLOWED_READERS: &[(&str, &str)] = &[
+    ("crates/agents/src/agents/testing.rs", "recorded streams, in tests"),
+    ("crates/evals/src/checks/rule_tests.rs", "files of tests"),
+    ("crates/engine/src/store/run_lock.rs", "a folder, to lock it"),
+    ("crates/engine/src/workspace/run/proc_fs.rs", "files of the kernel"),
+    ("crates/engine/src/workspace/stage/workspace_root.rs", "a folder that this program made"),
+    ("src/cli/grade/output.rs", "what the user names, with a limit; it may be a pipe"),
+    ("src/cli/interrupts.rs", "a file of the kernel"),
+];
+
+/// Files come from strangers, so they are opened by `crates/core/src/tree/regular_file.rs`.
+#[test]
+fn files_are_read_by_the_bounded_reader() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut unbounded = BTreeSet::new();
+    for folder in ["crates", "src"] {
+        visit(&root.join(folder), &mut |path| {
+            let name = path.strip_prefix(root).expect("below the root").display().to_string();
+            if name.starts_with("crates/") && !name.contains("/src/") || name.contains("/tests/") {
+                return;
+            }
+            let text = production(&std::fs::read_to_string(path).expect("source"));
+            if UNBOUNDED_READS.iter().any(|read| text.contains(read)) {
+                unbounded.insert(name);
+            }
+        });
+    }
+    let allowed: BTreeSet<String> = ALLOWED_READERS.iter().map(|(file, _)| (*file).to_owned()).collect();
+    assert_eq!(unbounded, allowed, "use read_bounded, read_regular or open_regular of practicum_core::tree");
+}

@@ -12,8 +12,9 @@ use crate::plan::settings::{SettingLayers, project_root};
 use crate::report::terminal_safe;
 use crate::session::run_setup;
 use crate::tree::read_regular_text;
+use crate::workspace::limits::ResourceLimits;
 use crate::workspace::observe::ProcessEnd;
-use crate::workspace::run::{CancelToken, OutputFiles, adopt_orphans, supervise};
+use crate::workspace::run::{CancelToken, OutputFiles, ProcessRules, adopt_orphans, supervise};
 use crate::workspace::sandbox::Sandbox;
 use crate::workspace::secrets::Scrubber;
 
@@ -133,7 +134,7 @@ fn sandbox_fix() -> &'static str {
 
 /// Checks the sandbox by building it as a run would.
 fn check_sandbox(env: &BTreeMap<String, String>) -> DoctorFinding {
-    let tried = |mode| Sandbox::build(mode, env, []);
+    let tried = |mode| Sandbox::build(mode, env, [], ResourceLimits::default());
     if tried(SandboxMode::Strict).is_ok() {
         return DoctorFinding {
             is_good: true,
@@ -142,7 +143,7 @@ fn check_sandbox(env: &BTreeMap<String, String>) -> DoctorFinding {
         };
     }
     let (good, what) = match tried(SandboxMode::Auto) {
-        Ok(sandbox) => (sandbox.is_active(), sandbox.notice().unwrap_or_default().to_owned()),
+        Ok(sandbox) => (sandbox.is_active(), sandbox.notices().join("; ")),
         Err(error) => (false, format!("sandbox: {error}")),
     };
     let what = if good { format!("{what}; --sandbox strict does not hold") } else { what };
@@ -185,7 +186,7 @@ fn program_version(program: &Path, env: &BTreeMap<String, String>) -> Option<Str
         args: vec!["--version".to_owned()],
         env: BTreeMap::from([("PATH".to_owned(), path), ("HOME".to_owned(), home)]),
         files: Vec::new(),
-        symlink: None,
+        login_file: None,
         stdin: None,
     };
     let output = OutputFiles {
@@ -196,7 +197,14 @@ fn program_version(program: &Path, env: &BTreeMap<String, String>) -> Option<Str
     let marker = format!("doctor-{}", std::process::id());
     let asked = runtime().ok()?.block_on(async {
         adopt_orphans();
-        supervise(&launch, room.path(), &marker, VERSION_TIMEOUT, &output, &CancelToken::default()).await
+        let rules = ProcessRules {
+            folder: room.path(),
+            marker: &marker,
+            time_limit: VERSION_TIMEOUT,
+            limits: None,
+            has_init_process: false,
+        };
+        supervise(&launch, &rules, &output, &CancelToken::default()).await
     });
     let said = read_regular_text(&output.stdout).ok()?;
     let line = terminal_safe(said.lines().next()?.trim());

@@ -10,6 +10,7 @@ use crate::model::{Outcome, ProbeRecord};
 use crate::plan::PlannedSuite;
 use crate::plan::settings::{
     JOBS, JUDGE_JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SettingLayers,
+    explain_limits,
 };
 use crate::report::terminal_safe;
 use crate::session::run_setup::RunSetupError;
@@ -163,7 +164,7 @@ fn explain(planned: &[PlannedSuite], layers: &SettingLayers) -> Result<String, R
         layers.explain_global(&RETRY_WAIT, |wait| format!("{}s", wait.as_secs_f64()))?,
     ];
     let mut out = "the whole run\n".to_owned();
-    for (name, value, from) in whole_run {
+    for (name, value, from) in whole_run.into_iter().chain(explain_limits(layers)?) {
         out.push_str(&format!("  {name:<18} {value:<24} {from}\n"));
     }
     for suite in planned {

@@ -14,6 +14,7 @@ use super::shared_args::{EvalsArgs, SettingArgs};
 use super::{list, print_json, runtime};
 use crate::model::{Gate, Outcome, Ratio};
 use crate::plan::settings::{JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
+use crate::plan::settings::{LIMIT_NAMES, LIMITS_PREFIX};
 use crate::report::RunResults;
 use crate::session::{FinishedRun, PreparedRun, RunInputs, RunLimits, RunOptions, SharedBudget, SuitesToRun};
 
@@ -94,6 +95,10 @@ pub struct RunFlags {
     /// to run; off: none
     #[arg(long, value_name = "auto|off|strict", help_heading = WORKSPACE)]
     sandbox: Option<String>,
+    /// Limit what the processes of one trial may use, such as memory=4GB. NAME is memory, processes, cpu, open-files,
+    /// disk or files; can be given several times
+    #[arg(long = "limit", value_name = "NAME=AMOUNT", help_heading = LIMITS)]
+    limit: Vec<TrialLimit>,
     /// Skip the probes: one trial before the run that shows whether each agent can use each skill
     #[arg(long, help_heading = WORKSPACE)]
     no_probe: bool,
@@ -112,6 +117,25 @@ pub struct RunFlags {
     /// The money that all runs of the command share.
     #[arg(skip)]
     pub budget: SharedBudget,
+}
+
+/// A limit on the command line: its name and its amount.
+#[derive(Debug, Clone)]
+struct TrialLimit {
+    name: String,
+    amount: String,
+}
+
+impl std::str::FromStr for TrialLimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, amount) = text.split_once('=').ok_or("it must be NAME=AMOUNT, such as memory=4GB")?;
+        if !LIMIT_NAMES.contains(&name) {
+            return Err(format!("there is no limit \"{name}\"; there are {}", LIMIT_NAMES.join(", ")));
+        }
+        Ok(Self { name: name.to_owned(), amount: amount.to_owned() })
+    }
 }
 
 /// An error: a run was stopped before its end, so nothing can be concluded from it.
@@ -192,12 +216,16 @@ impl RunFlags {
             (RETRY_WAIT.name, self.retry_wait.clone()),
         ];
         let own = own.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)));
-        choices.flags().into_iter().chain(own).map(|(name, value)| (name.to_owned(), value)).collect()
+        let limits =
+            self.limit.iter().map(|limit| (format!("{LIMITS_PREFIX}{}", limit.name), limit.amount.clone()));
+        let named = choices.flags().into_iter().chain(own).map(|(name, value)| (name.to_owned(), value));
+        named.chain(limits).collect()
     }
 
     /// The names of the arguments that may be given beside `--resume`: limits and display. What is run and what
     /// counts must not change, because that would make it another run.
-    pub const RESUMABLE: [&str; 13] = [
+    pub const RESUMABLE: [&str; 14] = [
+        "limit",
         "max_cost",
         "max_tokens",
         "retries",

@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
-use crate::workspace::sandbox::{PortForward, confine_this_process, forward_while};
+use crate::workspace::sandbox::{InnerSteps, PortForward, confine_this_process, forward_while};
 
 /// The arguments of the process that completes the sandbox from the inside and then starts the agent.
 #[derive(clap::Args)]
@@ -14,6 +14,18 @@ pub struct SandboxInnerArgs {
     /// Can be written, with everything below
     #[arg(long)]
     rw: Vec<PathBuf>,
+    /// The user and group to become
+    #[arg(long)]
+    user: Option<u32>,
+    /// The most processes and threads
+    #[arg(long)]
+    processes: Option<u64>,
+    /// The most open files of one process
+    #[arg(long)]
+    open_files: Option<u64>,
+    /// The largest file that can be written, in bytes
+    #[arg(long)]
+    file_size: Option<u64>,
     /// A port inside the sandbox that is forwarded to a socket
     #[arg(long, value_name = "PORT=SOCKET", conflicts_with_all = ["ro", "rw"])]
     forward: Vec<PortForward>,
@@ -37,7 +49,14 @@ fn run(args: SandboxInnerArgs) -> Result<u8, String> {
             .block_on(forward_while(&args.command, &args.forward))
             .map_err(|error| error.to_string());
     }
-    confine_this_process(&args.ro, &args.rw)?;
+    confine_this_process(&InnerSteps {
+        read_only: args.ro,
+        writable: args.rw,
+        user: args.user,
+        processes: args.processes,
+        open_files: args.open_files,
+        file_size: args.file_size,
+    })?;
     let (program, rest) = args.command.split_first().ok_or("there is no command")?;
     // `exec` returns only if it failed.
     Err(std::process::Command::new(program).args(rest).exec().to_string())

@@ -188,8 +188,4 @@ impl WorkspaceView for NoFiles {
     fn exists(&self, _: &RelPath) -> std::io::Result<bool> {
         Ok(false)
     }
-
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
 }

@@ -129,10 +129,6 @@ impl WorkspaceView for Room {
     fn exists(&self, _path: &RelPath) -> std::io::Result<bool> {
         Ok(true)
     }
-
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
 }
 
 /// A run in which the agent put the same text everywhere it can put one.

@@ -83,10 +83,6 @@ impl WorkspaceView for Nothing {
     fn exists(&self, _path: &RelPath) -> std::io::Result<bool> {
         Ok(false)
     }
-
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
 }
 
 fn statement(id: &str) -> Check {

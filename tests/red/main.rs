@@ -10,10 +10,13 @@ mod clean;
 mod forged_records;
 mod git;
 mod given_files;
+mod limits;
 mod odd_files;
+mod reads;
 mod records;
 mod secrets;
 mod trust;
+mod walls;
 
 use std::path::Path;
 use std::process::Command;

@@ -139,8 +139,8 @@ pub struct Launch {
     pub env: BTreeMap<String, String>,
     /// Files written before the process starts.
     pub files: Vec<(PathBuf, String)>,
-    /// A link made before the process starts: its path and its target.
-    pub symlink: Option<(PathBuf, PathBuf)>,
+    /// The file in which the agent looks for its login, and the user's own file with that login.
+    pub login_file: Option<(PathBuf, PathBuf)>,
     /// The text on standard input, if there is one.
     pub stdin: Option<String>,
 }
@@ -266,9 +266,9 @@ impl AgentCli {
         let has_prompt = groups.iter().flatten().any(|arg| arg.contains("{prompt}"));
         let stdin = (!has_prompt).then(|| turn.prompt.to_owned());
         let env = self.environment(turn, user_env)?;
-        let link = self.login_link(turn, user_env);
+        let link = self.login_file(turn, user_env);
         let files = self.files_to_write(turn, &env, link.is_some());
-        Ok(Launch { program, args, env, files, symlink: link, stdin })
+        Ok(Launch { program, args, env, files, login_file: link, stdin })
     }
 
     /// Gives the files to write before the turn. Only the first turn has any: after it the home belongs to the
@@ -286,9 +286,9 @@ impl AgentCli {
         files.into_iter().map(|(path, content)| (path.join_to(turn.home), content)).collect()
     }
 
-    /// Gives the link to the agent's own login, if nothing else logs it in. As with files, only the first turn
+    /// Gives the place of the agent's own login and the user's file, if nothing else logs it in. As with files, only the first turn
     /// makes it, and a run with a gateway needs none.
-    fn login_link(
+    fn login_file(
         &self,
         turn: &AgentTurn<'_>,
         user_env: &BTreeMap<String, String>,
@@ -494,7 +494,7 @@ mod tests {
             (later, vec![home, folder], None),
         ] {
             let env = env.into_iter().collect();
-            assert_eq!(agent.login_link(&turn, &env), expected, "{env:?}");
+            assert_eq!(agent.login_file(&turn, &env), expected, "{env:?}");
         }
     }
 

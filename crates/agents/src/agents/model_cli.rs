@@ -155,7 +155,7 @@ impl ModelCli {
             plugin_servers: None,
         };
         let mut launch = self.agent.launch(&turn, user_env)?;
-        if launch.symlink.is_some() {
+        if launch.login_file.is_some() {
             remove_own_provider(&mut launch.args);
         }
         let schema = inquiry.schema.to_string();
@@ -233,7 +233,7 @@ mod tests {
             assert!(!launch.env.contains_key("AWS_SECRET_ACCESS_KEY"));
             assert_eq!(launch.env.get("HOME").map(String::as_str), Some("/h"));
             assert!(!launch.args.iter().any(|arg| arg.contains("dangerously")), "{:?}", launch.args);
-            assert_eq!(launch.symlink, None, "a key is enough");
+            assert_eq!(launch.login_file, None, "a key is enough");
         }
     }
 
@@ -260,7 +260,7 @@ mod tests {
             gateway: None,
         };
         let launch = codex_model_cli().launch(&inquiry, &user).expect("a launch");
-        assert_eq!(launch.symlink, Some((PathBuf::from("/h/.codex/auth.json"), file)));
+        assert_eq!(launch.login_file, Some((PathBuf::from("/h/.codex/auth.json"), file)));
         assert!(!launch.args.iter().any(|arg| arg.contains("model_providers")), "{:?}", launch.args);
     }
 }

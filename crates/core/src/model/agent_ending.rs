@@ -29,13 +29,15 @@ pub enum AgentEnding {
     SetupFailed,
     /// A limit of turns, tokens or money ended the agent.
     OverBudget,
+    /// A limit of memory, processes, processor time, open files or disk ended the agent.
+    OverLimit,
     /// The run was stopped while the agent worked.
     Cancelled,
 }
 
 impl AgentEnding {
     /// Every ending.
-    pub const ALL: [AgentEnding; 12] = [
+    pub const ALL: [AgentEnding; 13] = [
         AgentEnding::Finished,
         AgentEnding::TimedOut,
         AgentEnding::AskedUser,
@@ -47,6 +49,7 @@ impl AgentEnding {
         AgentEnding::NotStarted,
         AgentEnding::SetupFailed,
         AgentEnding::OverBudget,
+        AgentEnding::OverLimit,
         AgentEnding::Cancelled,
     ];
 
@@ -64,6 +67,7 @@ impl AgentEnding {
             AgentEnding::NotStarted => "not_started",
             AgentEnding::SetupFailed => "setup_failed",
             AgentEnding::OverBudget => "over_budget",
+            AgentEnding::OverLimit => "over_limit",
             AgentEnding::Cancelled => "cancelled",
         }
     }
@@ -82,6 +86,7 @@ impl AgentEnding {
             | AgentEnding::NotStarted
             | AgentEnding::SetupFailed
             | AgentEnding::OverBudget
+            | AgentEnding::OverLimit
             | AgentEnding::Cancelled => false,
         }
     }
@@ -101,6 +106,7 @@ impl AgentEnding {
             // The setup script comes before the agent, so the agent was not started.
             AgentEnding::SetupFailed => "the agent was not started: the setup script failed",
             AgentEnding::OverBudget => "the agent went over its budget",
+            AgentEnding::OverLimit => "the agent went over a limit of its resources",
             AgentEnding::Cancelled => "the agent was cancelled",
         }
     }

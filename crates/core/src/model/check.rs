@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -242,6 +243,43 @@ pub struct CheckPermissions<'l> {
     pub url_checker: Option<&'l dyn UrlChecker>,
 }
 
+/// A shell command that a check runs in the workspace.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckCommand<'c> {
+    /// The command, for `sh -c`.
+    pub run: &'c str,
+    /// The time after which it is ended.
+    pub time_limit: Duration,
+    /// The text on its standard input.
+    pub input: Option<&'c str>,
+}
+
+/// The result of a command that a check ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandOutcome {
+    /// How the command ended.
+    pub end: CommandEnd,
+    /// The beginning of its standard output.
+    pub stdout: String,
+    /// The beginning of its standard error.
+    pub stderr: String,
+}
+
+/// How a command of a check ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandEnd {
+    /// The command ended with this exit code.
+    Exited(i32),
+    /// This signal ended the command.
+    Signalled(i32),
+    /// The command was ended because it took too long.
+    TimedOut,
+    /// The command used more than a limit allows. The text says which.
+    OverLimit(String),
+    /// The user stopped the run.
+    Cancelled,
+}
+
 /// The agent's workspace after the run, as far as a check may see it: regular files inside it, read up to a size
 /// limit, never through a link that leads out.
 pub trait WorkspaceView: Sync {
@@ -261,8 +299,11 @@ pub trait WorkspaceView: Sync {
         None
     }
 
-    /// Gives the folder in which commands may run; `None` if only a record is left.
-    fn folder(&self) -> Option<&std::path::Path>;
+    /// Runs a shell command in the workspace, as isolated and limited as the agent was. `None` if only a record is
+    /// left.
+    fn run_command(&self, _command: &CheckCommand<'_>) -> Option<std::io::Result<CommandOutcome>> {
+        None
+    }
 }
 
 /// A statement that a judge decides.

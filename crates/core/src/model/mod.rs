@@ -39,9 +39,9 @@ pub use case::{
     WorkspaceBase, WorkspaceSpec,
 };
 pub use check::{
-    ActivationCheck, ActivationExpectation, ActivationSource, Check, CheckEvidence, CheckKind, CheckNeed,
-    CheckPermissions, CheckTarget, CheckWeight, CheckedText, JudgedStatement, OutputSection, Rule,
-    ScoreScale, SectionField, SectionTier, UrlChecker, WorkspaceView,
+    ActivationCheck, ActivationExpectation, ActivationSource, Check, CheckCommand, CheckEvidence, CheckKind,
+    CheckNeed, CheckPermissions, CheckTarget, CheckWeight, CheckedText, CommandEnd, CommandOutcome,
+    JudgedStatement, OutputSection, Rule, ScoreScale, SectionField, SectionTier, UrlChecker, WorkspaceView,
 };
 pub use decimals::decimals_to_compare;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity, Span, TextPosition};

@@ -4,7 +4,6 @@
 //! activation) are not scored. Never: runs an agent; needs a skill on disk.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use crate::grade::SuiteServices;
 use crate::grade::grading::{JudgeAccess, TrialGrader, unanswered};
@@ -308,9 +307,5 @@ impl WorkspaceView for NoWorkspace {
 
     fn exists(&self, _: &RelPath) -> std::io::Result<bool> {
         Err(std::io::Error::other("there is no workspace"))
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        None
     }
 }

@@ -273,10 +273,6 @@ impl WorkspaceView for UntouchedWorkspace<'_> {
         }
         Ok(false)
     }
-
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
 }
 
 #[cfg(test)]

@@ -34,8 +34,8 @@ impl RunExecution {
     /// Reports the start of the run.
     pub fn start(context: RunContext, sinks: EventSinks) -> Self {
         let mut recorder = RunRecorder::start(&context.plan, &context.run_dir, sinks);
-        if let Some(notice) = context.sandbox.notice() {
-            recorder.send_event(&RunEvent::Notice { text: notice.to_owned() });
+        for notice in context.sandbox.notices() {
+            recorder.send_event(&RunEvent::Notice { text: notice.clone() });
         }
         let trials_left = context.plan.trials.len();
         Self { context: Arc::new(context), recorder, probes_passed: false, has_failed: false, trials_left }

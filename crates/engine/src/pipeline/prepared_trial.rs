@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use super::agent_slots::SlotPermit;
 use super::probes;
@@ -16,8 +17,10 @@ use crate::grade::grading::{JudgeAccess, TrialGrader, TrialGrades, needs_agent, 
 use crate::grade::judge::JudgeContext;
 use crate::plan::{PlannedSuite, applicable_checks};
 use crate::store::{FolderListing, Scrubber, StagedSkill, TrialFacts, TurnFacts};
+use crate::workspace::limits::TrialLimits;
 use crate::workspace::run::{
-    Conversation, ConversationResult, ScriptContext, ScriptEnd, run_conversation, run_script,
+    CheckedWorkspace, Conversation, ConversationResult, ScriptContext, ScriptEnd, run_conversation,
+    run_script,
 };
 use crate::workspace::sandbox::TrialSandbox;
 use crate::workspace::stage::{
@@ -46,6 +49,7 @@ pub struct PreparedTrial<'p> {
     sandbox: TrialSandbox,
     /// The texts by which it is recognised that a skill reached the model.
     skill_texts: Vec<SkillText>,
+    limits: TrialLimits,
     /// The trial's folder in the run directory.
     folder: PathBuf,
     /// A marker on the trial's processes, so that they can be found. It ends with the id of the run.
@@ -92,6 +96,7 @@ pub async fn prepare_trial<'p>(
     let address = scope.as_ref().map(GatewayScope::base_url);
     let walls = context.sandbox.for_trial(workspace.root(), agent, address, &context.user_env);
     let walls = walls.map_err(|error| failed(AgentEnding::NotLaunched, error.to_string()))?;
+    let limits = TrialLimits::new(context.limits, workspace.root(), walls.has_init_process());
     // The agent can read its environment, and must not learn from it which case this is.
     let names = all_skill_names(planned, &workspace);
     let marker =
@@ -108,6 +113,7 @@ pub async fn prepare_trial<'p>(
         scope,
         sandbox: walls,
         skill_texts: staged_skill_texts(planned, trial.condition.arm, &names),
+        limits,
         folder,
         marker,
     };
@@ -117,9 +123,13 @@ pub async fn prepare_trial<'p>(
     if let Some(script) = &case.workspace.setup {
         match prepared.run_script(context, script).await {
             ScriptEnd::Done => prepared.workspace.reset_snapshot(),
-            ScriptEnd::Failed(why) => {
+            end @ (ScriptEnd::Failed(_) | ScriptEnd::OverLimit(_)) => {
                 let notes = prepared.tear_down(context).await;
-                let record = *failed(AgentEnding::SetupFailed, why);
+                let record = *match end {
+                    ScriptEnd::OverLimit(why) => failed(AgentEnding::OverLimit, format!("setup: {why}")),
+                    ScriptEnd::Failed(why) => failed(AgentEnding::SetupFailed, why),
+                    ScriptEnd::Done => failed(AgentEnding::SetupFailed, String::new()),
+                };
                 return Err(Box::new(TrialRecord { notes, ..record }));
             }
         }
@@ -257,6 +267,7 @@ impl PreparedTrial<'_> {
             extra_env: &extra_env,
             sandbox: &self.sandbox,
             time_limit: self.planned.time_limit(self.case),
+            limits: Some(&self.limits),
             marker: &self.marker,
             record_folder: &self.folder,
             scrubber: &context.scrubber,
@@ -373,7 +384,7 @@ impl PreparedTrial<'_> {
         let Some(script) = &self.case.workspace.teardown else { return Vec::new() };
         match self.run_script(context, script).await {
             ScriptEnd::Done => Vec::new(),
-            ScriptEnd::Failed(why) => vec![TrialRecord::teardown_note(&why)],
+            ScriptEnd::Failed(why) | ScriptEnd::OverLimit(why) => vec![TrialRecord::teardown_note(&why)],
         }
     }
 
@@ -387,11 +398,26 @@ impl PreparedTrial<'_> {
             tmp: &self.workspace.tmp,
             user_env: &context.user_env,
             sandbox: &self.sandbox,
+            limits: Some(&self.limits),
             marker: &self.marker,
             record_folder: &self.folder,
             scrubber: &context.scrubber,
         };
         run_script(script, &scene, &context.stop.cancel).await
+    }
+
+    /// Gives the workspace as checks see it.
+    fn checked_workspace<'s>(&'s self, context: &'s RunContext) -> CheckedWorkspace<'s> {
+        CheckedWorkspace {
+            files: self.workspace.view(),
+            workspace: &self.workspace,
+            sandbox: &self.sandbox,
+            limits: &self.limits,
+            user_env: &context.user_env,
+            marker: &self.marker,
+            cancel: &context.stop.cancel,
+            started: AtomicUsize::new(0),
+        }
     }
 
     /// Makes the grader of the trial.
@@ -451,7 +477,7 @@ impl PreparedTrial<'_> {
         given: &[GivenFile],
         slot: &mut SlotPermit,
     ) -> TrialGrades {
-        let (sheet, view) = (self.grader(context), self.workspace.view());
+        let (sheet, view) = (self.grader(context), self.checked_workspace(context));
         let findings = sheet.run_checks_in_background(seen, &view);
         let judged = self.services.judge.is_ok() && sheet.needs_judge(seen);
         // A trial with a teardown keeps its slot: the setup of the next trial may need what the teardown removes.

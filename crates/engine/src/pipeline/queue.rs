@@ -142,6 +142,7 @@ fn is_temporary_failure(ended: AgentEnding) -> bool {
         | AgentEnding::NotStarted
         | AgentEnding::SetupFailed
         | AgentEnding::OverBudget
+        | AgentEnding::OverLimit
         | AgentEnding::Cancelled => false,
     }
 }

@@ -10,6 +10,7 @@ use super::reuse::ReusableResults;
 use crate::grade::{GatewayRole, SuiteServices};
 use crate::plan::Plan;
 use crate::store::{RunDir, Scrubber};
+use crate::workspace::limits::ResourceLimits;
 use crate::workspace::run::{CancelToken, TranscriptMemory};
 use crate::workspace::sandbox::Sandbox;
 use crate::workspace::stage::HiddenFiles;
@@ -29,6 +30,8 @@ pub struct RunContext {
     pub user_env: BTreeMap<String, String>,
     pub hidden_files: HiddenFiles,
     pub sandbox: Sandbox,
+    /// What the processes of one trial may use.
+    pub limits: ResourceLimits,
     /// The folder in which workspaces are made. It is deleted at the end.
     pub workspace_root: PathBuf,
     pub keep_workspaces: bool,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::settings::LIMITS_PREFIX;
 use practicum_core::model::{Gate, Ratio};
 
 /// Everything that a caller decides about a run. Stored in the run's record, so that the run can be resumed.
@@ -143,12 +144,17 @@ pub enum ChangedSince {
 const RESUMABLE_SETTINGS: [&str; 6] =
     ["jobs", "judge-jobs", "max-cost", "max-tokens", "retries", "retry-wait"];
 
+/// Says whether a setting may change when a run is resumed.
+fn may_change(name: &str) -> bool {
+    RESUMABLE_SETTINGS.contains(&name) || name.starts_with(LIMITS_PREFIX)
+}
+
 impl RunOptions {
     /// Gives the options of a resumed run: those of its start, with the limits that are given now.
     #[must_use]
     pub fn resumed_with(self, now: Self) -> Self {
         let mut settings = self.settings;
-        let limits = now.settings.into_iter().filter(|(name, _)| RESUMABLE_SETTINGS.contains(&name.as_str()));
+        let limits = now.settings.into_iter().filter(|(name, _)| may_change(name));
         settings.extend(limits);
         let mut reports = self.reports;
         reports.extend(now.reports);

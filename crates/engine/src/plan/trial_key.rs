@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::plan::{Plan, PlannedSuite};
-use crate::workspace::stage::{HiddenFiles, staged_of_folder, staged_of_project};
+use crate::workspace::stage::{HiddenFiles, LARGEST_STAGED_FILE, staged_of_folder, staged_of_project};
 use practicum_agents::agents::AgentCli;
 use practicum_core::model::{
     Arm, Case, Check, Digest, RepeatDigests, SandboxMode, SkillRef, Suite, Trial, WorkspaceBase,
@@ -289,6 +289,10 @@ fn digest_of_file(path: &Path) -> Digest {
     {
         let can_be_executed = metadata.mode() & 0o111 != 0;
         parts.push(Digest::of_bytes(if can_be_executed { b"program" } else { b"file" }));
+        // A file that is too large to be staged ends its trials, whatever is in it.
+        if metadata.len() > LARGEST_STAGED_FILE {
+            return Digest::of_bytes(stamp(path).unwrap_or_default().as_bytes());
+        }
         let mut piece = Vec::with_capacity(PIECE);
         while let Ok(1..) = (&mut file).take(PIECE as u64).read_to_end(&mut piece) {
             parts.push(Digest::of_bytes(&piece));

@@ -16,7 +16,7 @@ use crate::pipeline::probes::choose_probes;
 use crate::pipeline::{RetryPolicy, ReusableResults, RunContext, StopSignal, execute_run};
 use crate::plan::options::RunOptions;
 use crate::plan::settings::{
-    JOBS, JUDGE_JOBS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SettingDefinition, SettingLayers,
+    JOBS, JUDGE_JOBS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SettingDefinition, SettingLayers, resource_limits,
 };
 use crate::plan::trial_key::{TrialKey, TrialKeys};
 use crate::plan::{Plan, set_gates};
@@ -25,6 +25,7 @@ use crate::store::{
     IndexSink, RecordKey, RunDir, RunInfo, RunLock, Scrubber, TrialCache, has_foreign_noise, read_baseline,
     read_noise,
 };
+use crate::workspace::limits::ResourceLimits;
 use crate::workspace::run::{TranscriptMemory, kill_run_processes};
 use crate::workspace::sandbox::Sandbox;
 use crate::workspace::stage::{HiddenFiles, WorkspaceRoot};
@@ -55,6 +56,8 @@ pub struct PreparedRun {
     scrubber: Scrubber,
     shared: SharedServices,
     sandbox_mode: SandboxMode,
+    /// What the processes of one trial may use.
+    trial_limits: ResourceLimits,
     jobs: usize,
     judge_jobs: usize,
     retry: RetryPolicy,
@@ -96,6 +99,7 @@ impl PreparedRun {
         let hidden = hidden_files(&plan, &options, &project, &run.registry.evals).and_hiding(&trust.hidden);
         let keys =
             trial_keys(&plan, &agents, &environment, sandbox_mode, &options, &hidden, trust.plugin_code);
+        let trial_limits = resource_limits(&layers)?;
         // With a cassette nothing is taken from the cache, because every request must really be made to be
         // recorded or replayed.
         let has_cassette = options.inputs.record.is_some() || options.inputs.replay.is_some();
@@ -165,6 +169,7 @@ impl PreparedRun {
             scrubber,
             shared,
             sandbox_mode,
+            trial_limits,
             jobs,
             judge_jobs,
             retry,
@@ -184,7 +189,7 @@ impl PreparedRun {
         let rooms = WorkspaceRoot::path_for_run(&id);
         // This comes before the record is made: a run that may not start leaves none.
         let sandbox = self.sandbox(&rooms)?;
-        self.notices.extend(sandbox.notice().map(str::to_owned));
+        self.notices.extend_from_slice(sandbox.notices());
         let inputs = &self.options.inputs;
         let suites =
             run_setup::connect_services(&self.plan.suites, inputs, &self.environment, &self.shared).await?;
@@ -217,6 +222,7 @@ impl PreparedRun {
             user_env: self.environment,
             hidden_files: self.hidden,
             sandbox,
+            limits: self.trial_limits,
             workspace_root: rooms.path().to_owned(),
             keep_workspaces: options.keep_workspaces,
             allow_scripts: self.trust.scripts,
@@ -281,7 +287,13 @@ impl PreparedRun {
 
     fn sandbox(&self, rooms: &Path) -> Result<Sandbox, SessionError> {
         let out_of_sight = [rooms.to_owned(), self.project.clone()];
-        Ok(run_setup::build_sandbox(self.sandbox_mode, &self.environment, &self.plan, out_of_sight)?)
+        Ok(run_setup::build_sandbox(
+            self.sandbox_mode,
+            &self.environment,
+            &self.plan,
+            out_of_sight,
+            self.trial_limits,
+        )?)
     }
 
     /// Makes a new record, or opens that of the resumed run and removes what it left behind. Gives also the lock of

@@ -42,6 +42,7 @@ use crate::plan::settings::{
 };
 use crate::plan::system_prompt;
 use crate::plan::{CaseFilter, MissingRequirements, Plan, PlannedSuite};
+use crate::workspace::limits::ResourceLimits;
 use crate::workspace::sandbox::Sandbox;
 use practicum_agents::agents::{AgentCli, AgentRegistry, LaunchError, is_tool_name, tool_names};
 use practicum_agents::gateway::{Cassette, CassetteError, ScopeKind};
@@ -520,6 +521,7 @@ pub(crate) fn build_sandbox(
     env: &BTreeMap<String, String>,
     plan: &Plan,
     own: impl IntoIterator<Item = PathBuf>,
+    limits: ResourceLimits,
 ) -> Result<Sandbox, RunSetupError> {
     let mut hidden: Vec<PathBuf> = own.into_iter().chain(env.get("HOME").map(PathBuf::from)).collect();
     for PlannedSuite { suite, project, script, .. } in &plan.suites {
@@ -528,5 +530,5 @@ pub(crate) fn build_sandbox(
         hidden.extend(suite.plugins.iter().cloned());
         hidden.extend(suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.clone()));
     }
-    Ok(Sandbox::build(wanted, env, hidden)?)
+    Ok(Sandbox::build(wanted, env, hidden, limits)?)
 }

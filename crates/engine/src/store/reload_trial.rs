@@ -168,10 +168,6 @@ impl WorkspaceView for StoredWorkspace {
             _ => Err(not_stored_error("there was too much in it to list")),
         }
     }
-
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
 }
 
 #[cfg(test)]
@@ -232,6 +228,6 @@ mod tests {
             assert_eq!(said(&listed, name), with_names, "{name}");
             assert_eq!(said(&unlisted, name), without, "{name}");
         }
-        assert!(listed.folder().is_none());
+        assert!(listed.run_command("true", std::time::Duration::from_secs(1)).is_none());
     }
 }

@@ -30,6 +30,8 @@ pub enum ProcessEnd {
     Signalled(i32),
     /// This program killed the process at its time limit.
     TimedOut,
+    /// This program killed the process, because it used more than a limit allows. The text says which.
+    OverLimit(String),
     /// The user stopped the run.
     Cancelled,
     NotLaunched(String),
@@ -99,6 +101,7 @@ fn run_ending(
 ) -> (AgentEnding, Option<String>) {
     match process {
         ProcessEnd::TimedOut => return (AgentEnding::TimedOut, None),
+        ProcessEnd::OverLimit(why) => return (AgentEnding::OverLimit, Some(why.clone())),
         ProcessEnd::Cancelled => return (AgentEnding::Cancelled, None),
         ProcessEnd::NotLaunched(why) => return (AgentEnding::NotLaunched, Some(why.clone())),
         ProcessEnd::Exited(_) | ProcessEnd::Signalled(_) => {}
@@ -123,9 +126,13 @@ fn run_ending(
             (ProcessEnd::Signalled(signal), _) => {
                 (AgentEnding::Crashed, Some(format!("signal {signal} killed it")))
             }
-            (ProcessEnd::TimedOut | ProcessEnd::Cancelled | ProcessEnd::NotLaunched(_), _) => {
-                (AgentEnding::Crashed, None)
-            }
+            (
+                ProcessEnd::TimedOut
+                | ProcessEnd::OverLimit(_)
+                | ProcessEnd::Cancelled
+                | ProcessEnd::NotLaunched(_),
+                _,
+            ) => (AgentEnding::Crashed, None),
         },
     }
 }
@@ -193,6 +200,7 @@ mod tests {
             (ProcessEnd::Exited(1), StreamEnd::OverBudget(text()), true, AgentEnding::OverBudget),
             (ProcessEnd::Exited(0), StreamEnd::Interrupted(text()), true, AgentEnding::Cancelled),
             (ProcessEnd::TimedOut, StreamEnd::Done, true, AgentEnding::TimedOut),
+            (ProcessEnd::OverLimit(text()), StreamEnd::Done, true, AgentEnding::OverLimit),
             (ProcessEnd::Cancelled, StreamEnd::BrokenOff, true, AgentEnding::Cancelled),
             (ProcessEnd::NotLaunched(text()), StreamEnd::BrokenOff, true, AgentEnding::NotLaunched),
         ] {

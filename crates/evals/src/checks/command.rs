@@ -1,21 +1,15 @@
 //! The check `command`: a shell command succeeds in the workspace.
 
-use std::io::Read;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use serde_json::{Map, Value, json};
 
 use super::regex::decode_pattern;
 use super::{PythonPattern, RuleKind, excerpt};
 use practicum_core::model::{
-    CheckEvidence, CheckFinding, CheckTarget, Diagnostics, NotScoredReason, Rule, format_duration,
-    parse_duration,
+    CheckCommand, CheckEvidence, CheckFinding, CheckTarget, CommandEnd, CommandOutcome, Diagnostics,
+    NotScoredReason, Rule, format_duration, parse_duration,
 };
 use practicum_core::tree::{
     NodeData, ObjectReader, TreeNode,
@@ -48,8 +42,9 @@ pub struct CommandRule {
 
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The number of bytes of a command's output that are kept.
-const LARGEST_OUTPUT: usize = 256 * 1024;
+/// The exit codes with which a shell says that a program cannot be executed or does not exist.
+const CANNOT_EXECUTE: i32 = 126;
+const NO_SUCH_PROGRAM: i32 = 127;
 
 impl CommandRule {
     /// Reads either the command alone or a mapping.
@@ -188,58 +183,68 @@ impl Rule for CommandRule {
     }
 
     fn check(&self, evidence: &CheckEvidence<'_>) -> CheckFinding {
-        let Some(folder) = evidence.workspace.folder() else {
-            let why = "the workspace is gone, so no command can run in it";
-            return CheckFinding::not_scored(NotScoredReason::CheckFailed(why.to_owned()));
-        };
-        let input = self.gets_output.then(|| evidence.observation.output.clone());
-        self.finding_for_outcome(run_command(&self.run, folder, self.timeout, input))
+        let input = self.gets_output.then_some(evidence.observation.output.as_str());
+        let command = CheckCommand { run: &self.run, time_limit: self.timeout, input };
+        match evidence.workspace.run_command(&command) {
+            Some(outcome) => self.finding_for_outcome(outcome),
+            None => {
+                let why = "the workspace is gone, so no command can run in it";
+                CheckFinding::not_scored(NotScoredReason::CheckFailed(why.to_owned()))
+            }
+        }
     }
 }
 
 impl CommandRule {
     fn finding_for_outcome(&self, outcome: std::io::Result<CommandOutcome>) -> CheckFinding {
         let shown = excerpt(&self.run, 80);
-        let (status, outputs) = match outcome {
-            Ok(CommandOutcome::Ended { status, outputs }) => (status, outputs),
-            Ok(CommandOutcome::TimedOut) => {
-                let why = format!("`{shown}` did not end within {}", format_duration(self.timeout));
-                return CheckFinding::not_scored(NotScoredReason::CheckFailed(why));
-            }
-            Err(error) => {
-                return CheckFinding::not_scored(NotScoredReason::CheckFailed(format!(
-                    "cannot run `{shown}`: {error}"
-                )));
-            }
+        let not_scored = |why: String| CheckFinding::not_scored(NotScoredReason::CheckFailed(why));
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => return not_scored(format!("cannot run `{shown}`: {error}")),
         };
-        // A shell gives these codes if the program is missing or not executable. That says nothing about the agent.
+        let CommandOutcome { end, stdout, stderr } = &outcome;
+        match end {
+            CommandEnd::Exited(_) | CommandEnd::Signalled(_) => {}
+            CommandEnd::TimedOut => {
+                return not_scored(format!("`{shown}` did not end within {}", format_duration(self.timeout)));
+            }
+            CommandEnd::OverLimit(why) => return not_scored(format!("`{shown}`: {why}")),
+            CommandEnd::Cancelled => return not_scored(format!("`{shown}` was stopped with the run")),
+        }
+        // If the program is missing or not executable, its missing score says nothing about the agent.
         if self.score.is_some()
-            && matches!(status.code(), Some(126 | 127))
-            && first_object(&outputs[0]).is_none()
+            && matches!(end, CommandEnd::Exited(CANNOT_EXECUTE | NO_SUCH_PROGRAM))
+            && first_object(stdout).is_none()
         {
-            let why = format!("`{shown}` cannot be run: {}", excerpt(outputs[1].trim(), 200));
-            return CheckFinding::not_scored(NotScoredReason::CheckFailed(why));
+            return not_scored(format!("`{shown}` cannot be run: {}", excerpt(stderr.trim(), 200)));
         }
         let finding = match self.score {
-            Some(least) => score_finding(&shown, &outputs[0], least),
-            None => self.finding_for_exit(&shown, status, &outputs),
+            Some(least) => score_finding(&shown, stdout, least),
+            None => self.finding_for_exit(&shown, &outcome),
         };
-        let output = outputs.concat();
+        let output = format!("{stdout}{stderr}");
         if output.trim().is_empty() { finding } else { finding.with_evidence(excerpt(output.trim(), 400)) }
     }
 
-    fn finding_for_exit(&self, shown: &str, status: ExitStatus, outputs: &[String; 2]) -> CheckFinding {
-        match (status.code(), status.signal()) {
-            (Some(code), _) if code == self.exit_code => {}
-            (Some(code), _) => {
+    fn finding_for_exit(&self, shown: &str, outcome: &CommandOutcome) -> CheckFinding {
+        let CommandOutcome { end, stdout, stderr } = outcome;
+        match end {
+            CommandEnd::Exited(code) if *code == self.exit_code => {}
+            CommandEnd::Exited(NO_SUCH_PROGRAM) => {
+                let why = "ended with exit code 127: a program is not installed, or the sandbox hides it";
+                return CheckFinding::new(false, format!("`{shown}` {why}"));
+            }
+            CommandEnd::Exited(code) => {
                 return CheckFinding::new(false, format!("`{shown}` ended with exit code {code}"));
             }
-            (None, Some(signal)) => {
+            CommandEnd::Signalled(signal) => {
                 return CheckFinding::new(false, format!("`{shown}` was ended by signal {signal}"));
             }
-            (None, None) => return CheckFinding::new(false, format!("`{shown}` failed")),
+            CommandEnd::TimedOut | CommandEnd::OverLimit(_) | CommandEnd::Cancelled => {
+                return CheckFinding::new(false, format!("`{shown}` did not end"));
+            }
         }
-        let [stdout, stderr] = outputs;
         let missing =
             |texts: &[String], text: &str| texts.iter().find(|needle| !text.contains(*needle)).cloned();
         let missing =
@@ -320,107 +325,13 @@ fn schema() -> Value {
     json_schema::any_of([json_schema::nonempty_text(), mapping.into()])
 }
 
-enum CommandOutcome {
-    /// The command ended, with what it wrote to its output and its error output.
-    Ended {
-        status: ExitStatus,
-        outputs: [String; 2],
-    },
-    TimedOut,
-}
-
-/// Runs a command with an environment that has only the path. The command may run code that the agent wrote, and
-/// that code must not see our keys.
-fn run_command(
-    command: &str,
-    folder: &Path,
-    limit: Duration,
-    input: Option<String>,
-) -> std::io::Result<CommandOutcome> {
-    let mut child = Command::new("sh")
-        .arg("-c")
-        .arg(command)
-        .current_dir(folder)
-        .env_clear()
-        .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
-        .env("HOME", folder)
-        .env("LANG", "C.UTF-8")
-        .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()?;
-    if let (Some(input), Some(mut pipe)) = (input, child.stdin.take()) {
-        // Writing fails only if the command does not read its input, which it need not.
-        std::thread::spawn(move || std::io::Write::write_all(&mut pipe, input.as_bytes()));
-    }
-    let outputs = [child.stdout.take().map(read_in_background), child.stderr.take().map(read_in_background)];
-    let ended = ends_within(&child, limit);
-    // The group is also killed after a success: a process that the command left in the background must not outlive
-    // the check. This happens before the child is reaped, so that its process id is still its own.
-    kill_group(&child);
-    let status = child.wait()?;
-    if !ended? {
-        return Ok(CommandOutcome::TimedOut);
-    }
-    // The pipes are closed by now, unless a process left the group and kept them open. The check does not wait for
-    // such a process.
-    let soon = Duration::from_millis(500);
-    let outputs = outputs.map(|output| {
-        let bytes = output.and_then(|output| output.recv_timeout(soon).ok()).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
-    });
-    Ok(CommandOutcome::Ended { status, outputs })
-}
-
-/// Reads a pipe to its end in a thread and sends its beginning. The rest is read and dropped, so that the writer
-/// never stalls.
-fn read_in_background(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut kept = Vec::new();
-        let mut buffer = [0; 4096];
-        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
-            let room = LARGEST_OUTPUT.saturating_sub(kept.len());
-            kept.extend_from_slice(&buffer[..count.min(room)]);
-        }
-        // Sending fails only if the receiver has stopped waiting.
-        let _ = sender.send(kept);
-    });
-    receiver
-}
-
-/// Waits for the child to end, without reaping it. Gives `false` if the time is up first.
-fn ends_within(child: &Child, limit: Duration) -> std::io::Result<bool> {
-    let Some(pid) = pid(child) else { return Ok(false) };
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    let began = Instant::now();
-    let mut pause = Duration::from_millis(1);
-    while waitid(WaitId::Pid(pid), look)?.is_none() {
-        if began.elapsed() >= limit {
-            return Ok(false);
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(50));
-    }
-    Ok(true)
-}
-
-fn kill_group(child: &Child) {
-    if let Some(group) = pid(child) {
-        // This fails only if no process is left in the group, which is the goal.
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-}
-
-fn pid(child: &Child) -> Option<Pid> {
-    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::super::rule_tests::{CommandWorkspace, NoFiles, decode, run_rule, run_with_output};
     use super::*;
+    use practicum_core::model::{RelPath, WorkspaceView};
 
     fn folder() -> (tempfile::TempDir, CommandWorkspace) {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -440,8 +351,6 @@ mod tests {
             ("kill -9 $$", "fail", "signal 9"),
             ("cat >/dev/null", "pass", "succeeded"),
             ("yes | head -c 10000000", "pass", "succeeded"),
-            ("sleep 60 & exit 0", "pass", "succeeded"),
-            ("test -z \"$CARGO_MANIFEST_DIR$USER\"", "pass", "succeeded"),
         ] {
             let rule = decode(&KIND, &json!(command).to_string()).expect("a command");
             let began = Instant::now();
@@ -485,29 +394,40 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_command_that_does_not_end_has_no_answer() {
-        let (_kept, view) = folder();
-        let command = "sleep 60 & echo $! > pid; wait";
-        let value = json!({"run": command, "timeout": "300ms"});
-        let rule = decode(&KIND, &value.to_string()).expect("a command");
-        let finding = run_rule(rule.as_ref(), &run_with_output(""), &view);
-        assert_eq!(finding.verdict.name(), "not_scored");
-        let pid = std::fs::read_to_string(view.0.join("pid")).expect("the child said its number");
-        let gone = || match cfg!(target_os = "linux") {
-            true => std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
-                .map_or(true, |stat| stat.contains(") Z ")),
-            false => {
-                let listed = Command::new("ps").args(["-o", "stat=", "-p", pid.trim()]).output();
-                let state = listed.expect("ps starts").stdout.trim_ascii().to_vec();
-                state.is_empty() || state.starts_with(b"Z")
-            }
-        };
-        let began = Instant::now();
-        while !gone() && began.elapsed() < Duration::from_secs(5) {
-            std::thread::sleep(Duration::from_millis(10));
+    /// A workspace in which every command ends in the same way.
+    struct EndsWith(CommandEnd);
+
+    impl WorkspaceView for EndsWith {
+        fn read(&self, _: &RelPath) -> std::io::Result<Option<Vec<u8>>> {
+            Ok(None)
         }
-        assert!(gone(), "its child lives on");
+
+        fn exists(&self, _: &RelPath) -> std::io::Result<bool> {
+            Ok(false)
+        }
+
+        fn run_command(&self, _: &CheckCommand<'_>) -> Option<std::io::Result<CommandOutcome>> {
+            let (stdout, stderr) = ("printed".to_owned(), String::new());
+            Some(Ok(CommandOutcome { end: self.0.clone(), stdout, stderr }))
+        }
+    }
+
+    #[test]
+    fn rows_of_ends() {
+        for (end, expected, says) in [
+            (CommandEnd::Exited(0), "pass", "succeeded"),
+            (CommandEnd::Exited(7), "fail", "exit code 7"),
+            (CommandEnd::Exited(127), "fail", "the sandbox hides it"),
+            (CommandEnd::Signalled(9), "fail", "signal 9"),
+            (CommandEnd::TimedOut, "not_scored", "within 30s"),
+            (CommandEnd::OverLimit("much memory".to_owned()), "not_scored", "much memory"),
+            (CommandEnd::Cancelled, "not_scored", "stopped"),
+        ] {
+            let rule = decode(&KIND, "'make test'").expect("a command");
+            let finding = run_rule(rule.as_ref(), &run_with_output(""), &EndsWith(end.clone()));
+            assert_eq!(finding.verdict.name(), expected, "{end:?}: {finding:?}");
+            assert!(format!("{finding:?}").contains(says), "{end:?}: {finding:?}");
+        }
     }
 
     #[test]

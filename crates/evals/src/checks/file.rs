@@ -309,14 +309,14 @@ pub fn names_hidden_parts(glob: &str, path: &RelPath) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rule_tests::{CommandWorkspace, decode, run_rule, run_with_output};
+    use super::super::rule_tests::{FolderWorkspace, decode, run_rule, run_with_output};
     use super::KIND;
 
     #[test]
     fn rows() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("a.md"), "# Title\n\ntext\n").expect("a file");
-        let view = CommandWorkspace(folder.path().to_owned());
+        let view = FolderWorkspace(folder.path().to_owned());
         for (yaml, expected) in [
             ("a.md", "pass"),
             ("b.md", "fail"),

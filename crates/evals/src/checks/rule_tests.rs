@@ -1,14 +1,14 @@
 //! Helpers for tests of rules: a value as YAML, a text or a run, a verdict.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::RuleKind;
 use practicum_core::model::{
-    AgentEnding, CheckEvidence, CheckFinding, CheckedText, Diagnostics, Observation, RelPath, Rule, Step,
-    TokenUsage, ToolCall, WorkspaceView,
+    AgentEnding, CheckCommand, CheckEvidence, CheckFinding, CheckedText, CommandEnd, CommandOutcome,
+    Diagnostics, Observation, RelPath, Rule, Step, TokenUsage, ToolCall, WorkspaceView,
 };
 use practicum_core::tree::{SourceFile, SourceSyntax};
 
@@ -111,13 +111,22 @@ impl WorkspaceView for NoFiles {
     fn exists(&self, _: &RelPath) -> std::io::Result<bool> {
         Ok(false)
     }
+}
 
-    fn folder(&self) -> Option<&Path> {
-        None
+/// A workspace that is a folder.
+pub struct FolderWorkspace(pub PathBuf);
+
+impl WorkspaceView for FolderWorkspace {
+    fn read(&self, path: &RelPath) -> std::io::Result<Option<Vec<u8>>> {
+        std::fs::read(path.join_to(&self.0)).map(Some)
+    }
+
+    fn exists(&self, path: &RelPath) -> std::io::Result<bool> {
+        Ok(path.join_to(&self.0).exists())
     }
 }
 
-/// A workspace in which commands may run.
+/// A workspace that is a folder, in which commands are run without a sandbox.
 pub struct CommandWorkspace(pub PathBuf);
 
 impl WorkspaceView for CommandWorkspace {
@@ -129,7 +138,24 @@ impl WorkspaceView for CommandWorkspace {
         Ok(path.join_to(&self.0).exists())
     }
 
-    fn folder(&self) -> Option<&Path> {
-        Some(&self.0)
+    fn run_command(&self, command: &CheckCommand<'_>) -> Option<std::io::Result<CommandOutcome>> {
+        use std::os::unix::process::ExitStatusExt;
+        let input = self.0.join(".input");
+        std::fs::write(&input, command.input.unwrap_or_default()).expect("written");
+        let limit = format!("{}s", command.time_limit.as_secs_f64());
+        let output = std::process::Command::new("timeout")
+            .args(["--signal=KILL", &limit, "sh", "-c", command.run])
+            .current_dir(&self.0)
+            .stdin(std::fs::File::open(input).expect("opened"))
+            .output()
+            .expect("timeout starts");
+        let end = match (output.status.code(), output.status.signal()) {
+            (Some(137), _) | (None, Some(9)) if command.time_limit.as_secs() < 1 => CommandEnd::TimedOut,
+            (Some(137), _) => CommandEnd::Signalled(9),
+            (Some(code), _) => CommandEnd::Exited(code),
+            (None, signal) => CommandEnd::Signalled(signal.unwrap_or(0)),
+        };
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Some(Ok(CommandOutcome { end, stdout: text(output.stdout), stderr: text(output.stderr) }))
     }
 }

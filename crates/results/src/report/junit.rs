@@ -176,7 +176,8 @@ fn is_broken(why: &NotScoredReason) -> bool {
             | AgentEnding::Crashed
             | AgentEnding::NotLaunched
             | AgentEnding::NotStarted
-            | AgentEnding::SetupFailed => true,
+            | AgentEnding::SetupFailed
+            | AgentEnding::OverLimit => true,
             AgentEnding::Finished
             | AgentEnding::AskedUser
             | AgentEnding::OverBudget

@@ -65,9 +65,7 @@ impl SkillContents {
             own_files: Vec::new(),
             other_files: Vec::new(),
         };
-        let mut bytes = 0;
-        let written = OwnFiles::near_paths([folder.as_path()]);
-        contents.scan_folder(&folder, &written, &mut bytes)?;
+        contents.scan_folders(&OwnFiles::near_paths([folder.as_path()]))?;
         contents.own_files.sort();
         contents.other_files.sort();
         Ok(contents)
@@ -89,29 +87,31 @@ impl SkillContents {
         })
     }
 
-    fn scan_folder(
-        &mut self,
-        at: &Path,
-        written: &OwnFiles,
-        bytes: &mut u64,
-    ) -> Result<(), SkillContentsError> {
-        let unreadable = |error| SkillContentsError::Unreadable { path: at.to_owned(), error };
-        for entry in std::fs::read_dir(at).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
-            let metadata = std::fs::symlink_metadata(&path).map_err(unreadable)?;
-            if self.is_left_out(&path, &metadata) || written.kind(&path) != ContentKind::Other {
-                let relative = path.strip_prefix(&self.folder).unwrap_or(&path).to_owned();
-                self.other_files.push(relative);
-            } else if metadata.is_dir() {
-                self.scan_folder(&path, written, bytes)?;
-            } else {
-                let relative = path.strip_prefix(&self.folder).ok().and_then(Path::to_str);
-                let relative = relative.and_then(RelPath::new);
-                self.own_files.push(relative.ok_or_else(|| SkillContentsError::BadName(path.clone()))?);
-                *bytes = bytes.saturating_add(metadata.len());
-            }
-            if *bytes > MAX_BYTES || self.own_files.len() + self.other_files.len() > MAX_FILES {
-                return Err(SkillContentsError::TooLarge(self.folder.clone()));
+    /// Lists the files of a folder and of those inside it, one folder after the other: a hostile skill may have
+    /// thousands of folders inside each other.
+    fn scan_folders(&mut self, written: &OwnFiles) -> Result<(), SkillContentsError> {
+        let mut bytes = 0;
+        let mut folders = vec![self.folder.clone()];
+        while let Some(at) = folders.pop() {
+            let unreadable = |error| SkillContentsError::Unreadable { path: at.clone(), error };
+            for entry in std::fs::read_dir(&at).map_err(unreadable)? {
+                let path = entry.map_err(unreadable)?.path();
+                let metadata = std::fs::symlink_metadata(&path).map_err(unreadable)?;
+                if self.is_left_out(&path, &metadata) || written.kind(&path) != ContentKind::Other {
+                    let relative = path.strip_prefix(&self.folder).unwrap_or(&path).to_owned();
+                    self.other_files.push(relative);
+                } else if metadata.is_dir() {
+                    folders.push(path);
+                } else {
+                    let relative = path.strip_prefix(&self.folder).ok().and_then(Path::to_str);
+                    let relative = relative.and_then(RelPath::new);
+                    self.own_files.push(relative.ok_or_else(|| SkillContentsError::BadName(path.clone()))?);
+                    bytes = u64::saturating_add(bytes, metadata.len());
+                }
+                let listed = self.own_files.len() + self.other_files.len() + folders.len();
+                if bytes > MAX_BYTES || listed > MAX_FILES {
+                    return Err(SkillContentsError::TooLarge(self.folder.clone()));
+                }
             }
         }
         Ok(())

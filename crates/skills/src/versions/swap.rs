@@ -25,20 +25,27 @@ pub fn swap_folders(new: &Path, old: &Path) -> std::io::Result<()> {
 /// Makes a second tree with hard links to the same files, so that nothing is lost whichever tree is removed.
 /// Symbolic links are made anew.
 pub fn hard_link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
-    if let Some(folder) = to.parent() {
-        std::fs::create_dir_all(folder)?;
+    // A list instead of recursion: a hostile tree may have thousands of folders inside each other.
+    let mut entries = vec![(from.to_owned(), to.to_owned())];
+    let mut folders = Vec::new();
+    while let Some((from, to)) = entries.pop() {
+        if let Some(folder) = to.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let metadata = std::fs::symlink_metadata(&from)?;
+        if metadata.is_symlink() {
+            std::os::unix::fs::symlink(std::fs::read_link(&from)?, &to)?;
+        } else if metadata.is_dir() {
+            std::fs::create_dir_all(&to)?;
+            for entry in std::fs::read_dir(&from)? {
+                let entry = entry?;
+                entries.push((entry.path(), to.join(entry.file_name())));
+            }
+            folders.push((to, metadata.permissions()));
+        } else {
+            std::fs::hard_link(&from, &to)?;
+        }
     }
-    let metadata = std::fs::symlink_metadata(from)?;
-    if metadata.is_symlink() {
-        return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
-    }
-    if !metadata.is_dir() {
-        return std::fs::hard_link(from, to);
-    }
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        hard_link_tree(&entry.path(), &to.join(entry.file_name()))?;
-    }
-    std::fs::set_permissions(to, metadata.permissions())
+    // Permissions come last: a folder that may not be written to could not be filled.
+    folders.into_iter().rev().try_for_each(|(to, permissions)| std::fs::set_permissions(to, permissions))
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::JudgeContext;
 use super::connection::JudgeCallError;
 use crate::workspace::observe::ProcessEnd;
-use crate::workspace::run::{OutputFiles, decode, supervise, write_launch_files};
+use crate::workspace::run::{LoginAccess, OutputFiles, ProcessRules, decode, supervise, write_launch_files};
 use crate::workspace::secrets::Scrubber;
 use practicum_agents::agents::{ModelCli, ModelCliRequest, StreamEnd, StreamTranscript};
 use practicum_agents::llm::{
@@ -124,7 +124,8 @@ impl CliJudge {
         let launch = self.oracle.launch(&inquiry, &self.user_env);
         let launch =
             launch.map_err(|error| FailedAttempt::permanent(LlmError::Network(error.to_string())))?;
-        write_launch_files(&launch).map_err(|why| FailedAttempt::permanent(LlmError::Network(why)))?;
+        write_launch_files(&launch, LoginAccess::Link)
+            .map_err(|why| FailedAttempt::permanent(LlmError::Network(why)))?;
         let output = OutputFiles {
             stdout: room.path().join("stdout"),
             stderr: room.path().join("stderr"),
@@ -133,8 +134,14 @@ impl CliJudge {
         // Each call has its own marker, because ending the processes of one call must not end those of another.
         let call = Digest::of_bytes(room.path().to_string_lossy().as_bytes());
         let marker = format!("{}-{}", call.short(), sitting.marker);
-        let limit = self.time_limit;
-        let supervised = supervise(&launch, &folder, &marker, limit, &output, sitting.cancel).await;
+        let rules = ProcessRules {
+            folder: &folder,
+            marker: &marker,
+            time_limit: self.time_limit,
+            limits: None,
+            has_init_process: false,
+        };
+        let supervised = supervise(&launch, &rules, &output, sitting.cancel).await;
         if std::fs::metadata(&output.stdout).is_ok_and(|metadata| metadata.len() > MAX_OUTPUT_BYTES) {
             let flood = format!("{} said more than {MAX_OUTPUT_BYTES} bytes", self.oracle.name());
             return Err(FailedAttempt::permanent(LlmError::Malformed(flood)));
@@ -160,6 +167,7 @@ impl CliJudge {
                 let limit = self.time_limit.as_secs();
                 return Err(FailedAttempt::permanent(network(format!("gave no answer within {limit} s"))));
             }
+            (ProcessEnd::OverLimit(why), _) => return Err(FailedAttempt::permanent(network(why))),
             (ProcessEnd::Cancelled, _) => {
                 return Err(FailedAttempt::permanent(network("was stopped".to_owned())));
             }

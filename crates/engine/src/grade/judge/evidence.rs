@@ -243,10 +243,6 @@ mod tests {
         fn exists(&self, _path: &RelPath) -> std::io::Result<bool> {
             Ok(true)
         }
-
-        fn folder(&self) -> Option<&std::path::Path> {
-            None
-        }
     }
 
     #[test]

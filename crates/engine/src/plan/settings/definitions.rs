@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::limits;
 use practicum_agents::agents::translate_agent_name;
 use practicum_core::model::{
     Arm, JudgeTransportChoice, Provider, Ratio, SandboxMode, SkillUseMode, Suite, UnsupportedPassPolicy,
@@ -37,7 +38,7 @@ pub struct SettingDescription {
 }
 
 impl<T> SettingDefinition<T> {
-    const fn description(&self) -> SettingDescription {
+    pub(super) const fn description(&self) -> SettingDescription {
         SettingDescription { name: self.name, doc: self.doc, schema: self.schema }
     }
 }
@@ -68,6 +69,12 @@ pub static SETTING_DESCRIPTIONS: &[SettingDescription] = &[
     MAX_TOKENS.description(),
     RETRIES.description(),
     RETRY_WAIT.description(),
+    limits::MEMORY.description(),
+    limits::PROCESSES.description(),
+    limits::CPU.description(),
+    limits::OPEN_FILES.description(),
+    limits::DISK.description(),
+    limits::FILES.description(),
 ];
 
 pub static AGENT: SettingDefinition<Vec<String>> = SettingDefinition {

@@ -5,6 +5,7 @@
 mod agents;
 mod definitions;
 mod layers;
+mod limits;
 mod schema;
 mod weakening;
 
@@ -20,6 +21,7 @@ pub use definitions::{
 pub use layers::{
     PROJECT_FILE, ProjectRoots, SettingLayers, SettingsError, project_root, user_config_folder,
 };
+pub use limits::{LIMIT_NAMES, LIMITS_PREFIX, explain_limits, resource_limits};
 pub use schema::schema as project_schema;
 
 use practicum_core::model::{

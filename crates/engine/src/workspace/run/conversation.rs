@@ -5,10 +5,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::decode::decode;
-use super::launch_files::write_launch_files;
+use super::launch_files::{LoginAccess, remove_login_copy, write_launch_files};
 use super::memory::{MemoryPermit, TranscriptMemory};
-use super::process::{CancelToken, OutputFiles, supervise};
+use super::process::{CancelToken, OutputFiles, ProcessRules, supervise};
 use super::process_tree::wait_for_init_exit;
+use crate::workspace::limits::TrialLimits;
 use crate::workspace::observe::{ProcessEnd, RawRun, RawTurn};
 use crate::workspace::sandbox::TrialSandbox;
 use crate::workspace::secrets::Scrubber;
@@ -31,6 +32,8 @@ pub struct Conversation<'c> {
     /// Variables in addition to those that the agent's descriptor sets.
     pub extra_env: &'c [(String, String)],
     pub time_limit: Duration,
+    /// What the agent may use; `None` for as much as it wants.
+    pub limits: Option<&'c TrialLimits>,
     pub sandbox: &'c TrialSandbox,
     /// A marker on the trial's processes, so that they can be found.
     pub marker: &'c str,
@@ -84,6 +87,8 @@ pub async fn run_conversation(
         stderr: talk.record_folder.join("stderr.txt"),
         scrubber: talk.scrubber.clone(),
     };
+    // The launch that copied the user's login, if one did.
+    let mut login: Option<Launch> = None;
     for (index, prompt) in talk.turns.iter().enumerate() {
         let started = Instant::now();
         let turn = AgentTurn {
@@ -101,7 +106,7 @@ pub async fn run_conversation(
             plugins: &workspace.plugins,
             plugin_servers: workspace.plugin_servers.as_deref(),
         };
-        let mut launch = match prepare_launch(talk, &turn) {
+        let mut launch = match prepare_launch(talk, &turn, workspace.root()) {
             Ok(launch) => launch,
             Err(why) => {
                 let process = ProcessEnd::NotLaunched(why);
@@ -114,12 +119,20 @@ pub async fn run_conversation(
                 break;
             }
         };
+        login = login.or_else(|| launch.login_file.is_some().then(|| launch.clone()));
         launch.env.extend(talk.extra_env.iter().cloned());
         let said_before = length(&output.stdout);
         let limit = talk.time_limit.saturating_sub(spent);
         let folder = &workspace.folder;
         let launch = talk.sandbox.wrap(launch, folder);
-        let supervised = supervise(&launch, folder, talk.marker, limit, &output, cancel).await;
+        let rules = ProcessRules {
+            folder,
+            marker: talk.marker,
+            time_limit: limit,
+            limits: talk.limits,
+            has_init_process: talk.sandbox.has_init_process(),
+        };
+        let supervised = supervise(&launch, &rules, &output, cancel).await;
         if talk.sandbox.has_init_process() {
             wait_for_init_exit(talk.marker).await;
         }
@@ -144,6 +157,9 @@ pub async fn run_conversation(
             break;
         }
     }
+    if let Some(launch) = login {
+        remove_login_copy(&launch, &workspace.home);
+    }
     raw.seconds = spent.as_secs_f64();
     ConversationResult { raw, notes, memory_permit: held }
 }
@@ -153,8 +169,13 @@ fn length(path: &Path) -> u64 {
 }
 
 /// Decides what to start, and writes the files that the process needs.
-fn prepare_launch(talk: &Conversation<'_>, turn: &AgentTurn<'_>) -> Result<Launch, String> {
+fn prepare_launch(talk: &Conversation<'_>, turn: &AgentTurn<'_>, room: &Path) -> Result<Launch, String> {
     let launch = talk.agent.launch(turn, talk.user_env).map_err(|error| error.to_string())?;
-    write_launch_files(&launch)?;
+    write_launch_files(&launch, LoginAccess::Copy)?;
+    let written =
+        launch.files.iter().map(|(path, _)| path).chain(launch.login_file.iter().map(|(path, _)| path));
+    for path in written {
+        talk.sandbox.hand_over(path, room).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
     Ok(launch)
 }

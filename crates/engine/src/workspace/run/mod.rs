@@ -3,6 +3,7 @@
 //! In: a `Launch` and limits. Out: how the process ended, and its stream, decoded. Never: decides pass or fail.
 
 mod blocking;
+mod check_command;
 mod conversation;
 mod decode;
 mod launch_files;
@@ -14,13 +15,15 @@ mod process_table;
 mod process_tree;
 mod script;
 mod stream_capture;
+mod watchdog;
 
 pub use blocking::run_blocking;
+pub use check_command::CheckedWorkspace;
 pub use conversation::{Conversation, ConversationResult, run_conversation};
 pub use decode::decode;
-pub(crate) use launch_files::write_launch_files;
+pub use launch_files::{LoginAccess, write_launch_files};
 pub use memory::{MemoryPermit, TranscriptMemory};
-pub use process::{CancelToken, OutputFiles, ProcessResult, supervise};
+pub use process::{CancelToken, OutputFiles, ProcessResult, ProcessRules, supervise};
 pub use process_table::{adopt_orphans, start_time};
 pub use process_tree::MARKER_VARIABLE;
 pub(crate) use process_tree::{kill_orphans, kill_run_processes};

@@ -3,6 +3,9 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::workspace::limits::ProcessUsage;
 
 use super::process_tree::{ProcessInfo, ProcessStat, marker_in};
 
@@ -87,4 +90,80 @@ fn stat_and_session(pid: i32) -> Option<(ProcessStat, i32)> {
     let mut number = || fields.next()?.parse().ok();
     let is_alive = !matches!(state, b'Z' | b'X');
     Some((ProcessStat { is_alive, parent: number()?, group: number()? }, number()?))
+}
+
+/// Lists a process and all that descend from it.
+pub fn list_tree(root: i32) -> Vec<i32> {
+    let mut tree = vec![root];
+    let mut at = 0;
+    while let Some(pid) = tree.get(at).copied() {
+        at += 1;
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        for thread in threads {
+            let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            tree.extend(children.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+        }
+    }
+    tree
+}
+
+/// The unit of the times in `/proc/PID/stat`, which Linux fixes for all programs.
+const TICKS_PER_SECOND: u64 = 100;
+
+/// Adds up what processes use. Memory that several of them share counts once for each, except the memory of files
+/// without a name on disk, of which only the largest share counts.
+pub fn usage_of(pids: &[i32]) -> ProcessUsage {
+    let mut used = ProcessUsage::default();
+    let mut most_shared = 0;
+    for pid in pids {
+        let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else { continue };
+        let field = |name: &str| -> u64 {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+        };
+        used.processes += field("Threads:").max(1);
+        used.memory += (field("RssAnon:") + field("VmSwap:")) * 1024;
+        most_shared = most_shared.max(field("RssShmem:") * 1024);
+        used.cpu += processor_time(*pid).unwrap_or_default();
+        used.open_files = used.open_files.max(open_files(*pid));
+    }
+    ProcessUsage { memory: used.memory + most_shared, ..used }
+}
+
+/// Adds up the memory of processes exactly: memory that several share is divided among them. This takes far longer
+/// than `usage_of`. `None` if the kernel does not tell.
+pub fn exact_memory_of(pids: &[i32]) -> Option<u64> {
+    let mut total = 0;
+    for pid in pids {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+        let lines =
+            text.lines().filter(|line| line.starts_with("Pss_Anon:") || line.starts_with("Pss_Shmem:"));
+        total +=
+            lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum::<u64>() * 1024;
+    }
+    Some(total)
+}
+
+/// Gives the processor time of a process and of its children that have ended.
+fn processor_time(pid: i32) -> Option<Duration> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let after_name = stat.iter().rposition(|&byte| byte == b')')? + 2;
+    let fields = std::str::from_utf8(stat.get(after_name..)?).ok()?;
+    let ticks: u64 = fields.split(' ').skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum();
+    Some(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
+}
+
+fn open_files(pid: i32) -> u64 {
+    let folder = format!("/proc/{pid}/fd");
+    // Newer kernels give the number as the size of the folder.
+    match std::fs::metadata(&folder).map_or(0, |metadata| metadata.len()) {
+        0 => std::fs::read_dir(folder).map_or(0, |entries| entries.count() as u64),
+        count => count,
+    }
+}
+
+/// Gives how much of a temporary folder in memory is used, as a process sees it.
+pub fn used_in_memory_folder(pid: i32, folder: &str) -> Option<u64> {
+    let found = rustix::fs::statvfs(format!("/proc/{pid}/root{folder}")).ok()?;
+    Some((found.f_blocks - found.f_bfree) * found.f_frsize)
 }

@@ -1,6 +1,7 @@
 //! Runs one process under a time limit and captures its output.
 
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +11,8 @@ use tokio::sync::watch;
 
 use super::process_tree::{MARKER_VARIABLE, TrialProcesses, reap_dead};
 use super::stream_capture::capture_stream;
+use super::watchdog::wait_until_exceeded;
+use crate::workspace::limits::TrialLimits;
 use crate::workspace::observe::ProcessEnd;
 use crate::workspace::secrets::Scrubber;
 use practicum_agents::agents::Launch;
@@ -60,15 +63,31 @@ pub struct ProcessResult {
     pub notes: Vec<String>,
 }
 
-/// Runs one process until it ends, reaches its time limit or is cancelled.
+/// The rules under which a process runs.
+pub struct ProcessRules<'r> {
+    /// The folder in which it starts.
+    pub folder: &'r Path,
+    /// The marker in the environment of the process and of those that it starts.
+    pub marker: &'r str,
+    pub time_limit: Duration,
+    /// What it may use; `None` for as much as it wants.
+    pub limits: Option<&'r TrialLimits>,
+    /// Whether it is the outer end of a namespace of processes.
+    pub has_init_process: bool,
+}
+
+/// How long a process may go on after it was asked to end, to write what it holds.
+const GRACE_PERIOD: Duration = Duration::from_secs(2);
+
+/// Runs one process until it ends, exceeds a limit or is cancelled. At its time limit and when it is cancelled it is
+/// first asked to end.
 pub async fn supervise(
     launch: &Launch,
-    folder: &Path,
-    marker: &str,
-    limit: Duration,
+    rules: &ProcessRules<'_>,
     output: &OutputFiles,
     cancel: &CancelToken,
 ) -> ProcessResult {
+    let ProcessRules { folder, marker, time_limit, limits, has_init_process } = *rules;
     let (mut notes, mut cut) = (Vec::new(), None);
     let mut child = match start_process(launch, folder, marker).await {
         Ok(child) => child,
@@ -77,9 +96,15 @@ pub async fn supervise(
             return ProcessResult { end: ProcessEnd::NotLaunched(why), cut_reason: None, notes };
         }
     };
-    let root = child.id();
+    let family = TrialProcesses {
+        root: child.id(),
+        marker: marker.to_owned(),
+        folder: folder.to_owned(),
+        has_init_process,
+    };
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
+    let mut asked_to_end = None;
     let end = {
         let listen = async {
             tokio::join!(
@@ -87,9 +112,15 @@ pub async fn supervise(
                 capture_stream(stderr, &output.stderr, &output.scrubber)
             )
         };
-        tokio::pin!(listen);
+        let watch = async {
+            match limits {
+                Some(limits) => wait_until_exceeded(limits, &family).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(listen, watch);
         let mut listening = true;
-        let deadline = tokio::time::sleep(limit);
+        let deadline = tokio::time::sleep(time_limit);
         tokio::pin!(deadline);
         loop {
             tokio::select! {
@@ -103,15 +134,24 @@ pub async fn supervise(
                         cut.clone_from(&of_stdout);
                         notes.extend(of_stdout.into_iter().chain(of_stderr));
                     }
-                    break process_end(status);
+                    break asked_to_end.unwrap_or_else(|| process_end(status));
                 }
-                () = &mut deadline => break ProcessEnd::TimedOut,
-                () = cancel.wait_until_cancelled() => break ProcessEnd::Cancelled,
+                why = &mut watch => break ProcessEnd::OverLimit(why),
+                () = &mut deadline => {
+                    if let Some(end) = asked_to_end {
+                        break end;
+                    }
+                    asked_to_end = Some(ProcessEnd::TimedOut);
+                    ask_to_end(&family, deadline.as_mut());
+                }
+                () = cancel.wait_until_cancelled(), if asked_to_end.is_none() => {
+                    asked_to_end = Some(ProcessEnd::Cancelled);
+                    ask_to_end(&family, deadline.as_mut());
+                }
             }
         }
     };
-    let ended_by_us = matches!(end, ProcessEnd::TimedOut | ProcessEnd::Cancelled);
-    let family = TrialProcesses { root, marker: marker.to_owned(), folder: folder.to_owned() };
+    let ended_by_us = matches!(end, ProcessEnd::TimedOut | ProcessEnd::Cancelled | ProcessEnd::OverLimit(_));
     if ended_by_us || family.may_be_alive() {
         let left = tokio::task::spawn_blocking(move || family.kill_all()).await.unwrap_or(0);
         if left > 0 {
@@ -123,7 +163,20 @@ pub async fn supervise(
     // This reaps the child if it was killed.
     let _ = child.wait().await;
     reap_dead(None);
+    let end = if ended_by_us { end } else { disk_excess(limits).await.unwrap_or(end) };
     ProcessResult { end, cut_reason: cut, notes }
+}
+
+/// Asks the processes to end, and gives them a moment for that.
+fn ask_to_end(family: &TrialProcesses, deadline: Pin<&mut tokio::time::Sleep>) {
+    family.ask_to_end();
+    deadline.reset(tokio::time::Instant::now() + GRACE_PERIOD);
+}
+
+/// Looks at the disk once more: a process may end before the first look.
+async fn disk_excess(limits: Option<&TrialLimits>) -> Option<ProcessEnd> {
+    let limits = limits?.clone();
+    tokio::task::spawn_blocking(move || limits.disk_excess()).await.ok().flatten().map(ProcessEnd::OverLimit)
 }
 
 /// Starts the process. Tries again a few times if the machine lacks a resource for a moment.

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use rustix::process::{getpgid, getpid, getuid};
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
 
+use crate::workspace::limits::ProcessUsage;
+
 use super::process_tree::{ProcessInfo, ProcessStat, marker_in};
 
 /// The process that adopts all orphans.
@@ -105,4 +107,41 @@ fn stat_of(process: &Process) -> ProcessStat {
 fn environment(process: &Process) -> Vec<u8> {
     let entries = process.environ().iter();
     entries.flat_map(|entry| entry.as_bytes().iter().copied().chain([0])).collect()
+}
+
+/// Lists a process and all that descend from it.
+pub fn list_tree(root: i32) -> Vec<i32> {
+    let system = read_processes(ProcessesToUpdate::All, ProcessRefreshKind::nothing());
+    let mut tree = vec![root];
+    let mut at = 0;
+    while let Some(pid) = tree.get(at).copied() {
+        at += 1;
+        let children = system.processes().values().filter(|process| stat_of(process).parent == pid);
+        tree.extend(children.map(|process| signed(process.pid())));
+    }
+    tree
+}
+
+/// Adds up what processes use. Open files are not known here.
+pub fn usage_of(pids: &[i32]) -> ProcessUsage {
+    let wanted = ProcessRefreshKind::nothing().with_memory().with_cpu();
+    let pids: Vec<Pid> = pids.iter().filter_map(|pid| u32::try_from(*pid).ok()).map(Pid::from_u32).collect();
+    let system = read_processes(ProcessesToUpdate::Some(&pids), wanted);
+    let mut used = ProcessUsage::default();
+    for process in pids.iter().filter_map(|pid| system.process(*pid)) {
+        used.processes += 1;
+        used.memory += process.memory();
+        used.cpu += std::time::Duration::from_millis(process.accumulated_cpu_time());
+    }
+    used
+}
+
+/// Gives nothing: macOS does not tell how much memory processes share.
+pub fn exact_memory_of(_pids: &[i32]) -> Option<u64> {
+    None
+}
+
+/// Gives nothing: on macOS no trial has a temporary folder in memory.
+pub fn used_in_memory_folder(_pid: i32, _folder: &str) -> Option<u64> {
+    None
 }

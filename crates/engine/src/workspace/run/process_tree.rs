@@ -10,7 +10,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, waitpid};
 
-use super::process_table::{environment_of, folder_of, list_orphans, list_processes, list_strays, stat};
+use super::process_table::{
+    environment_of, exact_memory_of, folder_of, list_orphans, list_processes, list_strays, list_tree, stat,
+    usage_of, used_in_memory_folder,
+};
+use crate::workspace::limits::TrialLimits;
+use crate::workspace::sandbox::MEMORY_FOLDERS;
 
 /// The environment variable that marks a trial's processes.
 pub const MARKER_VARIABLE: &str = "PRACTICUM_TRIAL";
@@ -42,6 +47,7 @@ pub fn marker_in(environment: &[u8]) -> Option<String> {
 const KILL_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// The processes of one trial.
+#[derive(Debug, Clone)]
 pub struct TrialProcesses {
     /// The process that this program started. It leads a process group.
     pub root: Option<u32>,
@@ -49,6 +55,8 @@ pub struct TrialProcesses {
     pub marker: String,
     /// The folder in which they work. A process in it belongs to the trial even without the marker.
     pub folder: PathBuf,
+    /// Whether the root is the outer end of a namespace of processes, which ends all of them when it ends.
+    pub has_init_process: bool,
 }
 
 impl TrialProcesses {
@@ -71,6 +79,40 @@ impl TrialProcesses {
 
     fn works_in_folder(&self, pid: i32) -> bool {
         folder_of(pid).is_some_and(|folder| folder.starts_with(&self.folder))
+    }
+
+    /// Asks every process to end, so that it can still write what it holds. Those that hold the sandbox together are
+    /// not asked, because the others would end with them.
+    pub fn ask_to_end(&self) {
+        for pid in self.list().into_iter().skip(usize::from(self.has_init_process)) {
+            if let Some(pid) = Pid::from_raw(pid) {
+                let _ = kill_process(pid, Signal::TERM);
+            }
+        }
+    }
+
+    /// Says which limit these processes exceed; `None` if none.
+    pub fn excess(&self, limits: &TrialLimits) -> Option<String> {
+        let pids = self.list();
+        let mut used = usage_of(&pids);
+        if used.memory > limits.limits.memory {
+            used.memory = exact_memory_of(&pids).unwrap_or(used.memory);
+        }
+        let sees_own_folders = pids.last().filter(|_| limits.has_private_tmp && pids.len() > 1);
+        let in_folders = |pid: &i32| -> u64 {
+            MEMORY_FOLDERS.iter().filter_map(|folder| used_in_memory_folder(*pid, folder)).sum()
+        };
+        used.memory += sees_own_folders.map_or(0, in_folders);
+        limits.limits.excess_of(&used)
+    }
+
+    /// Lists the processes that are found quickly: the root with all that descend from it, and adopted ones.
+    fn list(&self) -> Vec<i32> {
+        let mut pids = self.root.map_or_else(Vec::new, |root| list_tree(root as i32));
+        let strays: Vec<i32> =
+            list_strays().into_iter().filter(|pid| !pids.contains(pid) && self.has(*pid)).collect();
+        pids.extend(strays.into_iter().flat_map(list_tree));
+        pids
     }
 
     /// Kills the process group, every descendant and every process with the marker, until none is left. Returns

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::process::{CancelToken, OutputFiles, supervise};
+use super::process::{CancelToken, OutputFiles, ProcessRules, supervise};
 use super::process_tree::wait_for_init_exit;
+use crate::workspace::limits::TrialLimits;
 use crate::workspace::observe::ProcessEnd;
 use crate::workspace::sandbox::TrialSandbox;
 use crate::workspace::secrets::Scrubber;
@@ -20,6 +21,8 @@ const SCRIPT_TIME_LIMIT: Duration = Duration::from_secs(30);
 pub enum ScriptEnd {
     Done,
     Failed(String),
+    /// The script used more than a limit allows. The text says which.
+    OverLimit(String),
 }
 
 /// The environment of a script: the trial's own home and workspace.
@@ -29,6 +32,8 @@ pub struct ScriptContext<'s> {
     pub tmp: &'s Path,
     pub user_env: &'s BTreeMap<String, String>,
     pub sandbox: &'s TrialSandbox,
+    /// What the script may use; `None` for as much as it wants.
+    pub limits: Option<&'s TrialLimits>,
     pub marker: &'s str,
     /// The folder for its output.
     pub record_folder: &'s Path,
@@ -43,6 +48,7 @@ pub async fn run_script(script: &str, scene: &ScriptContext<'_>, cancel: &Cancel
         tmp,
         user_env,
         sandbox: walls,
+        limits,
         marker,
         record_folder: record,
         scrubber,
@@ -58,7 +64,7 @@ pub async fn run_script(script: &str, scene: &ScriptContext<'_>, cancel: &Cancel
         args: vec!["-c".to_owned(), script.to_owned()],
         env,
         files: Vec::new(),
-        symlink: None,
+        login_file: None,
         stdin: None,
     };
     let launch = walls.wrap(launch, folder);
@@ -69,7 +75,14 @@ pub async fn run_script(script: &str, scene: &ScriptContext<'_>, cancel: &Cancel
     };
     // Setup and teardown write to the same files, one after the other.
     let written_before = [&output.stderr, &output.stdout].map(|path| length(path));
-    let supervised = supervise(&launch, folder, marker, SCRIPT_TIME_LIMIT, &output, cancel).await;
+    let rules = ProcessRules {
+        folder,
+        marker,
+        time_limit: SCRIPT_TIME_LIMIT,
+        limits: *limits,
+        has_init_process: walls.has_init_process(),
+    };
+    let supervised = supervise(&launch, &rules, &output, cancel).await;
     if walls.has_init_process() {
         wait_for_init_exit(marker).await;
     }
@@ -78,6 +91,7 @@ pub async fn run_script(script: &str, scene: &ScriptContext<'_>, cancel: &Cancel
         ProcessEnd::Exited(code) => format!("it exited with code {code}"),
         ProcessEnd::Signalled(signal) => format!("signal {signal} killed it"),
         ProcessEnd::TimedOut => format!("it took longer than {} seconds", SCRIPT_TIME_LIMIT.as_secs()),
+        ProcessEnd::OverLimit(why) => return ScriptEnd::OverLimit(why),
         ProcessEnd::Cancelled => "the run was stopped".to_owned(),
         ProcessEnd::NotLaunched(why) => why,
     };

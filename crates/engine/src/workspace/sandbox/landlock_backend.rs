@@ -2,7 +2,7 @@
 //! are not available, and is weaker: names of files can be guessed, modes and times of the user's files can be
 //! changed, and the network is open.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
@@ -10,9 +10,7 @@ use landlock::{
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-use super::view::SandboxView;
-use super::{SUBCOMMAND, SandboxBackend, path_text};
-use practicum_agents::agents::Launch;
+use super::SandboxBackend;
 
 /// The oldest usable version. With an older one, files outside the sandbox could still be truncated.
 const MIN_ABI: ABI = ABI::V3;
@@ -37,21 +35,8 @@ pub fn probe() -> Result<SandboxBackend, String> {
     }
 }
 
-/// Wraps a launch so that this program restricts itself and then becomes the agent.
-pub fn wrap(launch: Launch, ourselves: &Path, view: &SandboxView) -> Launch {
-    let mut args = vec![SUBCOMMAND.to_owned()];
-    let readable = view.readable().into_iter().map(|path| ("--ro", path));
-    let writable = view.writable().map(|path| ("--rw", path.to_owned()));
-    for (flag, path) in readable.chain(writable) {
-        args.extend([flag.to_owned(), path_text(&path)]);
-    }
-    args.extend(["--".to_owned(), path_text(&launch.program)]);
-    args.extend(launch.args);
-    Launch { program: ourselves.to_owned(), args, ..launch }
-}
-
 /// Restricts this process, and all that it starts, to these paths. After an error nothing may be started.
-pub fn confine_this_process(read_only: &[PathBuf], writable: &[PathBuf]) -> Result<(), String> {
+pub fn restrict_files(read_only: &[PathBuf], writable: &[PathBuf]) -> Result<(), String> {
     let restrict = || -> Result<RulesetStatus, RulesetError> {
         let status = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)

@@ -1,8 +1,7 @@
 //! Stands in for Landlock on systems that do not have it. Landlock is a part of Linux.
 
-use std::path::PathBuf;
-
 use super::SandboxBackend;
+use super::inner_steps::InnerSteps;
 
 const REASON: &str = "Landlock exists only on Linux";
 
@@ -12,6 +11,6 @@ pub fn probe() -> Result<SandboxBackend, String> {
 }
 
 /// Refuses, so that nothing is started unrestricted.
-pub fn confine_this_process(_read_only: &[PathBuf], _writable: &[PathBuf]) -> Result<(), String> {
+pub fn confine_this_process(_steps: &InnerSteps) -> Result<(), String> {
     Err(REASON.to_owned())
 }

@@ -5,20 +5,34 @@
 //! so.
 
 mod bubblewrap;
+#[cfg(target_os = "linux")]
+mod confine;
+mod hand_over;
+mod inner_steps;
 #[cfg_attr(not(target_os = "linux"), path = "landlock_missing.rs")]
 mod landlock_backend;
 mod model_routes;
 mod model_sockets;
 mod port_forwarding;
+mod private_files;
 mod seatbelt;
+#[cfg(target_os = "linux")]
+mod system_calls;
 mod view;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+#[cfg(target_os = "linux")]
+pub use confine::confine_this_process;
+pub use inner_steps::InnerSteps;
+#[cfg(not(target_os = "linux"))]
 pub use landlock_backend::confine_this_process;
 pub use port_forwarding::{PortForward, forward_while};
 
+use crate::workspace::limits::ResourceLimits;
+use bubblewrap::{Bubblewrap, SandboxNetwork};
+use inner_steps::UNPRIVILEGED_ID;
 use model_sockets::ModelSockets;
 use practicum_agents::agents::{AgentCli, Launch};
 use practicum_core::model::SandboxMode;
@@ -26,6 +40,9 @@ use view::SandboxView;
 
 /// The hidden subcommand with which this program is the inner side of a sandbox.
 pub const SUBCOMMAND: &str = "confined";
+
+/// The folders inside a sandbox of namespaces that are kept in memory.
+pub const MEMORY_FOLDERS: [&str; 2] = ["/tmp", "/dev/shm"];
 
 /// A variable that forces one backend, so that each can be tested on a machine that has both.
 const BACKEND_VARIABLE: &str = "PRACTICUM_SANDBOX_MEANS";
@@ -35,6 +52,10 @@ const BACKEND_VARIABLE: &str = "PRACTICUM_SANDBOX_MEANS";
 const BACKEND_NAMES: &str = "bubblewrap or landlock";
 #[cfg(not(target_os = "macos"))]
 const STRICT_HINT: &str = "Install bubblewrap (such as apt-get install bubblewrap) and allow user namespaces, or say --sandbox auto";
+/// How to run agents if no sandbox works.
+const NO_SANDBOX_HINT: &str =
+    "Say --sandbox off to let agents reach all files of this user and the whole network";
+
 #[cfg(target_os = "macos")]
 const BACKEND_NAMES: &str = "seatbelt";
 #[cfg(target_os = "macos")]
@@ -46,13 +67,15 @@ pub struct Sandbox {
     strict: bool,
     /// The paths that no agent may see: the user's home, projects, evals, records, other workspaces.
     hidden: Vec<PathBuf>,
-    notice: Option<String>,
+    /// What the processes of one trial may use.
+    limits: ResourceLimits,
+    notices: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SandboxBackend {
     Off,
-    Bubblewrap(PathBuf),
+    Bubblewrap(Bubblewrap),
     /// This program, which restricts itself before it becomes the agent.
     #[cfg(target_os = "linux")]
     Landlock(PathBuf),
@@ -65,6 +88,8 @@ enum SandboxBackend {
 pub enum SandboxError {
     #[error("--sandbox strict cannot hold on this machine: {0}\n  {STRICT_HINT}")]
     NotStrict(String),
+    #[error("no sandbox works on this machine: {0}\n  {NO_SANDBOX_HINT}")]
+    Missing(String),
     #[error("{BACKEND_VARIABLE} is \"{0}\"; it can be {BACKEND_NAMES}")]
     UnknownBackend(String),
     #[error("{BACKEND_VARIABLE} asks for {means}: {why}")]
@@ -80,22 +105,20 @@ impl Sandbox {
         wanted: SandboxMode,
         env: &BTreeMap<String, String>,
         hidden: impl IntoIterator<Item = PathBuf>,
+        limits: ResourceLimits,
     ) -> Result<Self, SandboxError> {
         let strict = match wanted {
             SandboxMode::Off => {
-                return Ok(Self {
-                    backend: SandboxBackend::Off,
-                    strict: false,
-                    hidden: Vec::new(),
-                    notice: None,
-                });
+                let (backend, hidden, notices) = (SandboxBackend::Off, Vec::new(), Vec::new());
+                return Ok(Self { backend, strict: false, hidden, limits, notices });
             }
             SandboxMode::Auto => false,
             SandboxMode::Strict => true,
         };
-        let hidden = view::resolve_hidden_paths(hidden);
+        let mut hidden = view::resolve_hidden_paths(hidden);
+        hidden.extend(private_files::private_files());
         let forced = env.get(BACKEND_VARIABLE).map(String::as_str).filter(|text| !text.is_empty());
-        let (means, notice) = match (forced, strict) {
+        let (backend, name) = match (forced, strict) {
             (Some("seatbelt") | None, true) if cfg!(target_os = "macos") => {
                 return Err(SandboxError::NotStrict("Seatbelt does not confine the network".to_owned()));
             }
@@ -115,18 +138,20 @@ impl Sandbox {
                 )
             }
             (Some("bubblewrap"), false) => {
-                let found = bubblewrap::probe(env, strict);
+                let found = Bubblewrap::probe(env, strict);
                 let means = found.map_err(|why| SandboxError::ForcedBackend { means: "bubblewrap", why })?;
-                (means, "bubblewrap".to_owned())
+                (SandboxBackend::Bubblewrap(means), "bubblewrap".to_owned())
             }
             (Some("bubblewrap") | None, true) => {
-                let means = bubblewrap::probe(env, strict).map_err(SandboxError::NotStrict)?;
-                (means, "bubblewrap, no network but the model".to_owned())
+                let means = Bubblewrap::probe(env, strict).map_err(SandboxError::NotStrict)?;
+                (SandboxBackend::Bubblewrap(means), "bubblewrap, no network but the model".to_owned())
             }
-            (None, false) => best_backend(env),
+            (None, false) => best_backend(env)?,
             (Some(other), _) => return Err(SandboxError::UnknownBackend(other.to_owned())),
         };
-        Ok(Self { backend: means, strict, hidden, notice: Some(format!("sandbox: {notice}")) })
+        let open = backend.what_stays_open(strict).map(|open| format!("the sandbox leaves open: {open}"));
+        let notices = std::iter::once(format!("sandbox: {name}")).chain(open).collect();
+        Ok(Self { backend, strict, hidden, limits, notices })
     }
 
     /// Says whether agents are isolated at all.
@@ -134,9 +159,9 @@ impl Sandbox {
         self.backend != SandboxBackend::Off
     }
 
-    /// Gives a notice for the user about the sandbox of this run.
-    pub fn notice(&self) -> Option<&str> {
-        self.notice.as_deref()
+    /// Gives notices for the user: which sandbox this run has, and what it does not hold.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
     }
 
     /// Makes the sandbox of one trial, for its agent and its scripts. `gateway` replaces the agent's own model
@@ -151,42 +176,77 @@ impl Sandbox {
         if self.backend == SandboxBackend::Off {
             return Ok(TrialSandbox::none());
         }
+        let failed = |error: std::io::Error| SandboxError::ModelSocket(error.to_string());
+        let own_program = std::env::current_exe().map_err(failed)?;
         let mut view = SandboxView::new(&self.hidden, room);
         view.show_agent(agent, user_env);
-        if gateway.is_none() {
-            view.show_login(agent, user_env);
-        }
-        let wires = if self.strict {
-            let ourselves =
-                std::env::current_exe().map_err(|error| SandboxError::ModelSocket(error.to_string()))?;
-            view.show_file(&ourselves);
-            let ways =
+        view.show_file(&own_program);
+        let sockets = if self.strict {
+            let routes =
                 model_routes::model_routes(agent, gateway, user_env).map_err(SandboxError::ModelSocket)?;
             let at = room.with_extension("wires");
-            let opened = model_sockets::open(ways, &at, ourselves);
+            let opened = model_sockets::open(routes, &at, own_program.clone());
             Some(opened.map_err(|error| SandboxError::ModelSocket(format!("{}: {error}", at.display())))?)
         } else {
             None
         };
-        Ok(TrialSandbox(Some(ActiveSandbox { backend: self.backend.clone(), view, sockets: wires })))
+        let user = self.backend.unprivileged_user().filter(|_| {
+            agent.installed_path(user_env).is_ok_and(|program| hand_over::others_can_run(&program))
+        });
+        if let Some(user) = user {
+            hand_over::hand_over_folder(room, user).map_err(failed)?;
+        }
+        Ok(TrialSandbox(Some(ActiveSandbox {
+            backend: self.backend.clone(),
+            view,
+            sockets,
+            limits: self.limits,
+            own_program,
+            user,
+        })))
+    }
+}
+
+impl SandboxBackend {
+    /// Gives the user that an agent becomes; `None` if it stays the user of this program.
+    fn unprivileged_user(&self) -> Option<u32> {
+        match self {
+            SandboxBackend::Bubblewrap(bubblewrap) if bubblewrap.can_change_user() => Some(UNPRIVILEGED_ID),
+            _ => None,
+        }
+    }
+
+    /// Names what an agent can still reach, for the plan.
+    fn what_stays_open(&self, strict: bool) -> Option<&'static str> {
+        match self {
+            SandboxBackend::Off => None,
+            SandboxBackend::Bubblewrap(_) if strict => None,
+            SandboxBackend::Bubblewrap(_) => Some("the network, with the services of this machine"),
+            #[cfg(target_os = "linux")]
+            SandboxBackend::Landlock(_) => Some(
+                "the network, with the services of this machine; sockets that are files; the list of processes; \
+                 names, modes and times of files",
+            ),
+            SandboxBackend::Seatbelt => Some("the network, with the services of this machine"),
+        }
     }
 }
 
 /// Finds the best backend that works here, and describes it.
-fn best_backend(env: &BTreeMap<String, String>) -> (SandboxBackend, String) {
+fn best_backend(env: &BTreeMap<String, String>) -> Result<(SandboxBackend, String), SandboxError> {
     if cfg!(target_os = "macos") {
         return match seatbelt::probe() {
-            Ok(means) => (means, "Seatbelt".to_owned()),
-            Err(no_seatbelt) => (SandboxBackend::Off, format!("none, because {no_seatbelt}")),
+            Ok(means) => Ok((means, "Seatbelt".to_owned())),
+            Err(why) => Err(SandboxError::Missing(why)),
         };
     }
-    let no_bubblewrap = match bubblewrap::probe(env, false) {
-        Ok(means) => return (means, "bubblewrap".to_owned()),
+    let no_bubblewrap = match Bubblewrap::probe(env, false) {
+        Ok(means) => return Ok((SandboxBackend::Bubblewrap(means), "bubblewrap".to_owned())),
         Err(why) => why,
     };
     match landlock_backend::probe() {
-        Ok(means) => (means, format!("landlock, because {no_bubblewrap}")),
-        Err(no_landlock) => (SandboxBackend::Off, format!("none, because {no_bubblewrap} and {no_landlock}")),
+        Ok(means) => Ok((means, format!("landlock, because {no_bubblewrap}"))),
+        Err(no_landlock) => Err(SandboxError::Missing(format!("{no_bubblewrap} and {no_landlock}"))),
     }
 }
 
@@ -197,7 +257,16 @@ struct ActiveSandbox {
     backend: SandboxBackend,
     view: SandboxView,
     sockets: Option<ModelSockets>,
+    limits: ResourceLimits,
+    /// The path of this program, which is also the inner side of the sandbox.
+    own_program: PathBuf,
+    /// The user that the agent becomes; `None` if it stays the user of this program.
+    user: Option<u32>,
 }
+
+/// How many times a limit is what the kernel still allows. Whatever lies between is seen, and the trial ends with the
+/// right reason. What the kernel refuses is not seen, and the agent would only look as if it had failed.
+const KERNEL_LIMIT_PER_LIMIT: u64 = 3;
 
 impl TrialSandbox {
     pub fn none() -> Self {
@@ -216,19 +285,50 @@ impl TrialSandbox {
 
     /// Wraps a process so that it runs inside the sandbox, started in `folder`. Without a sandbox nothing changes.
     pub fn wrap(&self, launch: Launch, folder: &Path) -> Launch {
-        let Some(ActiveSandbox { backend: means, view, sockets: wires }) = &self.0 else { return launch };
-        match means {
+        self.wrap_with(launch, folder, true)
+    }
+
+    /// Wraps the command of a check. It is isolated like the agent, and does not reach the model in a sandbox without
+    /// network.
+    pub fn wrap_check(&self, launch: Launch, folder: &Path) -> Launch {
+        self.wrap_with(launch, folder, false)
+    }
+
+    fn wrap_with(&self, launch: Launch, folder: &Path, reaches_model: bool) -> Launch {
+        let Some(active) = &self.0 else { return launch };
+        let ActiveSandbox { backend, view, sockets, limits, own_program, user } = active;
+        let steps = InnerSteps {
+            open_files: Some(limits.open_files.saturating_mul(KERNEL_LIMIT_PER_LIMIT)),
+            file_size: Some(limits.disk.saturating_mul(KERNEL_LIMIT_PER_LIMIT)),
+            ..InnerSteps::default()
+        };
+        match backend {
             SandboxBackend::Off => launch,
             #[cfg(target_os = "linux")]
-            SandboxBackend::Landlock(ourselves) => landlock_backend::wrap(launch, ourselves, view),
-            SandboxBackend::Seatbelt => seatbelt::wrap(launch, view),
-            SandboxBackend::Bubblewrap(program) => {
-                let launch = match wires {
-                    Some(wires) => wires.wrap(launch),
-                    None => launch,
-                };
-                bubblewrap::wrap(launch, program, view, wires.as_ref().map(ModelSockets::folder), folder)
+            SandboxBackend::Landlock(ourselves) => {
+                let (read_only, writable) = (view.readable(), view.writable().map(Path::to_owned).collect());
+                InnerSteps { read_only, writable, ..steps }.wrap(launch, ourselves.clone())
             }
+            SandboxBackend::Seatbelt => seatbelt::wrap(launch, view),
+            SandboxBackend::Bubblewrap(bubblewrap) => {
+                let processes = Some(limits.processes.saturating_mul(KERNEL_LIMIT_PER_LIMIT));
+                let steps = InnerSteps { user: *user, processes, ..steps };
+                let launch = steps.wrap(launch, own_program.clone());
+                let (launch, network) = match sockets {
+                    None => (launch, SandboxNetwork::Open),
+                    Some(_) if !reaches_model => (launch, SandboxNetwork::Closed),
+                    Some(sockets) => (sockets.wrap(launch), SandboxNetwork::Sockets(sockets.folder())),
+                };
+                bubblewrap.wrap(launch, view, network, folder, limits.memory)
+            }
+        }
+    }
+
+    /// Gives a file that was put into the workspace, and the folders around it, to the user that the agent becomes.
+    pub fn hand_over(&self, file: &Path, room: &Path) -> std::io::Result<()> {
+        match self.0.as_ref().and_then(|active| active.user) {
+            Some(user) => hand_over::hand_over_file(file, room, user),
+            None => Ok(()),
         }
     }
 }

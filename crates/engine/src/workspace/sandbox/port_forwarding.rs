@@ -34,6 +34,9 @@ pub async fn forward_while(command: &[String], forwards: &[PortForward]) -> std:
         }
     }
     let (program, args) = command.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
+    // Whoever asks all processes to end also asks the command, which may still need the ports for a moment.
+    let mut asked_to_end = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::spawn(async move { while asked_to_end.recv().await.is_some() {} });
     let status = Command::new(program).args(args).spawn()?.wait().await?;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))

@@ -166,7 +166,7 @@ mod tests {
             args: vec!["-p".to_owned(), "(allow default)".to_owned()],
             env: BTreeMap::new(),
             files: Vec::new(),
-            symlink: None,
+            login_file: None,
             stdin: None,
         };
         let wrapped = wrap(launch, &view);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use practicum_agents::agents::{AgentCli, AgentLogin, find_program};
+use practicum_agents::agents::{AgentCli, find_program};
 use practicum_core::tree::open_regular;
 
 /// Folders of the system, which everyone may read on any machine and which contain no personal files.
@@ -126,16 +126,6 @@ impl SandboxView {
         }
         for certificates in ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().filter_map(|name| user_env.get(*name)) {
             self.show_file(Path::new(certificates));
-        }
-    }
-
-    /// Shows the login file that the agent's home links to. It is writable, because an agent renews it.
-    pub fn show_login(&mut self, agent: &AgentCli, user_env: &BTreeMap<String, String>) {
-        if let Some(AgentLogin::File(path)) = agent.credentials.find_login(user_env) {
-            self.show_file(&path);
-            if let Ok(real) = path.canonicalize() {
-                self.add(&real, PathAccess::Writable);
-            }
         }
     }
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub use changes::Snapshot;
 pub(crate) use changes::{capture_changed_files, editable_file_changes};
 pub use project::HiddenFiles;
-pub(crate) use project::{is_skill_under_test, staged_of_folder, staged_of_project};
+pub(crate) use project::{LARGEST_STAGED_FILE, is_skill_under_test, staged_of_folder, staged_of_project};
 pub use remove_folder::remove_folder;
 pub use view::FolderView;
 pub use workspace_root::WorkspaceRoot;

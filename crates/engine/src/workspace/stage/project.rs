@@ -276,12 +276,25 @@ pub fn copy_entry(from: &Path, to: &Path, root: &Path) -> Result<(), StageError>
         if std::fs::symlink_metadata(to).is_ok_and(|old| old.is_symlink()) {
             std::fs::remove_file(to).map_err(StageError::io("replacing", to))?;
         }
-        // Where the file system can do that, this shares the content until one of the two files is changed
-        // (copy_file_range on Linux, fclonefileat on macOS).
-        std::fs::copy(from, to).map_err(StageError::io("copying to", to))?;
+        copy_file(from, to)?;
         copy_modified_time(from, to)?;
     }
     Ok(())
+}
+
+/// The largest file that is staged. Copying a larger one for each trial would fill the disk; a file may say that it is
+/// that large and have only holes.
+pub const LARGEST_STAGED_FILE: u64 = 4 * 1024 * 1024 * 1024;
+
+/// Copies a regular file. Where the file system can do that, this shares the content until one of the two files is
+/// changed (copy_file_range on Linux, fclonefileat on macOS).
+pub fn copy_file(from: &Path, to: &Path) -> Result<(), StageError> {
+    let metadata = std::fs::metadata(from).map_err(StageError::io("reading", from))?;
+    if metadata.len() > LARGEST_STAGED_FILE {
+        let large = std::io::Error::other(format!("it is larger than {} GB", LARGEST_STAGED_FILE >> 30));
+        return Err(StageError::io("copying", from)(large));
+    }
+    std::fs::copy(from, to).map(|_| ()).map_err(StageError::io("copying to", to))
 }
 
 /// Gives a copy the modification time of the original, as `rsync -a` does, because tools depend on it. For a link,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::StageError;
-use super::project::{HiddenFiles, copy_entry, copy_modified_time};
+use super::project::{HiddenFiles, copy_entry, copy_file, copy_modified_time};
 use practicum_agents::agents::COMMANDS_FOLDER;
 use practicum_core::model::{Fixture, InlineFile, RelPath};
 use practicum_core::tree::read_regular;
@@ -27,7 +27,7 @@ pub fn stage_fixture(fixture: &Fixture, folder: &Path, hidden: &HiddenFiles) -> 
     if std::fs::symlink_metadata(&to).is_ok_and(|old| old.is_symlink()) {
         std::fs::remove_file(&to).map_err(StageError::io("replacing", &to))?;
     }
-    std::fs::copy(&fixture.source, &to).map_err(StageError::io("copying to", &to))?;
+    copy_file(&fixture.source, &to)?;
     let real = fixture.source.canonicalize().map_err(StageError::io("resolving", &fixture.source))?;
     copy_modified_time(&real, &to)
 }
@@ -97,7 +97,7 @@ pub fn copy_skill(
             if std::fs::symlink_metadata(&to).is_ok_and(|old| old.is_symlink()) {
                 std::fs::remove_file(&to).map_err(StageError::io("replacing", &to))?;
             }
-            std::fs::copy(&skill.file, &to).map_err(StageError::io("copying to", &to))?;
+            copy_file(&skill.file, &to)?;
             if let Some(marker) = canary {
                 rewrite(&to, |text| with_canary(text, marker))?;
             }

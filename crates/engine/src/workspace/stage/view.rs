@@ -57,8 +57,4 @@ impl WorkspaceView for FolderView {
         let real = RelPath::new(resolved.strip_prefix(self.real.as_ref()?).ok()?.to_str()?)?;
         (real != *path).then_some(real)
     }
-
-    fn folder(&self) -> Option<&Path> {
-        Some(&self.folder)
-    }
 }

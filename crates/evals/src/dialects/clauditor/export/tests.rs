@@ -106,10 +106,6 @@ impl WorkspaceView for NoFiles {
     fn exists(&self, _: &RelPath) -> std::io::Result<bool> {
         Ok(false)
     }
-
-    fn folder(&self) -> Option<&Path> {
-        None
-    }
 }
 
 #[test]
