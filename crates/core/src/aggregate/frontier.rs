@@ -13,6 +13,7 @@ use crate::stats::{
 /// One of several candidates that ran the same cases, each case with its runs and the mean cost of a run.
 #[derive(Debug, Clone, Default)]
 pub struct FrontierCandidate {
+    /// The name of the candidate in reports.
     pub name: String,
     /// The runs by case, each with the mean cost of a run if it is known.
     pub cases: BTreeMap<(String, String), (Cluster, Option<f64>)>,

@@ -202,6 +202,7 @@ pub struct ComparedCase {
     /// Runs of the same setup outside the two sides. They count in the test of this case, and nowhere else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_before: Option<RunCounts>,
+    /// The same for `after`: runs of its setup outside the two sides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_after: Option<RunCounts>,
     /// The pass rate of `after` minus that of `before`; `None` if one side has no scored run.
@@ -226,7 +227,9 @@ pub struct ComparedCase {
 /// Fresh runs of a case that seemed to have got worse. They alone decide whether it did.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct CaseConfirmation {
+    /// The fresh runs of the setup of `before`.
     pub before: RunCounts,
+    /// The fresh runs of the setup of `after`.
     pub after: RunCounts,
     /// The probability that chance alone makes such a difference in the fresh runs.
     pub chance: f64,

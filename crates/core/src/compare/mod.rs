@@ -35,8 +35,9 @@ pub struct SideRecords<'r> {
     pub name: String,
     /// The trials of the side.
     pub records: Vec<&'r TrialRecord>,
-    /// Whether the model's answers came from a script or (`replayed`) from a recording.
+    /// Whether the model's answers came from a script.
     pub scripted: bool,
+    /// Whether the model's answers came from a recording.
     pub replayed: bool,
 }
 

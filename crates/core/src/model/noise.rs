@@ -62,9 +62,11 @@ impl NoisyCase {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "The results that later runs must not fall behind (practicum-baseline.json)")]
 pub struct Baseline {
+    /// The version of this document's form.
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     /// The run that the results come from.
     pub run: String,
+    /// The results of each case.
     pub cases: Vec<NoisyCase>,
 }

@@ -118,6 +118,7 @@ pub struct VarianceShares {
 pub struct FrontierPoint {
     /// The name: the agent, and model, mode and arm where they are not the usual ones.
     pub name: String,
+    /// The share of trials that passed, as a mean over cases.
     pub pass_rate: Estimate,
     /// The mean cost of a trial in USD, as a mean over cases; `value` is `None` if it is unknown.
     pub cost_usd: Estimate,
@@ -183,6 +184,7 @@ pub struct JudgingSummary {
 pub struct SavedSpending {
     /// The cost of the agents in USD; `None` if the cost of any reused trial is unknown.
     pub cost_usd: Option<f64>,
+    /// The tokens of the agents.
     pub tokens: TokenUsage,
     /// The tokens and the cost of the judge; `None` if no judge had been asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]

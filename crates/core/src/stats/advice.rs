@@ -44,7 +44,7 @@ pub struct Advice {
 
 /// The variance of the difference of one case, split into what is due to the case and what is due to its runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct VarianceSplit {
+pub struct VarianceSplit {
     /// The variance of the true differences between cases.
     pub between_cases: f64,
     /// The variance of a difference of single runs of one case.
@@ -95,7 +95,7 @@ pub fn advise(pairs: &[CasePair], margin: f64, alpha: f64) -> Option<Advice> {
 /// Splits the variance of the differences. Half a case that only got better and half a case that only got worse are
 /// added, because cases that did not differ so far may still do so. What is due to runs is unknown if each case ran
 /// once; then all of it counts as due to cases, so that no more is promised of repeats than can be kept.
-pub(crate) fn split_variance(measured: &[CasePair]) -> VarianceSplit {
+pub fn split_variance(measured: &[CasePair]) -> VarianceSplit {
     let differences: Vec<f64> = measured.iter().filter_map(|pair| pair.difference()).collect();
     let count = differences.len() as f64;
     let mean = differences.iter().sum::<f64>() / count;
@@ -170,7 +170,7 @@ fn search_from(now: f64, chance: impl Fn(f64) -> f64) -> Option<f64> {
 
 /// Gives the smallest loss, in percentage points, that a comparison with as many cases and runs as this one shows with a
 /// power of 80 %. `None` if it shows none: every loss could have gone unseen.
-pub(crate) fn smallest_detectable_loss(pairs: &[CasePair], alpha: f64) -> Option<f64> {
+pub fn smallest_detectable_loss(pairs: &[CasePair], alpha: f64) -> Option<f64> {
     let measured: Vec<CasePair> = pairs.iter().copied().filter(|pair| pair.difference().is_some()).collect();
     if measured.is_empty() {
         return None;

@@ -9,7 +9,7 @@ use super::quantile;
 
 /// Gives the lower and the upper bound of a mean, each with the error `alpha` on its own side. Every value has to lie
 /// between `low_end` and `high_end`. `None` without values.
-pub(crate) fn mean_bounds(values: &[f64], low_end: f64, high_end: f64, alpha: f64) -> Option<Interval> {
+pub fn mean_bounds(values: &[f64], low_end: f64, high_end: f64, alpha: f64) -> Option<Interval> {
     if values.is_empty() {
         return None;
     }

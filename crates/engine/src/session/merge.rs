@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::changed_evals::describe_changes;
+use super::prepared::stored_baseline;
 use super::record::{keep_graded_skills, run_info};
 use super::{FinishedRun, RunObserver, Session, SessionError, SuitesToRun};
 use crate::pipeline::{CompletionRules, RunRecorder, link_or_copy_files};
@@ -115,7 +116,12 @@ impl RunParts {
                 recorder.tally.skip_if_decided(&planned.suite.name, &case.id, &trial.condition);
             }
         }
-        let rules = CompletionRules { allow_unscored: run.options.allow_unscored, noise: noise.as_ref() };
+        let baseline = stored_baseline(&plan, &project, &run.options)?;
+        let rules = CompletionRules {
+            allow_unscored: run.options.allow_unscored,
+            noise: noise.as_ref(),
+            baseline: baseline.as_ref(),
+        };
         let summary = recorder.finish(&plan, &run_dir, rules, self.completion())?;
         Ok(FinishedRun { summary, run_dir, workspaces: None })
     }

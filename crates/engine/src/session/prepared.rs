@@ -184,7 +184,7 @@ impl PreparedRun {
     /// Executes the plan, and waits for the last trial. Works on any tokio runtime with time and I/O.
     pub async fn run(mut self, observer: &mut dyn RunObserver) -> Result<FinishedRun, SessionError> {
         let noise = self.known_noise(observer)?;
-        let baseline = self.stored_baseline()?;
+        let baseline = stored_baseline(&self.plan, &self.project, &self.options)?;
         let id = self.run_id();
         let rooms = WorkspaceRoot::path_for_run(&id);
         // This comes before the record is made: a run that may not start leaves none.
@@ -265,17 +265,6 @@ impl PreparedRun {
             false => read_noise(&self.project, &self.record_key).map_err(SessionError::Refused),
         }
     }
-
-    /// Reads the results that the run must not fall behind, if a gate asks for that.
-    fn stored_baseline(&self) -> Result<Option<Baseline>, SessionError> {
-        let gates = self.plan.suites.iter().flat_map(|planned| &planned.suite.gates);
-        let is_asked = |gate: &Gate| gate.name == GateName::NoRegression && gate.threshold.get() > 0.0;
-        if !gates.into_iter().any(is_asked) {
-            return Ok(None);
-        }
-        read_baseline(&self.project, self.options.baseline.as_deref()).map_err(SessionError::Refused)
-    }
-
     /// Gives the id of the resumed run, an id that was chosen before, or a new one.
     fn run_id(&self) -> String {
         let resumed = self.resumed.as_ref().map(|resumed| resumed.run_dir.id());
@@ -350,6 +339,20 @@ fn foreign_notice(reusable: &ReusableResults) -> Option<String> {
             }
         )
     })
+}
+
+/// Reads the results that the run must not fall behind, if a gate asks for that.
+pub(super) fn stored_baseline(
+    plan: &Plan,
+    project: &Path,
+    options: &RunOptions,
+) -> Result<Option<Baseline>, SessionError> {
+    let gates = plan.suites.iter().flat_map(|planned| &planned.suite.gates);
+    let is_asked = |gate: &Gate| gate.name == GateName::NoRegression && gate.threshold.get() > 0.0;
+    if !gates.into_iter().any(is_asked) {
+        return Ok(None);
+    }
+    read_baseline(project, options.baseline.as_deref()).map_err(SessionError::Refused)
 }
 
 fn lock_record(run: &RunDir) -> Result<Option<std::fs::File>, SessionError> {
