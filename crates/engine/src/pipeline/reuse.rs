@@ -11,6 +11,7 @@ use crate::store::{
     read_own_skill_judgements,
 };
 use practicum_core::model::{Digest, ProbeRecord, SkillJudgement, SkillRef, Trial, TrialId, TrialRecord};
+use practicum_core::tree::create_private_folder;
 use practicum_skills::versions::SkillContents;
 
 /// The results that exist before anything runs.
@@ -266,7 +267,7 @@ pub fn link_or_copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
             let entry = entry?;
             let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
             if kind.is_dir() {
-                std::fs::create_dir(&target)?;
+                create_private_folder(&target)?;
                 folders.push((entry.path(), target));
             } else if kind.is_file() && std::fs::hard_link(entry.path(), &target).is_err() {
                 std::fs::copy(entry.path(), &target)?;

@@ -87,7 +87,13 @@ mod tests {
         let failure = Mutex::new(None);
         let mut syncs = 0;
         std::thread::scope(|scope| {
-            scope.spawn(|| sync_in_groups(&received, &failure, || Ok(syncs += 1)));
+            let (failure, syncs) = (&failure, &mut syncs);
+            scope.spawn(move || {
+                sync_in_groups(&received, failure, || {
+                    *syncs += 1;
+                    Ok(())
+                })
+            });
             for _ in 0..1000 {
                 requests.send(()).expect("it listens");
             }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::log_line::{is_damaged, without_checksum};
 use super::{RecordKey, RunDir, StoreError, TrialCache, TrialDigest, TrialOrigin, read_own_records};
-use practicum_core::tree::{open_regular, read_regular, write_unlinked};
+use practicum_core::tree::{create_private_folder, open_regular, read_regular, write_unlinked};
 
 /// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +94,7 @@ fn mark_log(run: &RunDir) -> std::io::Result<()> {
 fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
     let mut folders = vec![(from.to_owned(), to.to_owned())];
     while let Some((from, to)) = folders.pop() {
-        std::fs::create_dir_all(&to)?;
+        create_private_folder(&to)?;
         for entry in std::fs::read_dir(from)? {
             let entry = entry?;
             let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));

@@ -149,9 +149,9 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let home = tempfile::tempdir().expect("a folder");
         let home_text = home.path().display().to_string();
+        let user = environment(&[("HOME", &home_text)]);
+        let make = || RecordKey::of_user(&user).expect("a key");
         let keys = std::thread::scope(|scope| {
-            let user = environment(&[("HOME", &home_text)]);
-            let make = || RecordKey::of_user(&user).expect("a key");
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(make)).collect();
             threads.into_iter().map(|thread| thread.join().expect("a key")).collect::<Vec<RecordKey>>()
         });

@@ -263,7 +263,7 @@ impl RunDir {
     /// Moves the folder of a failed run of a trial aside, because nothing that was paid for is thrown away.
     pub(crate) fn set_aside_failed_try(&self, folder: &Path) -> std::io::Result<()> {
         let earlier = self.path.join("earlier");
-        std::fs::create_dir_all(&earlier)?;
+        create_private_folder(&earlier)?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let free = (1..).map(|n| earlier.join(format!("{name}.{n}"))).find(|path| !path.exists());
         free.map_or(Ok(()), |to| std::fs::rename(folder, to))

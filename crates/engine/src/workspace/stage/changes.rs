@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::workspace::secrets::Scrubber;
 use practicum_core::model::{Digest, FileChange, FileChangeKind, Fixture, FixtureAccess, RelPath};
-use practicum_core::tree::read_regular;
+use practicum_core::tree::{create_private_folder, read_regular};
 
 /// The regular files of a folder with their size, inode and times. This is cheaper than comparing contents: a
 /// write changes the time that the kernel keeps, which the agent cannot set back.
@@ -127,7 +127,7 @@ pub fn capture_changed_files(
         let to = clean.join_to(record);
         let copied = to
             .parent()
-            .map_or(Ok(()), std::fs::create_dir_all)
+            .map_or(Ok(()), create_private_folder)
             .and_then(|()| copy_regular(&file.path.join_to(workspace), &to, scrubber));
         match copied {
             Ok(bytes) => total += bytes,
