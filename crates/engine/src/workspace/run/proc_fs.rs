@@ -162,8 +162,11 @@ fn open_files(pid: i32) -> u64 {
     }
 }
 
-/// Gives how much of a temporary folder in memory is used, as a process sees it.
-pub fn used_in_memory_folder(pid: i32, folder: &str) -> Option<u64> {
+/// Gives how much of a folder in memory is used, as a process sees it. `None` if the folder does not have this size: a
+/// process that is just entering its sandbox still sees the folders of the machine.
+pub fn used_in_memory_folder(pid: i32, folder: &str, size: u64) -> Option<u64> {
     let found = rustix::fs::statvfs(format!("/proc/{pid}/root{folder}")).ok()?;
-    Some((found.f_blocks - found.f_bfree) * found.f_frsize)
+    let whole = found.f_blocks * found.f_frsize;
+    let is_own = whole.abs_diff(size) <= found.f_frsize;
+    is_own.then_some((found.f_blocks - found.f_bfree) * found.f_frsize)
 }

@@ -142,6 +142,6 @@ pub fn exact_memory_of(_pids: &[i32]) -> Option<u64> {
 }
 
 /// Gives nothing: on macOS no trial has a temporary folder in memory.
-pub fn used_in_memory_folder(_pid: i32, _folder: &str) -> Option<u64> {
+pub fn used_in_memory_folder(_pid: i32, _folder: &str, _size: u64) -> Option<u64> {
     None
 }

@@ -100,7 +100,10 @@ impl TrialProcesses {
         }
         let sees_own_folders = pids.last().filter(|_| limits.has_private_tmp && pids.len() > 1);
         let in_folders = |pid: &i32| -> u64 {
-            MEMORY_FOLDERS.iter().filter_map(|folder| used_in_memory_folder(*pid, folder)).sum()
+            MEMORY_FOLDERS
+                .iter()
+                .filter_map(|folder| used_in_memory_folder(*pid, folder, limits.limits.memory))
+                .sum()
         };
         used.memory += sees_own_folders.map_or(0, in_folders);
         limits.limits.excess_of(&used)
