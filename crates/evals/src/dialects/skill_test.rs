@@ -315,7 +315,7 @@ impl SkillTestReader {
         place: &EvalFileLocation,
         diagnostics: &mut Diagnostics,
     ) -> Suite {
-        let named = items.iter().flat_map(|item| skills_named_in(item));
+        let named = items.iter().flat_map(skills_named_in);
         let skills = distinct_skills(named.map(|name| (name, None)));
         if skills.is_empty() {
             diagnostics.error_with_help(
