@@ -7,7 +7,7 @@ use crate::common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 28] = [
+const OUTPUTS: [&str; 29] = [
     "summary",
     "run",
     "checks",

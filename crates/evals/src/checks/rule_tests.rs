@@ -1,6 +1,6 @@
 //! Helpers for tests of rules: a value as YAML, a text or a run, a verdict.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
