@@ -252,7 +252,6 @@ pub struct RunCounts {
 }
 
 /// Says whether a count is 0, so that it need not be written to the file.
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }

@@ -95,7 +95,9 @@ pub fn compare(sides: &[SideRecords<'_>], rules: &ComparisonRules<'_>) -> Compar
 
 /// Adds up the runs of each case of a side, whatever agent ran them.
 fn frontier_candidate(side: &SideRecords<'_>) -> FrontierCandidate {
-    let mut cases: BTreeMap<(String, String), (Cluster, Vec<Option<f64>>)> = BTreeMap::new();
+    /// The name of a suite and the id of a case.
+    type CaseName = (String, String);
+    let mut cases: BTreeMap<CaseName, (Cluster, Vec<Option<f64>>)> = BTreeMap::new();
     for record in &side.records {
         let passed = match record.verdict {
             Verdict::Pass => true,
