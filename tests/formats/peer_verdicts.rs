@@ -79,7 +79,7 @@ fn verdicts(project: &Project) -> BTreeMap<String, String> {
         "with",
         "--trust",
         "--allow-unscored",
-        "1000",
+        "1",
         "--json",
     ];
     let ran = project.run(&args);

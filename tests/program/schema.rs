@@ -127,6 +127,13 @@ fn the_files_that_are_read_fit_their_schemas() {
     let checked = project.run(&["check", ".", "--json"]).json();
     for file in checked["files"].as_array().expect("files").iter().filter(|file| file["ok"] == true) {
         let path = PathBuf::from(file["path"].as_str().expect("a path"));
+        // Of an eval that is a folder, the schema describes one file.
+        let inside = ["case.yaml", "criteria.json", "eval.yaml"].map(|name| path.join(name));
+        let path = match path.is_dir() {
+            true => inside.into_iter().find(|file| file.is_file()),
+            false => Some(path),
+        };
+        let Some(path) = path else { continue };
         let triggers = data(&path)[0].get("should_trigger").is_some();
         fits(if triggers { "triggers" } else { file["dialect"].as_str().expect("a name") }, &path);
     }
@@ -136,6 +143,8 @@ fn the_files_that_are_read_fit_their_schemas() {
         }
     }
     let formats = practicum::dialects::dialect_names().into_iter().chain(["triggers", "script"]);
+    // These two are recognised only to be refused.
+    let formats = formats.filter(|name| !["harbor", "skill-validator"].contains(name));
     let missing: Vec<&str> = formats.filter(|name| !seen.contains_key(*name)).collect();
     assert_eq!(missing, Vec::<&str>::new(), "{seen:?}");
 }

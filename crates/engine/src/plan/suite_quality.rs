@@ -57,7 +57,10 @@ fn warn_cannot_fail(suite: &Suite, places: &SuitePositions<'_>, diagnostics: &mu
             if pass_rate.get() > 0.0 || mean_score.get() > 0.0)
             && judged();
         let tallied = case.checks.iter().any(|check| matches!(check.kind, CheckKind::Activation(_)));
-        if !can_fail && !graded && !tallied {
+        // In a case that passes by its score, checks decide by their weights.
+        let scored = matches!(case.pass_rule, PassRule::Score(rule) if rule.at_least.get() > 0.0)
+            && case.checks.iter().any(|check| check.weight.get() > 0.0);
+        if !can_fail && !graded && !scored && !tallied {
             let (message, help) = match case.checks.is_empty() {
                 true => (
                     format!("case {} has no check, so it cannot be scored and is not run", case.id),
@@ -389,6 +392,14 @@ mod tests {
             ("  - {id: a, prompt: p, checks: [{contains: x}]}", vec![]),
             ("  - {id: a, prompt: p, checks: [{contains: x, required: false}]}", vec!["cannot-fail"]),
             ("  - {id: a, prompt: p, activation: either}", vec![]),
+            (
+                "  - {id: a, prompt: p, pass_when: {score: 0.5}, checks: [{contains: x, required: false}]}",
+                vec![],
+            ),
+            (
+                "  - {id: a, prompt: p, pass_when: {score: 0.5}, checks: [{contains: x, required: false, weight: 0}]}",
+                vec!["cannot-fail"],
+            ),
             ("  - {id: a, prompt: p, checks: []}", vec!["cannot-fail"]),
             (
                 "  - {id: a, prompt: p, pass_when: {pass_rate: 0.7, mean_score: 0.5}, checks: [{judge: It rhymes., required: false}]}",

@@ -300,7 +300,7 @@ fn find_plugins(
     if let Some(items) = said.and_then(TreeNode::as_list) {
         for path in items.iter().filter_map(TreeNode::as_text) {
             let root = folder.path().join(path);
-            match reading::lies_outside(&place.project, &practicum_skills::skill::normalise_path(&root)) {
+            match reading::lies_in_none(&[&place.project, &place.root], &root) {
                 true => diagnostics.error(
                     "escaping-path",
                     None,

@@ -53,12 +53,17 @@ impl Dialect for Harbor {
     }
 
     fn schema(&self) -> Value {
-        json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "not": {}})
+        refused_schema("Harbor task (refused)")
     }
 
     fn export_suite(&self, suite: &Suite, _folder: &Path) -> ExportedSuite {
         writing::only_read(suite, self.name())
     }
+}
+
+/// The schema of a format that is refused: no document fits it.
+fn refused_schema(title: &str) -> Value {
+    json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, "not": {}})
 }
 
 fn refuse_harbor(diagnostics: &mut Diagnostics) -> Option<Suite> {
@@ -108,7 +113,7 @@ impl Dialect for SkillValidator {
     }
 
     fn schema(&self) -> Value {
-        json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "not": {}})
+        refused_schema("skill-validator file (refused)")
     }
 
     fn export_suite(&self, suite: &Suite, _folder: &Path) -> ExportedSuite {

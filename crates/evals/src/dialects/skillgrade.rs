@@ -121,7 +121,9 @@ fn find_skill(
     if let (Some((path, span)), None) = (named, &place.skill) {
         let path = normalise_path(&source.folder().join(path));
         let folder = if path.is_file() { path.parent().map(Path::to_owned).unwrap_or(path) } else { path };
-        if reading::is_skill(&folder) && !reading::lies_outside(&place.project, &folder) {
+        if reading::is_skill(&folder)
+            && !reading::lies_in_none(&[&place.project, &place.root, source.folder()], &folder)
+        {
             return reading::skill_at(&folder, diagnostics);
         }
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -217,10 +219,15 @@ impl TaskReader<'_> {
         read.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_else(|| text.to_owned())
     }
 
+    /// Says whether a path lies outside the project and the folder of the eval file.
+    fn is_outside(&self, path: &Path) -> bool {
+        reading::lies_in_none(&[&self.place.project, &self.place.root, self.source.folder()], path)
+    }
+
     /// Gives the full path of a file beside the eval file. A link that leads out of the project is none.
     fn own_file(&self, path: &str) -> Option<PathBuf> {
         let path = RelPath::new(path)?.join_to(self.source.folder());
-        (path.is_file() && !reading::leads_out_of(&self.place.project, &path)).then_some(path)
+        (path.is_file() && !self.is_outside(&path)).then_some(path)
     }
 
     fn read_file(
@@ -236,9 +243,7 @@ impl TaskReader<'_> {
             return None;
         };
         let source = normalise_path(&self.source.folder().join(src));
-        if reading::lies_outside(&self.place.project, &source)
-            || reading::leads_out_of(&self.place.project, &source)
-        {
+        if self.is_outside(&source) {
             diagnostics.error("escaping-path", item.span, format!("{src:?} lies outside the project"));
             return None;
         }

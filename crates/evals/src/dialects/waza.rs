@@ -130,6 +130,7 @@ fn is_spec(root: &TreeNode) -> bool {
     let is_other = tasks.iter().any(|task| task.has("instruction"));
     let config = root.get("config");
     let has_config = config.is_some_and(|config| config.has("trials_per_task") || config.has("executor"));
+    let has_config = has_config || root.has("skill") && root.has("executor");
     !is_other && (has_config || root.has("skill") && tasks.iter().all(|task| task.as_text().is_some()))
 }
 
@@ -354,7 +355,7 @@ impl SpecReader<'_> {
                 let found = found.into_iter().find(|path| {
                     reading::is_skill(path)
                         && path.ends_with(name)
-                        && !reading::lies_outside(&self.place.project, path)
+                        && !reading::lies_in_none(&[&self.place.project, &self.place.root], path)
                 });
                 if let Some(found) = found {
                     return reading::skill_at(&found, diagnostics);

@@ -417,15 +417,19 @@ fn ignored_evals(
     outside: &[PathBuf],
     registry: &EvalRegistry,
 ) -> Vec<SkippedFile> {
-    let found = known.found.iter().map(|found| found.file.as_path());
+    let found = || known.found.iter().map(|found| found.file.as_path());
+    // All that lies below a folder that is an eval belongs to that eval.
+    let eval_folders: Vec<PathBuf> = found().filter(|path| path.is_dir()).map(Path::to_owned).collect();
+    let found = found();
     let known: HashSet<&Path> = found.chain(known.skipped.iter().map(|left| left.path.as_path())).collect();
     let walk = ignore::WalkBuilder::new(folder)
         .standard_filters(false)
         .follow_links(false)
-        .filter_entry(|entry| {
+        .filter_entry(move |entry| {
             let name = entry.file_name();
             let is_record = RECORD_FOLDERS.iter().any(|known| name == *known);
-            entry.depth() == 0 || !is_record
+            let is_eval = eval_folders.iter().any(|folder| folder == entry.path());
+            entry.depth() == 0 || !is_record && !is_eval
         })
         .build();
     let entries = walk.take(MOST_ENTRIES).flatten().filter(|entry| entry.depth() > 0);

@@ -58,6 +58,18 @@ pub fn leads_out_of(project: &Path, path: &Path) -> bool {
     (path.is_symlink() || path.starts_with(project)) && !real_path(path).starts_with(real_path(project))
 }
 
+/// Says whether a path, after following links, lies in none of these folders. A path that does not exist yet lies where
+/// its nearest folder does.
+pub fn lies_in_none(folders: &[&Path], path: &Path) -> bool {
+    let path = normalise_path(path);
+    let there = path.ancestors().find(|above| above.exists()).unwrap_or(&path);
+    let real = real_path(there);
+    let is_in =
+        |folder: &&Path| path.starts_with(normalise_path(folder)) && real.starts_with(real_path(folder));
+    let through_link = |folder: &&Path| real.starts_with(real_path(folder)) && there == path;
+    !folders.iter().any(|folder| is_in(folder) || through_link(folder))
+}
+
 /// Says whether a path lies outside a project, also if there is nothing at the path.
 pub fn lies_outside(project: &Path, path: &Path) -> bool {
     let there = path.ancestors().find(|above| above.exists()).unwrap_or(path);

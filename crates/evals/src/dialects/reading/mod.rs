@@ -16,7 +16,9 @@ pub use expected_activation::{
     FORBIDDEN_SKILLS_KEY, add_schema_keys as activation_schema, has_activation_key, other_expected_skills,
     read_expected_activation as expected_activation, schema_conditions as activation_conditions,
 };
-pub use fixtures::{FixtureFolders, FolderPrefix, leads_out_of, lies_outside, read_files, read_fixtures};
+pub use fixtures::{
+    FixtureFolders, FolderPrefix, leads_out_of, lies_in_none, lies_outside, read_files, read_fixtures,
+};
 pub use ids::{UniqueIds, slug};
 pub use skills::{
     SkillHint, has_skill, is_skill, report_missing_skill, skill_in_folder as skill_at,

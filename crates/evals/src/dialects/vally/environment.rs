@@ -100,7 +100,7 @@ impl Environment {
             return;
         };
         let from = spec_path(source, src);
-        if reading::lies_outside(&place.project, &from) || reading::leads_out_of(&place.project, &from) {
+        if reading::lies_in_none(&[&place.project, &place.root, source.folder()], &from) {
             diagnostics.error("escaping-path", item.span, format!("{src:?} lies outside the project"));
             return;
         }
@@ -190,7 +190,7 @@ fn find_skill(
 ) -> SkillRef {
     let path = spec_path(source, named);
     let name = named.trim_end_matches('/').rsplit('/').next().unwrap_or(named).to_owned();
-    if reading::lies_outside(&place.project, &path) {
+    if reading::lies_in_none(&[&place.project, &place.root, source.folder()], &path) {
         diagnostics.warning("skill-not-found", None, format!("the skill {named} lies outside the project"));
         return SkillRef { name, path: None, plugin: None };
     }

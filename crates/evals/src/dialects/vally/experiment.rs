@@ -22,7 +22,7 @@ pub fn lower(source: &SourceFile, place: &EvalFileLocation, diagnostics: &mut Di
     let mut ids = UniqueIds::default();
     for (path, span) in paths {
         let full = spec_path(source, path);
-        if reading::lies_outside(&place.project, &full) {
+        if reading::lies_in_none(&[&place.project, &place.root, source.folder()], &full) {
             diagnostics.error("escaping-path", span, format!("{path} lies outside the project"));
             continue;
         }
