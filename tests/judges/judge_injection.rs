@@ -2,7 +2,6 @@
 //! the prompt, the record or the terminal.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

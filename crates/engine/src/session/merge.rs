@@ -274,7 +274,8 @@ fn require_one_set(parts: &[RunPart]) -> Result<Vec<String>, SessionError> {
             other.describe()
         )));
     }
-    if let Some([one, other]) = parts.array_windows().find(|[one, other]| one.shard == other.shard) {
+    let mut neighbours = parts.iter().zip(parts.iter().skip(1));
+    if let Some((one, other)) = neighbours.find(|(one, other)| one.shard == other.shard) {
         return Err(SessionError::Refused(format!(
             "{} is also in {}; name only one of them",
             one.describe(),

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -54,12 +54,7 @@ fn sync_in_groups(
 ) {
     while received.recv().is_ok() {
         let until = Instant::now() + LONGEST_WAIT;
-        loop {
-            match received.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(()) => {}
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
-            }
-        }
+        while received.recv_timeout(until.saturating_duration_since(Instant::now())).is_ok() {}
         if let Err(error) = sync() {
             *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         }

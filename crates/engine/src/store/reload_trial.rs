@@ -228,6 +228,8 @@ mod tests {
             assert_eq!(said(&listed, name), with_names, "{name}");
             assert_eq!(said(&unlisted, name), without, "{name}");
         }
-        assert!(listed.run_command("true", std::time::Duration::from_secs(1)).is_none());
+        let time_limit = std::time::Duration::from_secs(1);
+        let command = practicum_core::model::CheckCommand { run: "true", time_limit, input: None };
+        assert!(listed.run_command(&command).is_none());
     }
 }
