@@ -39,9 +39,9 @@ with real tools, and the checks are real. Only the model's answers come from a s
 anywhere and nothing is paid.
 
 Examples:
-  practicum demo                  writes the example to a new temporary folder and runs it
-  practicum demo --open           and opens the report in a browser
-  practicum demo my-first-evals   writes it to a folder of your own, to change it")]
+  practicum demo            writes the example to a temporary folder and runs it
+  practicum demo --open     and opens the report in a browser
+  practicum demo my-evals   writes it to a folder of your own, to change it")]
 pub struct DemoArgs {
     /// Where to write the example: a folder that does not exist yet, or is empty [default: a new temporary folder]
     folder: Option<PathBuf>,

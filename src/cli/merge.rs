@@ -19,8 +19,8 @@ eval files and skills of this project must be those that the parts were run with
 named, and its trials count as not run (exit code 3). No agent is started.
 
 Examples:
-  practicum run . --shard 1/3          on the first of three machines, and so on
-  practicum merge parts/               the folder into which the three .practicum folders were copied
+  practicum run . --shard 1/3   on the first of three machines, and so on
+  practicum merge parts/        where the three .practicum folders were copied to
   practicum merge parts/ --report junit=junit.xml --report html=report.html")]
 pub struct MergeArgs {
     /// The parts: ids or folders of runs, or a folder that has them somewhere below
