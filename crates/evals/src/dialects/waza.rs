@@ -255,6 +255,9 @@ impl TriggerReader {
             }
         }
         UnusedKeys::default().collect_unused(&file, "a file of trigger tests", diagnostics);
+        if cases.is_empty() && !diagnostics.has_errors() {
+            diagnostics.error("no-cases", root.span, "there is no prompt, so there is nothing to run");
+        }
         cases
     }
 }
