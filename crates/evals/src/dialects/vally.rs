@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::reading::graders::{Unsupported, require_all, scored_rule};
+use super::reading::graders::{Unsupported, make_ids_unique, require_all, scored_rule};
 use super::reading::{self, SkillHint, UniqueIds, UnusedKeys};
 use super::writing;
 use super::{Dialect, EvalFileLocation, ExportedSuite, FormatMatch};
@@ -303,6 +303,7 @@ impl StimulusReader<'_> {
             &mut unsupported,
             diagnostics,
         ));
+        make_ids_unique(&mut checks);
         let mut meta = BTreeMap::new();
         if let Some(node) = object.get_non_null("tags") {
             meta.insert("tags".to_owned(), node.to_value());
