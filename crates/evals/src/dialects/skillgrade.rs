@@ -80,7 +80,7 @@ impl Dialect for Skillgrade {
         if tasks.is_empty() && !diagnostics.has_errors() {
             diagnostics.error("no-cases", source.root.span, "there is no task, so there is nothing to run");
         }
-        let meta = UnusedKeys::default().collect_unused(&file, "an eval", diagnostics);
+        let meta = UnusedKeys::refusing_unread_cases().collect_unused(&file, "an eval", diagnostics);
         Some(Suite {
             cases,
             run_policy: RunPolicy {
