@@ -208,7 +208,7 @@ fn init_writes_what_check_accepts_and_never_overwrites() {
 
 #[test]
 fn formats_are_listed() {
-    let document = Project::new(&[]).run(&["formats", "--json"]).exits(0).json();
+    let document = Project::new(&[]).run(&["formats", "--text", "--json"]).exits(0).json();
     let names: Vec<&str> = document["formats"]
         .as_array()
         .expect("formats")

@@ -106,10 +106,10 @@ pub const EXPECTED_KEYS: [&str; 2] = ["expected", "expect"];
 
 /// Says whether an item has what the user says.
 pub fn has_prompt(item: &TreeNode) -> bool {
-    let is_said = |key: &&str| {
+    let is_said = |key: &str| {
         item.get(key).is_some_and(|node| matches!(node.data, NodeData::Text(_) | NodeData::Map(_)))
     };
-    PROMPT_KEYS.iter().any(|key| is_said(&key))
+    PROMPT_KEYS.iter().any(|key| is_said(key))
         || TURN_KEYS.iter().any(|key| item.get(key).is_some_and(|node| node.as_list().is_some()))
 }
 

@@ -77,7 +77,7 @@ pub const VALID_DOCUMENTS: &[(&str, &str)] = &[
     (
         "skill-creator",
         r#"{"skill_name": "s", "evals": [{"id": 1, "name": "n", "prompt": "p", "expected_output": "o", "files": [],
-            "expectations": ["e"], "assertions": [
+            "timeout": 60, "expectations": ["e"], "assertions": [
               {"id": "i", "name": "n", "type": "contains", "values": ["a"], "ignore_case": true, "required": false},
               {"type": "contains", "needle": "a", "case_insensitive": true}, {"type": "contains", "value": "a", "case_sensitive": false},
               {"type": "transcript_regex", "pattern": "x", "expect": "absent"}, {"type": "file_exists", "path": "a.md", "expect": true},
