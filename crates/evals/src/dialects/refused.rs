@@ -63,7 +63,12 @@ impl Dialect for Harbor {
 
 /// The schema of a format that is refused: no document fits it.
 fn refused_schema(title: &str) -> Value {
-    json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, "not": {}})
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        "description": "Such files are recognised and refused, so no document fits this schema.",
+        "not": {},
+    })
 }
 
 fn refuse_harbor(diagnostics: &mut Diagnostics) -> Option<Suite> {

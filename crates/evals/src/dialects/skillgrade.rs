@@ -80,7 +80,7 @@ impl Dialect for Skillgrade {
         if tasks.is_empty() && !diagnostics.has_errors() {
             diagnostics.error("no-cases", source.root.span, "there is no task, so there is nothing to run");
         }
-        let meta = UnusedKeys::default().collect_unused(&file, "an eval", diagnostics);
+        let meta = UnusedKeys::refusing_unread_cases().collect_unused(&file, "an eval", diagnostics);
         Some(Suite {
             cases,
             run_policy: RunPolicy {
@@ -187,7 +187,7 @@ impl TaskReader<'_> {
         let mut case = reading::blank_case(self.ids.make_unique(&name), instruction.trim().to_owned());
         let mut modes = Vec::new();
         for item in task.list("workspace", diagnostics).unwrap_or_default() {
-            case.workspace.files.extend(self.read_file(item, &mut modes, diagnostics));
+            case.workspace.files.extend(self.read_file(item, &mut modes, &mut unsupported, diagnostics));
         }
         case.workspace.setup = (!modes.is_empty()).then(|| modes.join("\n"));
         let mut ids = UniqueIds::default();
@@ -234,6 +234,7 @@ impl TaskReader<'_> {
         &self,
         item: &TreeNode,
         modes: &mut Vec<String>,
+        unsupported: &mut Unsupported,
         diagnostics: &mut Diagnostics,
     ) -> Option<Fixture> {
         let text = |key: &str| item.get(key)?.as_text();
@@ -252,6 +253,10 @@ impl TaskReader<'_> {
         }
         let name = source.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let dest = text("dest").unwrap_or(&name);
+        if dest.starts_with('/') {
+            unsupported.add(format!("{dest} is a path of a container, which there is not here"));
+            return None;
+        }
         let Some(destination) = RelPath::new(dest) else {
             let message = format!("{dest:?} is not a path inside the workspace");
             diagnostics.error("escaping-path", item.span, message);

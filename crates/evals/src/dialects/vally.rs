@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::reading::graders::{Unsupported, require_all, scored_rule};
+use super::reading::graders::{Unsupported, make_ids_unique, require_all, scored_rule};
 use super::reading::{self, SkillHint, UniqueIds, UnusedKeys};
 use super::writing;
 use super::{Dialect, EvalFileLocation, ExportedSuite, FormatMatch};
@@ -124,7 +124,7 @@ fn lower_spec(source: &SourceFile, place: &EvalFileLocation, diagnostics: &mut D
             meta.insert(key.to_owned(), node.to_value());
         }
     }
-    meta.extend(UnusedKeys::default().collect_unused(&file, "an eval", diagnostics));
+    meta.extend(UnusedKeys::refusing_unread_cases().collect_unused(&file, "an eval", diagnostics));
     let name =
         name.unwrap_or_else(|| skills.first().map_or_else(|| NAME.to_owned(), |skill| skill.name.clone()));
     Some(Suite {
@@ -291,10 +291,7 @@ impl StimulusReader<'_> {
         let mut checks = reader.into_checks();
         let pass_rule = match self.scoring.threshold {
             Some(at_least) => PassRule::Score(ScoreRule { at_least, of: ScoreOf::EachTrial }),
-            None => {
-                require_all(&mut checks);
-                PassRule::EveryRequiredCheck
-            }
+            None => PassRule::EveryRequiredCheck,
         };
         let activation = object.bool("expect_activation", diagnostics);
         checks.extend(own.constraint_checks(
@@ -303,6 +300,10 @@ impl StimulusReader<'_> {
             &mut unsupported,
             diagnostics,
         ));
+        if self.scoring.threshold.is_none() {
+            require_all(&mut checks);
+        }
+        make_ids_unique(&mut checks);
         let mut meta = BTreeMap::new();
         if let Some(node) = object.get_non_null("tags") {
             meta.insert("tags".to_owned(), node.to_value());

@@ -255,6 +255,9 @@ impl TriggerReader {
             }
         }
         UnusedKeys::default().collect_unused(&file, "a file of trigger tests", diagnostics);
+        if cases.is_empty() && !diagnostics.has_errors() {
+            diagnostics.error("no-cases", root.span, "there is no prompt, so there is nothing to run");
+        }
         cases
     }
 }
@@ -304,7 +307,7 @@ impl SpecReader<'_> {
         for key in ["version", "schemaVersion", "group_by", "range", "executor"] {
             file.get(key);
         }
-        let meta = UnusedKeys::default().collect_unused(&file, "an eval", diagnostics);
+        let meta = UnusedKeys::refusing_unread_cases().collect_unused(&file, "an eval", diagnostics);
         if cases.is_empty() && !diagnostics.has_errors() && only.is_none() && !self.folder.has(TRIGGER_FILE) {
             diagnostics.error("no-cases", None, "no task file was found, so there is nothing to run");
         }

@@ -58,7 +58,7 @@ fn case() -> MappingSchema {
         .optional("name", "The id of the case; by default the folder's name.", json_schema::text())
         .optional("description", "For people.", json_schema::text())
         .optional("expected_outcome", "For people.", json!({}))
-        .optional("tags", "Kept.", json!({}))
+        .optional("tags", "Words by which people choose cases.", json!({}))
         .optional("plugins", "Folders of plugins, relative to the case.", json!({}))
         .optional(
             "runs",

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::super::rules::{BuiltRule, build_rule};
-use super::judged_check;
+use super::{UniqueIds, judged_check};
 use practicum_core::model::{
     Check, CheckKind, CheckNeed, CheckTarget, CheckWeight, Diagnostics, JudgedStatement, ScoreScale,
     Severity, Span,
@@ -30,6 +30,15 @@ pub fn scored_statement(id: &str, statement: &str, scale: ScoreScale, target: Ch
     let kind =
         CheckKind::Judged(JudgedStatement { statement: statement.trim().to_owned(), context: None, scale });
     Check { need: CheckNeed::Advisory, target, kind, ..check }
+}
+
+/// Gives a number to each check whose id an earlier one has. A grader that becomes several checks makes ids that another
+/// grader may have as its name.
+pub fn make_ids_unique(checks: &mut [Check]) {
+    let mut ids = UniqueIds::default();
+    for check in checks {
+        check.id = ids.make_unique(&check.id);
+    }
 }
 
 /// Makes each check required: every one must pass, whatever the score is.

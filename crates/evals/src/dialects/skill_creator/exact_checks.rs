@@ -504,7 +504,9 @@ fn command_rule(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) ->
             let texts: Vec<&str> = texts.collect::<Option<_>>().ok_or(IncompleteAssertion::Invalid)?;
             shlex::Quoter::new().allow_nul(true).join(texts).unwrap_or_default()
         }
-        NodeData::Null | NodeData::Bool(_) | NodeData::Int(_) | NodeData::Float(_) | NodeData::Map(_) => {
+        // A command with more than its text is written as in a native file.
+        NodeData::Map(_) => return Ok(vec![("command", node.to_value(), node.span)]),
+        NodeData::Null | NodeData::Bool(_) | NodeData::Int(_) | NodeData::Float(_) => {
             report_wrong_type(node, "command", "text or a list of texts", diagnostics);
             return Err(IncompleteAssertion::Invalid);
         }

@@ -52,8 +52,20 @@ pub const EXAMPLES: [(&str, &str); 15] = [
     ("native", "everything.json"),
 ];
 
+/// Valid documents of formats that are read and not written.
+const READ_ONLY_EXAMPLES: [(&str, &str); 3] = [
+    ("vally", "evals/tidy/eval.json"),
+    ("skillgrade", "evals/tidy/eval.json"),
+    ("waza", "evals/tidy/trigger_tests.json"),
+];
+
 pub fn examples_of(name: &str) -> Vec<&'static str> {
-    EXAMPLES.iter().filter(|(dialect, _)| *dialect == name).map(|(_, path)| *path).collect()
+    EXAMPLES
+        .iter()
+        .chain(&READ_ONLY_EXAMPLES)
+        .filter(|(dialect, _)| *dialect == name)
+        .map(|(_, path)| *path)
+        .collect()
 }
 
 pub fn document(name: &str, path: &str) -> Value {
@@ -150,6 +162,9 @@ unbroken! {
     no_change_breaks_skill_test: "skill-test",
     no_change_breaks_skillet: "skillet",
     no_change_breaks_native: "native",
+    no_change_breaks_vally: "vally",
+    no_change_breaks_skillgrade: "skillgrade",
+    no_change_breaks_waza: "waza",
 }
 
 proptest! {

@@ -33,8 +33,10 @@ pub fn read_expected(
     for key in ["should_trigger", "skill_activated"] {
         if let Some(should) = expected.bool(key, diagnostics) {
             let expect = if should { ActivationExpectation::Must } else { ActivationExpectation::MustNot };
-            if checks.iter().all(|check| check.id != "activation") {
-                checks.push(activation_check(vec![skill.name.clone()], expect));
+            let check = activation_check(vec![skill.name.clone()], expect);
+            // Both keys may say the same.
+            if !checks[before..].contains(&check) {
+                checks.push(check);
             }
         }
     }

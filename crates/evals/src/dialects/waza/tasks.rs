@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::EvalFolder;
-use super::super::reading::graders::{Unsupported, require_all};
+use super::super::reading::graders::{Unsupported, make_ids_unique, require_all};
 use super::super::reading::{self, FixtureFolders, UniqueIds, UnusedKeys};
 use super::LONGEST_TIMEOUT;
 use super::expected::{EXPECTED_NOTICE, read_expected};
@@ -65,6 +65,7 @@ impl<'r> TaskReader<'r> {
             }
         }
         require_all(&mut checks);
+        make_ids_unique(&mut checks);
         let mut meta = std::collections::BTreeMap::new();
         for key in ["tags", "description"] {
             if let Some(node) = task.get_non_null(key) {
