@@ -73,7 +73,7 @@ pub async fn prepare_trial<'p>(
         RunPhase::Trials => context.run_dir.create_trial_folder(&trial.id),
     };
     let folder = folder.map_err(|error| failed(AgentEnding::NotLaunched, error.to_string()))?;
-    let workspace = stage_in_background(context, part, trial)
+    let mut workspace = stage_in_background(context, part, trial)
         .await
         .map_err(|why| failed(AgentEnding::NotLaunched, why))?;
     let means = &context.suites[trial.suite];
@@ -96,6 +96,9 @@ pub async fn prepare_trial<'p>(
     let address = scope.as_ref().map(GatewayScope::base_url);
     let walls = context.sandbox.for_trial(workspace.root(), agent, address, &context.user_env);
     let walls = walls.map_err(|error| failed(AgentEnding::NotLaunched, error.to_string()))?;
+    if walls.changes_owner() {
+        workspace.take_snapshot();
+    }
     let limits = TrialLimits::new(context.limits, workspace.root(), walls.has_init_process());
     // The agent can read its environment, and must not learn from it which case this is.
     let names = all_skill_names(planned, &workspace);

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::plan::{Plan, PlannedSuite};
+use crate::workspace::sandbox::named_files;
 use crate::workspace::stage::{HiddenFiles, LARGEST_STAGED_FILE, staged_of_folder, staged_of_project};
 use practicum_agents::agents::AgentCli;
 use practicum_core::model::{
@@ -307,15 +308,13 @@ fn digest_of_file(path: &Path) -> Digest {
 /// runs such a file may decide differently when the file changes.
 fn script_file_stamps(script: &str, environment: &BTreeMap<String, String>) -> Vec<String> {
     let is_end = |c: char| c.is_whitespace() || "\"'`;|&<>()=:\\".contains(c);
-    let quoted = ['"', '\''].into_iter().flat_map(|quote| script.split(quote).skip(1).step_by(2));
-    let words: BTreeSet<&str> = script.split(is_end).chain(quoted).filter(|word| !word.is_empty()).collect();
+    let words: BTreeSet<&str> = script.split(is_end).filter(|word| !word.is_empty()).collect();
     let search_path = environment.get("PATH").map(String::as_str).unwrap_or_default();
-    let named = words.iter().filter(|word| word.starts_with('/')).map(PathBuf::from);
     let called = words.iter().filter(|word| !word.contains('/')).filter_map(|word| {
         let mut places = std::env::split_paths(search_path).filter(|folder| folder.is_absolute());
         places.find_map(|folder| Some(folder.join(word)).filter(|path| is_script(path)))
     });
-    let files: BTreeSet<PathBuf> = named.chain(called).filter(|path| path.is_file()).collect();
+    let files: BTreeSet<PathBuf> = named_files(script).into_iter().chain(called).collect();
     files.iter().map(|file| format!("{}\n{}", file.display(), digest_of_path(file))).collect()
 }
 

@@ -72,7 +72,7 @@ impl CheckedWorkspace<'_> {
             stderr: kept.path().join("stderr"),
             scrubber: Scrubber::default(),
         };
-        let launch = self.sandbox.wrap_check(self.launch(command), folder);
+        let launch = self.sandbox.wrap_check(self.launch(command), folder, command.run);
         let rules = ProcessRules {
             folder,
             marker: &marker,

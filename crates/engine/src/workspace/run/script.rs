@@ -67,7 +67,7 @@ pub async fn run_script(script: &str, scene: &ScriptContext<'_>, cancel: &Cancel
         login_file: None,
         stdin: None,
     };
-    let launch = walls.wrap(launch, folder);
+    let launch = walls.wrap_script(launch, folder, script);
     let output = OutputFiles {
         stdout: record.join("scripts.txt"),
         stderr: record.join("scripts-stderr.txt"),

@@ -20,7 +20,7 @@ mod seatbelt;
 mod system_calls;
 mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
@@ -285,18 +285,28 @@ impl TrialSandbox {
 
     /// Wraps a process so that it runs inside the sandbox, started in `folder`. Without a sandbox nothing changes.
     pub fn wrap(&self, launch: Launch, folder: &Path) -> Launch {
-        self.wrap_with(launch, folder, true)
+        self.wrap_with(launch, folder, true, "")
     }
 
-    /// Wraps the command of a check. It is isolated like the agent, and does not reach the model in a sandbox without
-    /// network.
-    pub fn wrap_check(&self, launch: Launch, folder: &Path) -> Launch {
-        self.wrap_with(launch, folder, false)
+    /// Wraps a setup or teardown script. It is isolated like the agent, and sees the files that it names.
+    pub fn wrap_script(&self, launch: Launch, folder: &Path, script: &str) -> Launch {
+        self.wrap_with(launch, folder, true, script)
     }
 
-    fn wrap_with(&self, launch: Launch, folder: &Path, reaches_model: bool) -> Launch {
+    /// Wraps the command of a check. It is isolated like the agent, sees the files that it names, and does not reach
+    /// the model in a sandbox without network.
+    pub fn wrap_check(&self, launch: Launch, folder: &Path, command: &str) -> Launch {
+        self.wrap_with(launch, folder, false, command)
+    }
+
+    /// Wraps a process. The files that the script names by absolute paths are visible to it: they belong to the author
+    /// of the evals, whose code the user trusts. An agent has no script, so it sees none of them.
+    fn wrap_with(&self, launch: Launch, folder: &Path, reaches_model: bool, script: &str) -> Launch {
         let Some(active) = &self.0 else { return launch };
         let ActiveSandbox { backend, view, sockets, limits, own_program, user } = active;
+        let mut view = view.clone();
+        named_files(script).iter().for_each(|file| view.show_file(file));
+        let view = &view;
         let steps = InnerSteps {
             open_files: Some(limits.open_files.saturating_mul(KERNEL_LIMIT_PER_LIMIT)),
             file_size: Some(limits.disk.saturating_mul(KERNEL_LIMIT_PER_LIMIT)),
@@ -324,6 +334,11 @@ impl TrialSandbox {
         }
     }
 
+    /// Says whether the files of the workspace were given to another user, as whom the agent runs.
+    pub fn changes_owner(&self) -> bool {
+        self.0.as_ref().is_some_and(|active| active.user.is_some())
+    }
+
     /// Gives a file that was put into the workspace, and the folders around it, to the user that the agent becomes.
     pub fn hand_over(&self, file: &Path, room: &Path) -> std::io::Result<()> {
         match self.0.as_ref().and_then(|active| active.user) {
@@ -340,4 +355,11 @@ fn path_text(path: &Path) -> String {
 
 fn to_strings<const N: usize>(words: [&str; N]) -> [String; N] {
     words.map(str::to_owned)
+}
+/// Gives the files that a script names by absolute paths, also in quotes.
+pub fn named_files(script: &str) -> BTreeSet<PathBuf> {
+    let is_end = |c: char| c.is_whitespace() || "\"'`;|&<>()=:\\".contains(c);
+    let quoted = ['"', '\''].into_iter().flat_map(|quote| script.split(quote).skip(1).step_by(2));
+    let words = script.split(is_end).chain(quoted).filter(|word| word.starts_with('/'));
+    words.map(PathBuf::from).filter(|path| path.is_file()).collect()
 }

@@ -260,6 +260,11 @@ impl Workspace {
             }
             Err(_) => false,
         });
+        self.take_snapshot();
+    }
+
+    /// Takes a new snapshot after the files got another owner, which changes the times that the kernel keeps.
+    pub(crate) fn take_snapshot(&mut self) {
         self.snapshot_before = Snapshot::of_folder(&self.folder);
     }
 

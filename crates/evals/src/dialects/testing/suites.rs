@@ -357,6 +357,8 @@ fn sample_values() -> Vec<Value> {
         json!({"turns": 3}),
         json!({"tokens": 3000}),
         json!({"run": "true"}),
+        json!([{"contains": "abc"}, {"regex": "a+"}]),
+        json!({"contains": "abc"}),
     ]
 }
 
