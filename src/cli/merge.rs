@@ -20,7 +20,7 @@ named, and its trials count as not run (exit code 3). No agent is started.
 
 Examples:
   practicum run . --shard 1/3   on the first of three machines, and so on
-  practicum merge parts/        where the three .practicum folders were copied to
+  practicum merge parts/        where the three .practicum folders were copied
   practicum merge parts/ --report junit=junit.xml --report html=report.html")]
 pub struct MergeArgs {
     /// The parts: ids or folders of runs, or a folder that has them somewhere below

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -96,6 +96,7 @@ pub async fn prepare_trial<'p>(
     let address = scope.as_ref().map(GatewayScope::base_url);
     let walls = context.sandbox.for_trial(workspace.root(), agent, address, &context.user_env);
     let walls = walls.map_err(|error| failed(AgentEnding::NotLaunched, error.to_string()))?;
+    let walls = walls.with_script_folder(planned.suite.origin.path.parent().map(Path::to_owned));
     if walls.changes_owner() {
         workspace.take_snapshot();
     }

@@ -203,6 +203,7 @@ impl Sandbox {
             limits: self.limits,
             own_program,
             user,
+            script_folder: None,
         })))
     }
 }
@@ -262,6 +263,8 @@ struct ActiveSandbox {
     own_program: PathBuf,
     /// The user that the agent becomes; `None` if it stays the user of this program.
     user: Option<u32>,
+    /// The folder of the eval file. Scripts of the evals see the files in it that they name.
+    script_folder: Option<PathBuf>,
 }
 
 /// How many times a limit is what the kernel still allows. Whatever lies between is seen, and the trial ends with the
@@ -299,13 +302,15 @@ impl TrialSandbox {
         self.wrap_with(launch, folder, false, command)
     }
 
-    /// Wraps a process. The files that the script names by absolute paths are visible to it: they belong to the author
-    /// of the evals, whose code the user trusts. An agent has no script, so it sees none of them.
+    /// Wraps a process. The files beside the evals that the script names by absolute paths are visible to it: they
+    /// belong to the author of the evals, whose code the user trusts. An agent has no script, so it sees none of them.
     fn wrap_with(&self, launch: Launch, folder: &Path, reaches_model: bool, script: &str) -> Launch {
         let Some(active) = &self.0 else { return launch };
-        let ActiveSandbox { backend, view, sockets, limits, own_program, user } = active;
+        let ActiveSandbox { backend, view, sockets, limits, own_program, user, script_folder } = active;
         let mut view = view.clone();
-        named_files(script).iter().for_each(|file| view.show_file(file));
+        let own_files = named_files(script);
+        let own_files = own_files.iter().filter(|file| lies_in(file, script_folder.as_deref()));
+        own_files.for_each(|file| view.show_file(file));
         let view = &view;
         let steps = InnerSteps {
             open_files: Some(limits.open_files.saturating_mul(KERNEL_LIMIT_PER_LIMIT)),
@@ -334,6 +339,15 @@ impl TrialSandbox {
         }
     }
 
+    /// Sets the folder of the eval file, whose scripts may run in the sandbox.
+    #[must_use]
+    pub fn with_script_folder(mut self, folder: Option<PathBuf>) -> Self {
+        if let Some(active) = &mut self.0 {
+            active.script_folder = folder;
+        }
+        self
+    }
+
     /// Says whether the files of the workspace were given to another user, as whom the agent runs.
     pub fn changes_owner(&self) -> bool {
         self.0.as_ref().is_some_and(|active| active.user.is_some())
@@ -356,6 +370,12 @@ fn path_text(path: &Path) -> String {
 fn to_strings<const N: usize>(words: [&str; N]) -> [String; N] {
     words.map(str::to_owned)
 }
+/// Says whether a file lies in a folder, after following links.
+fn lies_in(file: &Path, folder: Option<&Path>) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    folder.and_then(real).is_some_and(|folder| real(file).is_some_and(|file| file.starts_with(folder)))
+}
+
 /// Gives the files that a script names by absolute paths, also in quotes.
 pub fn named_files(script: &str) -> BTreeSet<PathBuf> {
     let is_end = |c: char| c.is_whitespace() || "\"'`;|&<>()=:\\".contains(c);
