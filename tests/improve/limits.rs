@@ -50,9 +50,9 @@ fn time_ends_a_run_that_goes_on() {
     let path = "ferry/evals/script.yaml";
     let mut slow = read(&project, path);
     let agent = slow["scenarios"].as_array_mut().and_then(|all| all.last_mut()).expect("the agent");
-    agent["steps"][0]["delay"] = json!("500ms");
+    agent["steps"][0]["delay"] = json!("1500ms");
     project.write(path, &slow.to_string());
-    let args = [&ONCE[..], &["-j", "1", "--max-time", "700ms"]].concat();
+    let args = [&ONCE[..], &["-j", "1", "--max-time", "2500ms"]].concat();
     let improved = project.run(&args).exits(0).json();
     assert_eq!((&improved["stopped"], &improved["baseline"]), (&json!("time"), &json!(null)), "{improved:#}");
     let log = std::fs::read_to_string(project.only_run().join("events.jsonl")).expect("a log");

@@ -131,7 +131,7 @@ fn ask(url: String, text: &str) -> String {
 
 /// A summary without what no two runs share.
 fn comparable(mut summary: Value) -> Value {
-    for key in ["run", "seconds"] {
+    for key in ["run", "seconds", "replayed"] {
         summary[key] = Value::Null;
     }
     for probe in summary["probes"].as_array_mut().into_iter().flatten() {
@@ -169,7 +169,9 @@ fn record_and_replay(agent: &str) {
 
     let replayed = run(&project, None, &[&how[..], &["--replay", "tape.jsonl"]].concat());
     assert!(!replayed.stderr.contains("replay:"), "{}", replayed.stderr);
-    assert_eq!(comparable(replayed.exits(0).json()), comparable(recorded));
+    let replayed = replayed.exits(0).json();
+    assert_eq!((&replayed["replayed"], &recorded["replayed"]), (&true.into(), &false.into()));
+    assert_eq!(comparable(replayed), comparable(recorded));
 
     project.write("greeter/SKILL.md", &SKILL.replace("Say ahoy.", "Say hello."));
     let drifted = run(&project, None, &[&how[..], &["--replay", "tape.jsonl"]].concat()).exits(3);

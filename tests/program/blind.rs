@@ -131,14 +131,14 @@ fn a_biased_judge_yields_only_ties() {
     }
     project.write("new/alone.txt", "x");
     let args = ["compare", "old", "new", "--blind", "--request", "Speak.", "--script", "biased.yaml"];
-    let found = project.run(&[&args[..], &["--json"]].concat()).exits(0).json();
+    let found = project.run(&[&args[..], &["--json"]].concat()).exits(3).json();
     assert_eq!((&found["ties"], &found["wins"], &found["losses"]), (&json!(5), &json!(0), &json!(0)));
     assert_eq!(
         (&found["cases"][0]["confidence"], &found["verdict"]),
         (&json!("low"), &json!("inconclusive"))
     );
     assert_eq!(found["unpaired"], json!(["alone.txt"]));
-    let ran = project.run(&args).exits(0);
+    let ran = project.run(&args).exits(3);
     assert!(ran.stdout.contains("contradict") && ran.stdout.contains("only one side"), "{}", ran.stdout);
 }
 
@@ -239,7 +239,7 @@ fn a_bare_command_needs_words_for_the_judge() {
     ]});
     project.write("reader.yaml", &judge.to_string());
     let found = project.run(&["compare", &worded, &worded, "--blind", "--script", "reader.yaml", "--json"]);
-    assert_eq!(found.exits(0).json()["ties"], 1);
+    assert_eq!(found.exits(3).json()["ties"], 1);
     let kept = std::fs::read_dir(project.path().join(".practicum/comparisons")).expect("kept");
     let folder = kept.flatten().next().expect("one").path();
     assert_eq!(read(&folder.join("case-1/order-1/comparison.json"))["eval_prompt"], "Please speak.");
@@ -263,6 +263,6 @@ fn what_an_agent_gave_without_the_skill_is_no_output_of_it() {
     ]});
     project.write("reader.yaml", &judge.to_string());
     let found =
-        project.run(&["compare", &both, &both, "--blind", "--script", "reader.yaml", "--json"]).exits(0);
+        project.run(&["compare", &both, &both, "--blind", "--script", "reader.yaml", "--json"]).exits(3);
     assert_eq!(found.json()["ties"], 6);
 }

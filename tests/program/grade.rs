@@ -366,7 +366,7 @@ fn cases_that_are_gone_or_ask_something_else_are_told() {
     let ran = project.run(&["grade", "latest", "--json"]).exits(3);
     assert_eq!(
         ran.json()["summary"]["totals"],
-        json!({"trials": 2, "passed": 1, "failed": 0, "not_scored": 1})
+        json!({"trials": 2, "passed": 1, "failed": 0, "not_scored": 1, "reused": 2})
     );
     for part in [
         "case b is no longer in the evals, so its checks are those of the run",
@@ -390,7 +390,7 @@ fn a_run_that_never_came_to_its_end_is_not_marked() {
     assert_eq!(document["changes"], json!([]));
     assert_eq!(
         document["summary"]["totals"],
-        json!({"trials": 1, "passed": 0, "failed": 0, "not_scored": 1})
+        json!({"trials": 1, "passed": 0, "failed": 0, "not_scored": 1, "reused": 1})
     );
 }
 

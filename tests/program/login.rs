@@ -48,7 +48,8 @@ fn the_own_login_is_lent_and_not_stored() {
         let ran = run(&project, sandbox).exits(0);
         assert_eq!(ran.json()["totals"]["passed"], 1, "{sandbox}");
         let own = std::fs::read_to_string(project.path().join("home/.claude/.credentials.json"));
-        assert!(own.expect("still there").contains("renewed"), "{sandbox}: a renewed login stays the user's");
+        let own = own.expect("still there");
+        assert!(own.contains("first-and-long-enough") && !own.contains("renewed"), "{sandbox}: {own}");
         let found = std::process::Command::new("grep")
             .args(["-rE", "sk-ant-oat01-first", ".practicum"])
             .current_dir(project.path())

@@ -192,7 +192,11 @@ fn a_label_needs_a_judge() {
 fn the_page_is_opened_in_the_browser_of_the_desktop() {
     let project = Project::new(&[]);
     let message = project.path().join("told");
-    project.write("bin/xdg-open", &format!("#!/bin/sh\necho \"$1\" > {}\n", message.display()));
+    // The address holds the key of the viewer, so it is in a page and not among the arguments.
+    project.write(
+        "bin/xdg-open",
+        &format!("#!/bin/sh\n{{ echo \"$1\"; cat \"$1\"; }} > {0}.new\nmv {0}.new {0}\n", message.display()),
+    );
     let program = project.path().join("bin/xdg-open");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&program, mode).expect("runnable");
@@ -202,10 +206,16 @@ fn the_page_is_opened_in_the_browser_of_the_desktop() {
     let mut url = String::new();
     BufReader::new(child.stdout.take().expect("its output")).read_line(&mut url).expect("a line");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    while std::fs::read_to_string(&message).unwrap_or_default() != url {
-        assert!(std::time::Instant::now() < deadline, "{url}");
+    let opened = loop {
+        match std::fs::read_to_string(&message) {
+            Ok(opened) => break opened,
+            Err(_) => assert!(std::time::Instant::now() < deadline, "{url}"),
+        }
         std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    };
+    let (argument, page) = opened.split_once('\n').expect("two lines");
+    assert!(!url.trim().is_empty() && !argument.contains(url.trim()), "{argument}");
+    assert!(page.contains(url.trim()), "{page}");
     child.kill().expect("ends");
     child.wait().expect("ended");
 }
