@@ -150,6 +150,10 @@ impl LinkedFolders {
     }
 }
 
+/// How many folders inside each other are searched. The time for each grows with the length of its path, and no project
+/// has so many.
+const DEEPEST_FOLDER: usize = 100;
+
 /// Gives the files below a folder that may hold evals, each with whether it is reached by a link.
 fn candidate_files(
     folder: &Path,
@@ -167,7 +171,8 @@ fn candidate_files(
         .git_exclude(false)
         // A user who names an ignored folder wants what is in it.
         .parents(!is_ignored(folder))
-        .follow_links(false);
+        .follow_links(false)
+        .max_depth(Some(DEEPEST_FOLDER));
     skip_unreadable_ignore_files(&mut walk, folder);
     // The parallel walk of this crate waits for ever if one of its threads cannot be started, so folders are listed on
     // this thread. Reading the files takes longer, and that is shared.
@@ -425,6 +430,7 @@ fn ignored_evals(
     let walk = ignore::WalkBuilder::new(folder)
         .standard_filters(false)
         .follow_links(false)
+        .max_depth(Some(DEEPEST_FOLDER))
         .filter_entry(move |entry| {
             let name = entry.file_name();
             let is_record = RECORD_FOLDERS.iter().any(|known| name == *known);
