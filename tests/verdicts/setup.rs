@@ -221,7 +221,7 @@ fn a_gate_does_not_hold_over_trials_that_were_not_run() {
     assert!(ran.contains("FAIL  1 of 2 trials passed, 1 failed, 2 not run"), "{ran}");
     // With nothing left out, the same gate holds.
     let ran = project.run(&["run", "evals", "-q"]).exits(0).stdout;
-    assert!(ran.contains("PASS  2 of 4 trials passed, 2 failed\n") && ran.contains(" holds"), "{ran}");
+    assert!(ran.contains("PASS  2 of 4 trials passed, 2 failed") && ran.contains(" holds"), "{ran}");
 }
 
 /// Trials that `--stop-early` leaves out are decided, not missing; grading the run again knows it too.

@@ -114,10 +114,17 @@ fn describe_other_activations(
     observation: &Observation,
     names: &SkillNames,
 ) -> String {
-    let mut others: Vec<&str> = Vec::new();
+    let mut others: Vec<String> = Vec::new();
     for activated in &observation.activated {
         let name = names.own_name(&activated.skill);
-        if !activation.skills.iter().any(|skill| skill == name) && !others.contains(&name) {
+        // No expected skill was activated, so one with the same name is another.
+        let is_namesake = activation.skills.iter().any(|skill| skill == name);
+        let name = match (is_namesake, &activated.plugin) {
+            (false, _) => name.to_owned(),
+            (true, Some(plugin)) => format!("{plugin}:{name}"),
+            (true, None) => format!("{name} (the agent's own)"),
+        };
+        if !others.contains(&name) {
             others.push(name);
         }
     }

@@ -323,7 +323,11 @@ mod tests {
         assertion(r#"{"type": "regex", "pattern": 5}"#, json!([]), &["error wrong-type 1:81"]);
         assertion(r#"{"type": "file_exists", "path": 5}"#, json!([]), &["error wrong-type 1:84"]);
         assertion(r#"{"type": "script", "command": ["a", 5]}"#, json!([]), &["error wrong-type 1:88"]);
-        assertion(r#"{"type": "script", "command": {"a": 5}}"#, json!([]), &["error wrong-type 1:82"]);
+        assertion(
+            r#"{"type": "script", "command": {"a": 5}}"#,
+            json!([]),
+            &["error missing-key 1:82", "error unknown-key 1:82"],
+        );
         for nothing in [
             r#"{"name": "n", "type": "contains"}"#,
             r#"{"name": "n", "type": "not_contains", "value": null}"#,

@@ -318,8 +318,11 @@ impl SkillTestReader {
         place: &EvalFileLocation,
         diagnostics: &mut Diagnostics,
     ) -> Suite {
-        let named = items.iter().flat_map(skills_named_in);
-        let skills = distinct_skills(named.map(|name| (name, None)));
+        let named: Vec<&str> = items.iter().flat_map(skills_named_in).collect();
+        // Cases that only say when no skill may be activated are about the skill of the file.
+        let own = ["skill", "skill_name"].into_iter().find_map(|key| source.root.get(key)?.as_text());
+        let own = own.filter(|_| named.is_empty());
+        let skills = distinct_skills(named.into_iter().chain(own).map(|name| (name, None)));
         if skills.is_empty() {
             diagnostics.error_with_help(
                 "no-skill",

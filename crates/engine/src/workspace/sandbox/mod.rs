@@ -302,14 +302,16 @@ impl TrialSandbox {
         self.wrap_with(launch, folder, false, command)
     }
 
-    /// Wraps a process. The files beside the evals that the script names by absolute paths are visible to it: they
-    /// belong to the author of the evals, whose code the user trusts. An agent has no script, so it sees none of them.
+    /// Wraps a process. Programs beside the evals that the script names by absolute paths are visible to it: they belong
+    /// to the author of the evals, whose code the user trusts. The evals themselves stay hidden. An agent has no script,
+    /// so it sees none of them.
     fn wrap_with(&self, launch: Launch, folder: &Path, reaches_model: bool, script: &str) -> Launch {
         let Some(active) = &self.0 else { return launch };
         let ActiveSandbox { backend, view, sockets, limits, own_program, user, script_folder } = active;
         let mut view = view.clone();
         let own_files = named_files(script);
-        let own_files = own_files.iter().filter(|file| lies_in(file, script_folder.as_deref()));
+        let is_own = |file: &&PathBuf| is_program(file) && lies_in(file, script_folder.as_deref());
+        let own_files = own_files.iter().filter(is_own);
         own_files.for_each(|file| view.show_file(file));
         let view = &view;
         let steps = InnerSteps {
@@ -370,6 +372,17 @@ fn path_text(path: &Path) -> String {
 fn to_strings<const N: usize>(words: [&str; N]) -> [String; N] {
     words.map(str::to_owned)
 }
+/// The endings of programs that an interpreter runs.
+const PROGRAM_ENDINGS: [&str; 10] = ["sh", "bash", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "php"];
+
+/// Says whether a file is a program by its ending or its mode.
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let is_executable = || file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0);
+    PROGRAM_ENDINGS.contains(&ending) || is_executable()
+}
+
 /// Says whether a file lies in a folder, after following links.
 fn lies_in(file: &Path, folder: Option<&Path>) -> bool {
     let real = |path: &Path| path.canonicalize().ok();

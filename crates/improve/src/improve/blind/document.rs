@@ -156,7 +156,7 @@ pub struct BlindOrder {
 impl BlindReport {
     /// Says whether the judge chose by the order of the outputs, so that the comparison says nothing about them.
     pub fn is_judge_broken(&self) -> bool {
-        self.judge_follows.is_some() || self.wins + self.losses == 0 && self.ties > 0
+        self.judge_follows.is_some()
     }
 
     /// Collects the judged pairs into a report and writes it to a new folder: a comparison document for each
