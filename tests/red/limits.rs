@@ -100,13 +100,21 @@ fn goes_over(limit: &str, commands: &str) {
 /// Takes memory step by step, so that a broken limit is not noticed by the kernel's killer but by the time limit.
 const MEMORY_HOG: &str = "perl -e 'my @kept; for (1..60) { push @kept, \"x\" x (50 * 1024 * 1024); select(undef, undef, undef, 0.1) }'";
 
+/// Waits until no other test of this file runs. Each uses up a limit of the machine, which another one would meet.
+fn wait_for_turn() -> std::sync::MutexGuard<'static, ()> {
+    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 #[test]
 fn a_memory_hog_takes_the_machine() {
+    let _alone = wait_for_turn();
     goes_over("256 MB of memory", MEMORY_HOG);
 }
 
 #[test]
 fn many_processes_take_the_memory_that_one_may_not() {
+    let _alone = wait_for_turn();
     let hog =
         "for i in 1 2 3 4 5 6 7 8; do perl -e 'my $kept = \"x\" x (40 * 1024 * 1024); sleep 20' & done; wait";
     goes_over("256 MB of memory", hog);
@@ -114,6 +122,7 @@ fn many_processes_take_the_memory_that_one_may_not() {
 
 #[test]
 fn a_fork_bomb_takes_the_machine() {
+    let _alone = wait_for_turn();
     // It ends by itself after a while, should nothing else end it.
     let bomb = "bomb() { [ $1 -lt 9 ] && { bomb $(($1 + 1)) & bomb $(($1 + 1)) & }; sleep 15; }; bomb 0";
     goes_over("64 processes", bomb);
@@ -121,16 +130,19 @@ fn a_fork_bomb_takes_the_machine() {
 
 #[test]
 fn a_fork_bomb_leaves_its_group_and_session() {
+    let _alone = wait_for_turn();
     goes_over("64 processes", "for i in $(seq 300); do setsid sleep 15 & done; wait; sleep 15");
 }
 
 #[test]
 fn a_busy_loop_takes_the_processors() {
+    let _alone = wait_for_turn();
     goes_over("5 s of processor time", "for i in 1 2 3; do (while :; do :; done) & done; wait");
 }
 
 #[test]
 fn a_large_file_fills_the_disk() {
+    let _alone = wait_for_turn();
     for make in [
         "head -c 100000000 /dev/zero > big",
         "head -c 100000000 /dev/zero > \"$HOME/big\"",
@@ -144,16 +156,19 @@ fn a_large_file_fills_the_disk() {
 
 #[test]
 fn many_files_fill_the_disk() {
+    let _alone = wait_for_turn();
     goes_over("2000 files", "mkdir many; cd many; seq 100000 | xargs touch");
 }
 
 #[test]
 fn a_deep_folder_cannot_be_read() {
+    let _alone = wait_for_turn();
     goes_over("too deep", "perl -e 'for (1..16000) { mkdir \"d\"; chdir \"d\" }'");
 }
 
 #[test]
 fn a_folder_in_memory_takes_the_memory() {
+    let _alone = wait_for_turn();
     if !sandbox_means().contains(&"bubblewrap") {
         return;
     }
@@ -170,6 +185,7 @@ fn a_folder_in_memory_takes_the_memory() {
 
 #[test]
 fn open_files_take_the_tables_of_the_system() {
+    let _alone = wait_for_turn();
     let many =
         "perl -e 'my @open; while (open(my $file, \"<\", \"/dev/null\")) { push @open, $file } sleep 5'";
     for means in sandbox_means() {
@@ -182,6 +198,7 @@ fn open_files_take_the_tables_of_the_system() {
 
 #[test]
 fn a_setup_script_takes_the_machine() {
+    let _alone = wait_for_turn();
     let setup = "id: hog, prompt: calm, setup: 'head -c 100000000 /dev/zero > big',";
     let evals = EVALS.replace("id: hog, prompt: hog,", setup);
     for means in all_means() {
@@ -194,6 +211,7 @@ fn a_setup_script_takes_the_machine() {
 
 #[test]
 fn the_command_of_a_check_takes_the_machine() {
+    let _alone = wait_for_turn();
     for (command, limit) in [
         (MEMORY_HOG, "256 MB of memory"),
         ("head -c 100000000 /dev/zero > big", "64 MB of disk"),
@@ -220,6 +238,7 @@ fn the_command_of_a_check_takes_the_machine() {
 
 #[test]
 fn limits_come_from_flags_variables_and_files() {
+    let _alone = wait_for_turn();
     let project = project(EVALS, "head -c 30000000 /dev/zero > big");
     let explain = |args: &[&str], variable: Option<(&str, &str)>| {
         let mut command = project.practicum(&[&["run", "evals", "--explain"], args].concat());
