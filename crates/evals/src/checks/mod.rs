@@ -141,10 +141,6 @@ pub fn reads_only_text(rule: &dyn Rule) -> bool {
 ///     fn exists(&self, _: &RelPath) -> std::io::Result<bool> {
 ///         Ok(false)
 ///     }
-///
-///     fn folder(&self) -> Option<&std::path::Path> {
-///         None
-///     }
 /// }
 ///
 /// let check = Check::by_rule("names-the-file", Arc::new(ContainsRule(Needle::exact("config.toml"))));
