@@ -12,8 +12,8 @@ use crate::store::{RunDir, import_noise, import_run};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-Results are reused only if this installation made them: a record that came with a repository could say anything.
-This command takes over a record that you know, such as one of another machine of yours or of a CI job. Jobs that
+Results are reused only if this installation made them: a record that came with a repository could say anything. \
+This command takes over a record that you know, such as one of another machine of yours or of a CI job. Jobs that \
 share the variable PRACTICUM_RECORD_KEY reuse each other's results without it.
 
 Examples:

@@ -11,13 +11,13 @@ use crate::session::{RunInputs, RunOptions, Session, TrustItem, TrustStore};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-Some things in a project take effect only if you trust them: commands of agents and a weaker sandbox in
-practicum.toml, setup, teardown and check scripts, hooks and servers of plugins, and files like
-.claude/settings.json that make an agent start programs. Trust is for this project and for the content that you
+Some things in a project take effect only if you trust them: commands of agents and a weaker sandbox in \
+practicum.toml, setup, teardown and check scripts, hooks and servers of plugins, and files like \
+.claude/settings.json that make an agent start programs. Trust is for this project and for the content that you \
 saw: if an item changes, you are asked again. It is stored in your own settings folder, never in the project.
 
 Examples:
-  practicum trust --list          show everything that needs trust, and what is trusted
+  practicum trust --list          show what needs trust, and what is trusted
   practicum trust                 trust it as it is now
   practicum trust --revoke        trust nothing of this project any more")]
 pub struct TrustArgs {
