@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use crate::common::{Project, claude, path_with};
 use practicum::agents::claude_model_cli;
-use practicum::gateway::{AnswerFuture, Delivery, Gateway, GatewayAnswer, GatewayCall, Responder, ScopeKind};
+use practicum::gateway::{
+    AnswerForm, AnswerFuture, Gateway, GatewayAnswer, GatewayCall, Responder, ScopeKind,
+};
 use practicum::grade::judge::{
     CaseQuestions, CliJudge, Judge, JudgeConnection, JudgeContext, JudgeLimits, TrialEvidence,
 };
@@ -113,7 +115,10 @@ impl Responder for Faithful {
             stop: StopReason::ToolUse,
             usage: TokenUsage::default(),
         };
-        Box::pin(std::future::ready(GatewayAnswer { wait: Duration::ZERO, delivery: Delivery::Whole(reply) }))
+        Box::pin(std::future::ready(GatewayAnswer {
+            wait: Duration::ZERO,
+            delivery: AnswerForm::Whole(reply),
+        }))
     }
 }
 

@@ -103,12 +103,12 @@ pub type AuxiliaryFuture<'a> =
 pub struct GatewayAnswer {
     /// The wait before the first byte.
     pub wait: Duration,
-    pub delivery: Delivery,
+    pub form: AnswerForm,
 }
 
-/// The form in which an answer is delivered.
+/// The form of an answer: whole, or broken in one of the ways that a script can ask for.
 #[derive(Debug)]
-pub enum Delivery {
+pub enum AnswerForm {
     Whole(ModelReply),
     /// The response of another server, byte by byte.
     PassedThrough(PassedResponse),
@@ -157,9 +157,9 @@ pub struct GatewayRefusal {
     pub headers: BTreeMap<String, String>,
 }
 
-impl From<Delivery> for GatewayAnswer {
-    fn from(delivery: Delivery) -> Self {
-        Self { wait: Duration::ZERO, delivery }
+impl From<AnswerForm> for GatewayAnswer {
+    fn from(form: AnswerForm) -> Self {
+        Self { wait: Duration::ZERO, form }
     }
 }
 

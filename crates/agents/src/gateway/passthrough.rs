@@ -1,6 +1,6 @@
 //! Passes requests on to the real model and its replies back, unchanged. The gateway counts them.
 
-use super::{AnswerFuture, AuxiliaryCall, AuxiliaryFuture, Delivery, GatewayCall, Responder, Upstream};
+use super::{AnswerForm, AnswerFuture, AuxiliaryCall, AuxiliaryFuture, GatewayCall, Responder, Upstream};
 
 /// A responder that passes requests on to the real model.
 pub struct Passthrough {
@@ -17,8 +17,8 @@ impl Responder for Passthrough {
     fn answer<'a>(&'a self, call: GatewayCall<'a>) -> AnswerFuture<'a> {
         Box::pin(async move {
             match self.upstream.forward(&call).await {
-                Ok(passed) => Delivery::PassedThrough(passed).into(),
-                Err(refusal) => Delivery::Refused(refusal).into(),
+                Ok(passed) => AnswerForm::PassedThrough(passed).into(),
+                Err(refusal) => AnswerForm::Refused(refusal).into(),
             }
         })
     }

@@ -16,7 +16,8 @@ use super::cassette::{
 };
 use super::normalise::{self, PathPlaceholders, map_texts};
 use super::{
-    AnswerFuture, AuxiliaryCall, AuxiliaryFuture, Delivery, GatewayCall, PassedResponse, Responder, Upstream,
+    AnswerForm, AnswerFuture, AuxiliaryCall, AuxiliaryFuture, GatewayCall, PassedResponse, Responder,
+    Upstream,
 };
 use crate::llm::{LARGEST_REPLY, ModelRequest, SseEvent};
 use practicum_core::model::Digest;
@@ -73,8 +74,8 @@ impl Responder for CassetteRecorder {
         Box::pin(async move {
             match self.upstream.forward(&call).await {
                 // There was no response to record. If the agent asks again, that request is recorded.
-                Err(refusal) => Delivery::Refused(refusal).into(),
-                Ok(passed) => Delivery::PassedThrough(self.record_response(&call, passed)).into(),
+                Err(refusal) => AnswerForm::Refused(refusal).into(),
+                Ok(passed) => AnswerForm::PassedThrough(self.record_response(&call, passed)).into(),
             }
         })
     }

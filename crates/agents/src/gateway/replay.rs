@@ -12,7 +12,7 @@ use super::cassette::{Cassette, CassetteExchange, RecordedBody, RecordedResponse
 use super::normalise::{self, PathPlaceholders, map_texts};
 use super::record::{SecretScrubber, digest_parts};
 use super::{
-    AnswerFuture, Delivery, GatewayCall, GatewayHalt, GatewayRefusal, PassedResponse, Responder,
+    AnswerForm, AnswerFuture, GatewayCall, GatewayHalt, GatewayRefusal, PassedResponse, Responder,
     ScopeAccount, ScopeKind,
 };
 use crate::llm::SseEvent;
@@ -117,14 +117,14 @@ impl Responder for CassetteReplay {
         let places = PathPlaceholders::new(&call.scope.vars);
         let found =
             self.find_response(&call, &places).and_then(|response| replay_response(response, &places));
-        let delivery = match found {
-            Ok(passed) => Delivery::PassedThrough(passed),
+        let form = match found {
+            Ok(passed) => AnswerForm::PassedThrough(passed),
             Err(problem) => {
                 call.scope.record_halt(GatewayHalt::Unanswered(problem.clone()));
-                Delivery::Refused(GatewayRefusal::with_status(409, problem).without_retry())
+                AnswerForm::Refused(GatewayRefusal::with_status(409, problem).without_retry())
             }
         };
-        Box::pin(std::future::ready(delivery.into()))
+        Box::pin(std::future::ready(form.into()))
     }
 
     fn closing_note(&self, scope: &ScopeAccount) -> Option<String> {

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::script::{FaultKind, ModelScript, ScenarioCondition, ScriptFault, ScriptScenario, ScriptStep};
 use super::{
-    AnswerFuture, BYTES_PER_TOKEN, Delivery, GatewayAnswer, GatewayCall, GatewayRefusal, Responder, ScopeKind,
+    AnswerForm, AnswerFuture, BYTES_PER_TOKEN, GatewayAnswer, GatewayCall, GatewayRefusal, Responder,
+    ScopeKind,
 };
 use crate::llm::{ChatMessage, ContentBlock, ModelReply, ModelRequest, Role, StopReason};
 use practicum_core::model::TokenUsage;
@@ -38,7 +39,7 @@ impl ModelScript {
             call.scope.add_note(&problem);
             return match &self.default {
                 Some(step) => perform_step(step, call),
-                None => Delivery::Refused(GatewayRefusal::invalid(problem)).into(),
+                None => AnswerForm::Refused(GatewayRefusal::invalid(problem)).into(),
             };
         };
         match next_step(scenario, answered, call) {
@@ -164,10 +165,10 @@ fn next_step<'s>(
 fn perform_step(step: &ScriptStep, call: &GatewayCall<'_>) -> GatewayAnswer {
     let vars = &call.scope.vars;
     let mut wait = step.delay;
-    let delivery = match &step.fault {
-        None => Delivery::Whole(reply_for_step(step, call)),
+    let form = match &step.fault {
+        None => AnswerForm::Whole(reply_for_step(step, call)),
         Some(ScriptFault { kind, times: _ }) => match kind {
-            FaultKind::Error { status, kind, message, headers } => Delivery::Refused(GatewayRefusal {
+            FaultKind::Error { status, kind, message, headers } => AnswerForm::Refused(GatewayRefusal {
                 status: *status,
                 kind: kind.clone(),
                 message: fill_variables(message, vars),
@@ -176,20 +177,20 @@ fn perform_step(step: &ScriptStep, call: &GatewayCall<'_>) -> GatewayAnswer {
                     .map(|(name, value)| (name.clone(), fill_variables(value, vars)))
                     .collect(),
             }),
-            FaultKind::Hang(silence) => Delivery::Stalled(*silence),
+            FaultKind::Hang(silence) => AnswerForm::Stalled(*silence),
             FaultKind::HangBeforeHeaders(silence) => {
                 wait += *silence;
-                Delivery::Dropped
+                AnswerForm::Dropped
             }
-            FaultKind::Truncate => Delivery::Truncated(reply_for_step(step, call)),
-            FaultKind::SseError { kind, message } => Delivery::BrokenOff {
+            FaultKind::Truncate => AnswerForm::Truncated(reply_for_step(step, call)),
+            FaultKind::SseError { kind, message } => AnswerForm::BrokenOff {
                 reply: reply_for_step(step, call),
                 kind: kind.clone(),
                 message: fill_variables(message, vars),
             },
         },
     };
-    GatewayAnswer { wait, delivery }
+    GatewayAnswer { wait, form }
 }
 
 fn reply_for_step(step: &ScriptStep, call: &GatewayCall<'_>) -> ModelReply {
@@ -341,9 +342,9 @@ scenarios:
             headers: &axum::http::HeaderMap::new(),
             number: 1,
         };
-        match script(SCRIPT).answer_call(&call).delivery {
-            Delivery::Whole(reply) => reply.text(),
-            Delivery::Refused(refusal) => format!("{} {}", refusal.status, refusal.kind),
+        match script(SCRIPT).answer_call(&call).form {
+            AnswerForm::Whole(reply) => reply.text(),
+            AnswerForm::Refused(refusal) => format!("{} {}", refusal.status, refusal.kind),
             other => panic!("{other:?}"),
         }
     }

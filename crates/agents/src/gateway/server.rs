@@ -22,7 +22,7 @@ use super::bounded_listener::{BoundedListener, BoundedStream};
 use super::scope::{GatewayHalt, LARGEST_BODY, OpenRequest, ScopeAccount, ScopeRegistry};
 use super::token_counter::TokenCounter;
 use super::{
-    AuxiliaryCall, BYTES_PER_TOKEN, Delivery, GatewayAnswer, GatewayCall, GatewayOptions, GatewayRefusal,
+    AnswerForm, AuxiliaryCall, BYTES_PER_TOKEN, GatewayAnswer, GatewayCall, GatewayOptions, GatewayRefusal,
     PassedResponse, SpendingDenial, error_kind_for_status,
 };
 use crate::llm::{ModelApi, ModelReply, ReplyCounts, SseEvent};
@@ -224,16 +224,16 @@ async fn answer_model_request(
     let (query, headers) = (parts.uri.query(), &parts.headers);
     let call = GatewayCall { scope, api, request: &request, raw_body: raw, query, headers, number };
     let decided = async {
-        let GatewayAnswer { wait, delivery } = shared.options.responder.answer(call).await;
+        let GatewayAnswer { wait, form } = shared.options.responder.answer(call).await;
         tokio::time::sleep(wait).await;
-        delivery
+        form
     };
     // If the client disconnects, the server drops this future; if the scope closes, this code does.
-    let delivery = tokio::select! {
-        delivery = decided => delivery,
-        () = scope.wait_until_closed() => Delivery::Dropped,
+    let form = tokio::select! {
+        form = decided => form,
+        () = scope.wait_until_closed() => AnswerForm::Dropped,
     };
-    deliver(delivery, api, request.stream, metering)
+    send_answer(form, api, request.stream, metering)
 }
 
 /// The meter of one request. It records the spending when the last byte has been sent, or the client has
@@ -332,23 +332,24 @@ impl Drop for RequestMeter {
     }
 }
 
-fn deliver(delivery: Delivery, api: ModelApi, streaming: bool, mut metering: RequestMeter) -> Response {
+fn send_answer(form: AnswerForm, api: ModelApi, streaming: bool, mut metering: RequestMeter) -> Response {
     let wire = api.wire_format();
-    metering.status = match &delivery {
-        Delivery::Refused(refusal) => refusal.status,
-        Delivery::BrokenOff { .. } if !streaming => 500,
-        Delivery::PassedThrough(passed) => passed.status,
-        Delivery::Dropped => 0,
-        Delivery::Whole(_) | Delivery::Truncated(_) | Delivery::Stalled(_) | Delivery::BrokenOff { .. } => {
-            200
-        }
+    metering.status = match &form {
+        AnswerForm::Refused(refusal) => refusal.status,
+        AnswerForm::BrokenOff { .. } if !streaming => 500,
+        AnswerForm::PassedThrough(passed) => passed.status,
+        AnswerForm::Dropped => 0,
+        AnswerForm::Whole(_)
+        | AnswerForm::Truncated(_)
+        | AnswerForm::Stalled(_)
+        | AnswerForm::BrokenOff { .. } => 200,
     };
-    match delivery {
-        Delivery::Whole(reply) => {
+    match form {
+        AnswerForm::Whole(reply) => {
             body_response(streaming, whole_reply_pieces(api, streaming, &reply), metering)
         }
-        Delivery::PassedThrough(passed) => passed_response(passed, metering),
-        Delivery::Truncated(reply) => {
+        AnswerForm::PassedThrough(passed) => passed_response(passed, metering),
+        AnswerForm::Truncated(reply) => {
             let mut pieces = whole_reply_pieces(api, streaming, &reply);
             pieces.truncate(pieces.len().div_ceil(2));
             if let ([BodyPiece::Bytes(only)], false) = (pieces.as_mut_slice(), streaming) {
@@ -358,19 +359,21 @@ fn deliver(delivery: Delivery, api: ModelApi, streaming: bool, mut metering: Req
             pieces.extend([BodyPiece::Wait(DELAY_BEFORE_DROP), BodyPiece::DropConnection]);
             body_response(streaming, pieces, metering)
         }
-        Delivery::Stalled(wait) => {
+        AnswerForm::Stalled(wait) => {
             body_response(streaming, vec![BodyPiece::Wait(wait), BodyPiece::DropConnection], metering)
         }
-        Delivery::BrokenOff { reply, kind, message } if streaming => {
+        AnswerForm::BrokenOff { reply, kind, message } if streaming => {
             let opening = wire.reply_to_events(&reply).into_iter().take(1);
             let events = opening.chain([wire.error_to_event(&reply, &kind, &message)]);
             let pieces = events.map(|event| BodyPiece::Bytes(event.render())).collect();
             body_response(streaming, pieces, metering)
         }
-        Delivery::BrokenOff { kind, message, .. } => json_response(500, &wire.error_to_json(&kind, &message)),
-        Delivery::Refused(refusal) => refusal_response(api, &refusal),
+        AnswerForm::BrokenOff { kind, message, .. } => {
+            json_response(500, &wire.error_to_json(&kind, &message))
+        }
+        AnswerForm::Refused(refusal) => refusal_response(api, &refusal),
         // A body that fails at once keeps the server from sending even the headers.
-        Delivery::Dropped => body_response(streaming, vec![BodyPiece::DropConnection], metering),
+        AnswerForm::Dropped => body_response(streaming, vec![BodyPiece::DropConnection], metering),
     }
 }
 

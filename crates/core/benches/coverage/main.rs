@@ -67,7 +67,10 @@ fn measure_in_parallel<P: Sync, R: Send>(parts: &[P], measure: impl Fn(&P) -> R 
 }
 
 /// The results of all cells, for one measure.
-pub fn of_measure<'r>(results: &'r [CellResult], name: &str) -> Vec<(&'r Cell, &'r measure::IntervalResult)> {
+pub fn results_of_measure<'r>(
+    results: &'r [CellResult],
+    name: &str,
+) -> Vec<(&'r Cell, &'r measure::IntervalResult)> {
     results
         .iter()
         .filter_map(|cell| {

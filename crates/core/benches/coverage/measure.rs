@@ -50,7 +50,7 @@ impl IntervalResult {
     }
 
     /// The standard error of the coverage.
-    pub fn error(&self) -> f64 {
+    pub fn standard_error(&self) -> f64 {
         share_error(self.coverage(), self.defined())
     }
 }

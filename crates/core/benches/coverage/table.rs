@@ -1,7 +1,7 @@
 //! The tables that are printed and written into the documentation.
 
 use crate::measure::{AdviceResult, CellResult, EquivalenceResult, IntervalResult, share_error};
-use crate::of_measure;
+use crate::results_of_measure;
 use crate::simulate::Cell;
 
 const LEAST_COVERAGE: f64 = 0.93;
@@ -42,7 +42,8 @@ fn shares_of<'r>(results: &'r [CellResult], name: &str) -> Vec<(&'r Cell, f64)> 
 
 /// Gives the mean width over the grid, divided by that of Korn and Graubard's intervals.
 fn width_ratio(results: &[CellResult]) -> f64 {
-    let sum = |name: &str| of_measure(results, name).iter().map(|(_, of)| of.mean_width()).sum::<f64>();
+    let sum =
+        |name: &str| results_of_measure(results, name).iter().map(|(_, of)| of.mean_width()).sum::<f64>();
     sum("pass rate") / sum(REFERENCE)
 }
 
@@ -68,14 +69,14 @@ fn render_intervals(results: &[CellResult], suites: usize) -> String {
         results.len()
     );
     for name in names(results).into_iter().filter(|name| *name != REFERENCE) {
-        let cells = of_measure(results, name);
+        let cells = results_of_measure(results, name);
         let Some((cell, worst)) = lowest(&cells) else { continue };
         let width = cells.iter().map(|(_, of)| of.mean_width()).sum::<f64>() / cells.len() as f64;
         let undefined = cells.iter().map(|(_, of)| of.share_undefined()).fold(0.0, f64::max);
         out += &format!(
             "| {name} | {:.3} ± {:.3} | {} | {width:.3} | {undefined:.2} |\n",
             worst.coverage(),
-            worst.error(),
+            worst.standard_error(),
             cell.name()
         );
     }
@@ -178,8 +179,8 @@ pub fn broken_promises(
 ) -> Vec<String> {
     let mut broken = Vec::new();
     for name in names(results).into_iter().filter(|name| *name != REFERENCE) {
-        for (cell, of) in of_measure(results, name) {
-            if of.defined() >= FEWEST_DEFINED && of.coverage() + 3.0 * of.error() < LEAST_COVERAGE {
+        for (cell, of) in results_of_measure(results, name) {
+            if of.defined() >= FEWEST_DEFINED && of.coverage() + 3.0 * of.standard_error() < LEAST_COVERAGE {
                 broken.push(format!("{name} covers {:.3} in {}", of.coverage(), cell.name()));
             }
             if of.without_width > 0 {

@@ -3,6 +3,7 @@
 //! In: nothing. Out: types that are valid once built. Never: I/O, a file format, another module.
 
 mod activation_evidence;
+mod activation_summary;
 mod agent_ending;
 mod case;
 mod check;
@@ -33,6 +34,10 @@ mod verdict;
 mod verdict_change;
 
 pub use activation_evidence::{SkillTextFinding, TextReached, UncertainActivation};
+pub use activation_summary::{
+    ActivationRates, ActivationSummary, CaseActivationRate, NamedActivationRates, PredictedActivation,
+    SkillRouteCount,
+};
 pub use agent_ending::AgentEnding;
 pub use case::{
     Case, CasePrompt, Fixture, FixtureAccess, InlineFile, PassRule, ScoreOf, ScoreRule, StagedSkillName,
@@ -73,10 +78,9 @@ pub use suite::{
     Suite, TYPE_ALIGNMENT_ID, UnsupportedPassPolicy,
 };
 pub use summary::{
-    ActivatedCounts, ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseActivationRate,
-    CaseSample, CaseScore, CaseStability, CaseSummary, CheckSummary, FrontierPoint, FrontierStanding,
-    JudgingSummary, NamedActivationRates, PassRate, PredictedActivation, Reliability, RivalSkills,
-    SavedSpending, SkillRouteCount, SuiteArmsResult, Summary, TrialTotals, VarianceShares, VoidPair,
+    ActivatedCounts, ArmsResult, ArmsSummary, CaseSample, CaseScore, CaseStability, CaseSummary,
+    CheckSummary, FrontierPoint, FrontierStanding, JudgingSummary, PassRate, Reliability, RivalSkills,
+    SavedSpending, SuiteArmsResult, Summary, TrialTotals, VarianceShares, VoidPair,
 };
 pub use trial::{Arm, Condition, SkillUseMode, Trial, TrialId};
 pub use verdict::{

@@ -18,7 +18,9 @@ pub enum Verdict {
     NotScored(NotScoredReason),
 }
 
-/// The reason why a check or a trial is not scored.
+/// The reason why a check or a trial is not scored. Reasons are decided in four places: `unstarted_record`
+/// (`engine/src/pipeline.rs`) before an agent starts, `TrialGrader` (`engine/src/grade/grading.rs`) for a whole trial, the
+/// rules (`evals/src/checks/`) for an exact check, and `engine/src/grade/judge/` for a judged one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NotScoredReason {
@@ -80,7 +82,7 @@ impl NotScoredReason {
             NotScoredReason::CheckFailed(why) => format!("the check could not be carried out: {why}"),
             NotScoredReason::NotTrusted => "its scripts were not trusted".to_owned(),
             NotScoredReason::InvalidArm(why) => format!("the arm is not valid: {why}"),
-            NotScoredReason::NoCheck => AgentEnding::NotStarted.describe().to_owned(),
+            NotScoredReason::NoCheck => "the agent was not started, because the case has no check".to_owned(),
             NotScoredReason::NoRequiredCheck => {
                 "the check could not be carried out: it has no required check".to_owned()
             }

@@ -149,7 +149,7 @@ impl SettlingPlan {
         let error = (variance / points).sqrt();
         let clear = quantile::normal(1.0 - self.alpha / 2.0) * error;
         let inside = self.margin - shift - quantile::normal(1.0 - self.alpha) * error;
-        let share = |below: f64| quantile::normal_share((below - self.value) / spread);
+        let share = |below: f64| quantile::normal_share_below((below - self.value) / spread);
         let beyond = share(-clear) + 1.0 - share(clear);
         let within = if inside > 0.0 { share(inside) - share(-inside) } else { 0.0 };
         if inside >= clear { 1.0 } else { beyond + within }

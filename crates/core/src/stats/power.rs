@@ -85,7 +85,7 @@ impl ComparisonDesign {
     fn power_by_formula(&self) -> f64 {
         let error = (self.variances().variance_per_case() / self.cases.max(1) as f64).sqrt();
         let beyond = self.effect.abs() / error - quantile::normal(1.0 - self.alpha / 2.0);
-        quantile::normal_share(beyond)
+        quantile::normal_share_below(beyond)
     }
 
     /// Gives the chance that the comparison will show the effect. Only large designs are left to a formula, because none

@@ -8,8 +8,8 @@ pub fn normal(share: f64) -> f64 {
 }
 
 /// Gives the share of a standard normal distribution that lies below a point.
-pub fn normal_share(below: f64) -> f64 {
-    if below.is_nan() { 0.0 } else { Normal::standard().cdf(below) }
+pub fn normal_share_below(point: f64) -> f64 {
+    if point.is_nan() { 0.0 } else { Normal::standard().cdf(point) }
 }
 
 /// Gives the number of standard errors that an interval extends to each side if the error was estimated with this
