@@ -34,10 +34,12 @@ mod headings;
 mod import;
 mod improve;
 mod init;
+mod install_skill;
 mod interrupts;
 mod lint;
 mod list;
 mod man;
+mod mcp;
 mod merge;
 mod noise;
 mod observer;
@@ -169,6 +171,10 @@ enum Command {
     Schema(schema::SchemaArgs),
     /// Run only the model gateway: play a script, meter, record or replay
     Gateway(gateway::GatewayArgs),
+    /// Serve the commands to an agent, by the Model Context Protocol
+    Mcp(mcp::McpArgs),
+    /// Give agents the skill that teaches them to write evals
+    InstallSkill(install_skill::InstallSkillArgs),
     /// Print the completion script of a shell
     Completions(completions::CompletionsArgs),
     /// Print the manual page, or write the pages of all commands
@@ -239,6 +245,8 @@ pub fn main() -> ExitCode {
         Command::Lint(args) => lint::main(&args),
         Command::Schema(args) => schema::main(&args),
         Command::Gateway(args) => gateway::main(&args),
+        Command::Mcp(args) => mcp::main(&args),
+        Command::InstallSkill(args) => install_skill::main(&args),
         Command::Completions(args) => completions::main(&args),
         Command::Man(args) => man::main(&args),
         // These two end as the process that they stand for.
@@ -323,6 +331,8 @@ impl Command {
             | Command::Lint(_)
             | Command::Schema(_)
             | Command::Gateway(_)
+            | Command::Mcp(_)
+            | Command::InstallSkill(_)
             | Command::Completions(_)
             | Command::Man(_)
             | Command::BuiltinAgent(_)
