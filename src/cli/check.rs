@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::findings_args::{FindingsArgs, FindingsForm};
 use super::shared_args::EvalsArgs;
 use super::{count_with_noun, environment, has_colour, print, print_json, report_error, tell_notices};
 use crate::dialects::{EvalFolder, EvalRegistry, LoadedFile};
@@ -10,7 +11,8 @@ use crate::model::{Diagnostic, Diagnostics, LoadedSuite, Outcome, Severity};
 use crate::plan::CaseFilter;
 use crate::plan::settings::project_root;
 use crate::report::{
-    CheckDocument, CheckedFile, FileProblem, FittingFormat, FormatPoints, display_path, render_diagnostics,
+    CheckDocument, CheckedFile, FileFindings, FileProblem, FittingFormat, FormatPoints, display_path,
+    render_diagnostics,
 };
 use crate::session::run_setup::{self, EvalFiles};
 use crate::tree::{SourceFile, SourceSyntax};
@@ -27,15 +29,15 @@ good) that fails is an error. Judges and commands are not asked, and cases that 
 Examples:
   practicum check                  every eval file below this folder
   practicum check evals.json --json
+  practicum check . --format sarif > check.sarif
   practicum check . --self-test
   practicum check evals.json --explain-format
   practicum check old.json --dialect bmad")]
 pub struct CheckArgs {
     #[command(flatten)]
     evals: EvalsArgs,
-    /// Print the findings as JSON, and nothing else, on standard output
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    findings: FindingsArgs,
     /// Grade an agent that does nothing, which must fail, and each oracle, which must pass
     #[arg(long)]
     self_test: bool,
@@ -62,7 +64,12 @@ fn check(args: &CheckArgs) -> anyhow::Result<Outcome> {
     if args.self_test {
         reading.files.iter_mut().for_each(self_test_file);
     }
-    if args.json {
+    let form = args.findings.form();
+    let found: Vec<FileFindings> = reading.files.iter().map(findings_of).collect();
+    if form.print_for_programs(&found)? {
+        return Ok(outcome(&reading));
+    }
+    if form == FindingsForm::Json {
         print_json(&check_document(&reading, args.explain_format))?;
     } else {
         if args.explain_format {
@@ -70,7 +77,15 @@ fn check(args: &CheckArgs) -> anyhow::Result<Outcome> {
         }
         print(&describe_checked_files(&reading, args.quiet))?;
     }
-    Ok(if reading.has_errors() { Outcome::Invalid } else { Outcome::Passed })
+    Ok(outcome(&reading))
+}
+
+fn outcome(reading: &EvalFiles) -> Outcome {
+    if reading.has_errors() { Outcome::Invalid } else { Outcome::Passed }
+}
+
+fn findings_of(file: &LoadedFile) -> FileFindings<'_> {
+    FileFindings { path: &file.path, text: &file.text, diagnostics: &file.lowered.diagnostics }
 }
 
 /// Adds the problems of the skills that a file's suite stages. Only this command does so for each file, because a

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 
+use super::findings_args::{FindingsArgs, FindingsForm};
 use super::{print, report_error};
 use crate::lint::{
     LintTally, LintedSkill, RULES, find_rule, find_skill_files, lint_document, lint_skill_file,
 };
 use crate::model::Outcome;
-use crate::report::render_diagnostics;
+use crate::report::{FileFindings, render_diagnostics};
 use crate::tree::closest_word;
 
 #[derive(clap::Args)]
@@ -18,6 +19,7 @@ Examples:
   practicum lint                         every skill in and below this folder
   practicum lint skills/release-notes    one skill
   practicum lint --strict --json .       for CI: warnings count as well
+  practicum lint --format github         annotations in a workflow of GitHub
   practicum lint --explain link-broken   what a rule wants, and why
 
 Exit codes:
@@ -30,14 +32,13 @@ pub struct LintArgs {
     /// Let warnings count as errors do
     #[arg(long)]
     strict: bool,
-    /// Print the findings as JSON, and nothing else, on standard output
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    findings: FindingsArgs,
     /// Explain one rule, and check nothing
-    #[arg(long, value_name = "CODE", conflicts_with_all = ["json", "strict", "rules"])]
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["json", "format", "strict", "rules"])]
     explain: Option<String>,
     /// List all rules, and check nothing
-    #[arg(long, conflicts_with_all = ["json", "strict"])]
+    #[arg(long, conflicts_with_all = ["json", "format", "strict"])]
     rules: bool,
 }
 
@@ -57,7 +58,14 @@ fn run(args: &LintArgs) -> anyhow::Result<Outcome> {
     }
     let linted: Vec<LintedSkill> =
         find_skill_files(&args.paths)?.iter().map(|file| lint_skill_file(file)).collect();
-    if args.json {
+    let form = args.findings.form();
+    let found: Vec<FileFindings> = linted
+        .iter()
+        .map(|skill| FileFindings { path: &skill.file, text: &skill.text, diagnostics: &skill.diagnostics })
+        .collect();
+    if form.print_for_programs(&found)? {
+        // Nothing else may be on standard output.
+    } else if form == FindingsForm::Json {
         print(&format!("{}\n", lint_document(&linted, args.strict)?))?;
     } else {
         let colour = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;

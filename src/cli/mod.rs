@@ -26,6 +26,7 @@ mod create;
 mod demo;
 mod doctor;
 mod export;
+mod findings_args;
 mod formats;
 mod gates;
 mod gateway;

@@ -117,7 +117,7 @@ impl Responder for Faithful {
         };
         Box::pin(std::future::ready(GatewayAnswer {
             wait: Duration::ZERO,
-            delivery: AnswerForm::Whole(reply),
+            form: AnswerForm::Whole(reply),
         }))
     }
 }

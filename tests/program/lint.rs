@@ -96,3 +96,31 @@ fn the_example_of_this_project_is_a_good_skill() {
     let ran = project.run(&["lint", "--strict", example]).exits(0);
     assert_eq!(ran.stdout, "1 skill: no problems\n");
 }
+
+/// Editors and code scanning read findings in forms of their own.
+#[test]
+fn findings_are_printed_for_other_programs() {
+    let project = Project::new(&[
+        ("broken/SKILL.md", "---\nname: Broken Name\n---\n\nSee [this](missing.md).\n"),
+        (
+            "evals/a.practicum.yaml",
+            "practicum: 1\ncases:\n  - { id: a, promt: Hi., checks: [{ contains: x }] }\n",
+        ),
+    ]);
+    let sarif = project.run(&["lint", "broken", "--format", "sarif"]).exits(2).json();
+    assert_eq!(sarif["version"], "2.1.0");
+    let results = sarif["runs"][0]["results"].as_array().expect("results");
+    assert!(results.iter().any(|found| found["level"] == "error"), "{sarif}");
+    let place = &results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+    assert_eq!(place, "broken/SKILL.md");
+
+    let ran = project.run(&["check", "evals", "--format", "github"]).exits(2);
+    assert!(ran.stdout.lines().all(|line| line.starts_with("::")), "{}", ran.stdout);
+    assert!(ran.stdout.contains("::error file=evals/a.practicum.yaml,line=3,"), "{}", ran.stdout);
+    let sarif = project.run(&["check", "evals", "--format", "sarif"]).exits(2).json();
+    assert_eq!(sarif["runs"][0]["results"][0]["level"], "error");
+    // --json and --format json are the same, and only one of the two can be said.
+    let json = project.run(&["check", "evals", "--format", "json"]).exits(2).json();
+    assert_eq!(json, project.run(&["check", "evals", "--json"]).exits(2).json());
+    project.run(&["check", "evals", "--format", "json", "--json"]).exits(2);
+}

@@ -12,6 +12,7 @@ mod diagnostics;
 mod documents;
 mod escaping;
 pub mod figures;
+mod findings;
 mod folder_record;
 mod github;
 mod grading;
@@ -43,6 +44,7 @@ pub use documents::{
     GradedVerdict, ListedCase, ListedFile, ListedRun, ListedSuite, ListedTrials, PlanListing, PowerDocument,
     RegradeDocument, RunListing, SkillCallDocument, TextComparisonDocument, TextGradingDocument,
 };
+pub use findings::{FileFindings, render_github_annotations, render_sarif};
 pub use grading::GradingDocument;
 pub use line_wrap::wrap_lines;
 pub use live::LiveView;
