@@ -66,6 +66,10 @@ pub struct RunFlags {
     /// How long to wait before a retry; twice as long before each further one [default: 20s]
     #[arg(long, value_name = "TIME", help_heading = LIMITS)]
     retry_wait: Option<String>,
+    /// Start no trial after this time of the day, such as 07:00, and wait no longer for a usage limit
+    /// to reset [default: wait up to 6 hours]
+    #[arg(long, value_name = "HH:MM", value_parser = parse_until, help_heading = LIMITS)]
+    until: Option<u64>,
     /// Prices of models (TOML file); they win over the built-in prices
     #[arg(long, value_name = "FILE", env = "PRACTICUM_PRICES", help_heading = LIMITS)]
     prices: Option<PathBuf>,
@@ -197,6 +201,7 @@ impl RunFlags {
             pass_env: self.env.clone(),
             allow_network: self.allow_network,
             fail_fast: self.fail_fast,
+            until: self.until,
             stop_early: self.stop_early,
             no_reuse: self.no_cache,
             keep_workspaces: self.keep_workspaces,
@@ -315,5 +320,40 @@ impl RunFlags {
     pub fn model_access(&self) -> ModelAccess {
         let options = self.options(&EvalsArgs::at_paths(Vec::new()), &SettingArgs::default());
         ModelAccess { options, limits: self.limits() }
+    }
+}
+/// Reads a time of the day. Gives the next moment with that time here, in seconds since 1970.
+fn parse_until(text: &str) -> Result<u64, String> {
+    next_time_of_day(text, &jiff::Zoned::now()).ok_or_else(|| "expected a time such as 07:00".to_owned())
+}
+
+fn next_time_of_day(text: &str, now: &jiff::Zoned) -> Option<u64> {
+    let (hour, minute) = text.split_once(':')?;
+    let time = jiff::civil::Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok()?;
+    let today = now.date().to_datetime(time).to_zoned(now.time_zone().clone()).ok()?;
+    let next = if today > *now {
+        today
+    } else {
+        now.date().tomorrow().ok()?.to_datetime(time).to_zoned(now.time_zone().clone()).ok()?
+    };
+    u64::try_from(next.timestamp().as_second()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_time_of_day;
+
+    #[test]
+    fn a_time_of_the_day_is_the_next_one() {
+        let now: jiff::Timestamp = "2026-11-17T22:30:00Z".parse().unwrap();
+        let now = now.to_zoned(jiff::tz::TimeZone::UTC);
+        let hours =
+            |text| next_time_of_day(text, &now).map(|at| (at as i64 - now.timestamp().as_second()) / 60);
+        assert_eq!(hours("23:00"), Some(30));
+        assert_eq!(hours("07:00"), Some(8 * 60 + 30));
+        assert_eq!(hours("22:30"), Some(24 * 60));
+        for bad in ["", "7", "25:00", "07:60", "noon", "-1:00"] {
+            assert_eq!(hours(bad), None, "{bad}");
+        }
     }
 }

@@ -115,10 +115,7 @@ impl Responder for Faithful {
             stop: StopReason::ToolUse,
             usage: TokenUsage::default(),
         };
-        Box::pin(std::future::ready(GatewayAnswer {
-            wait: Duration::ZERO,
-            form: AnswerForm::Whole(reply),
-        }))
+        Box::pin(std::future::ready(GatewayAnswer { wait: Duration::ZERO, form: AnswerForm::Whole(reply) }))
     }
 }
 

@@ -117,3 +117,82 @@ fn while_a_run_waits_it_can_be_stopped_and_resumed() {
     order[..2].sort();
     assert_eq!(order, ["case-1", "case-2", "case-1"]);
 }
+
+/// An agent that prints what Claude Code prints when the limit of a subscription is used up (recorded from the real
+/// one): until the limit resets, and as long as the file `limited` is there.
+fn limited_project(resets_in: u64) -> Project {
+    let project = Project::new(&[("limited", "")]);
+    let script = format!(
+        r#"file={folder}/resets-at
+if [ -e {folder}/limited ] && [ ! -e $file ]; then
+  echo $(( $(date +%s) + {resets_in} )) > $file
+fi
+echo "$(date +%s)" >> {folder}/asked.log
+echo '{{"type":"system","subtype":"init","session_id":"s","tools":[],"skills":[]}}'
+if [ -e $file ] && [ $(date +%s) -lt $(cat $file) ]; then
+  echo '{{"type":"rate_limit_event","rate_limit_info":{{"status":"rejected","resetsAt":'$(cat $file)',"rateLimitType":"five_hour","overageStatus":"rejected","isUsingOverage":false}},"uuid":"u","session_id":"s"}}'
+  echo '{{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"You have hit your limit","session_id":"s","terminal_reason":"api_error","usage":{{}}}}'
+  exit 1
+fi
+echo '{{"type":"assistant","message":{{"id":"m","role":"assistant","content":[{{"type":"text","text":"done"}}],"usage":{{}}}},"session_id":"s"}}'
+echo '{{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s","usage":{{}}}}'
+"#,
+        folder = project.path().display()
+    );
+    project.write("agent.sh", &script);
+    project.write(
+        "practicum.toml",
+        &format!(
+            "sandbox = \"off\"\nprobe = false\n[agents.limited]\ndecoder = \"claude-stream-json\"\n\
+             command = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\n",
+            project.path().join("agent.sh").display()
+        ),
+    );
+    project.write(
+        "evals/e.practicum.yaml",
+        "practicum: 1\nworkspace: empty\nrun: { agents: [limited] }\ncases:\n\
+         \x20 - { id: one, prompt: one, checks: [{ contains: done }] }\n\
+         \x20 - { id: two, prompt: two, checks: [{ contains: done }] }\n",
+    );
+    project
+}
+
+#[test]
+fn a_usage_limit_is_waited_for_until_it_resets() {
+    let project = limited_project(4);
+    // Retries of the usual kind would not wait long enough, and there are none.
+    let ran = project.run(&["run", "evals", "-j", "1", "--retries", "0", "--json"]).exits(0);
+    assert_eq!(ran.json()["totals"]["passed"], 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("all trials wait"), "{}", ran.stderr);
+    let asked = std::fs::read_to_string(project.path().join("asked.log")).expect("a log");
+    let asked: Vec<u64> = asked.lines().filter_map(|line| line.parse().ok()).collect();
+    assert_eq!(asked.len(), 3, "nobody asked while the limit was used up");
+    assert!(asked[1] - asked[0] >= 4, "{asked:?}");
+}
+
+#[test]
+fn a_usage_limit_that_resets_too_late_ends_a_run_that_can_be_resumed() {
+    let project = limited_project(8 * 3600);
+    let ran = project.run(&["run", "evals", "-j", "1"]).exits(3);
+    assert!(ran.stderr.contains("resets in 8 h"), "{}", ran.stderr);
+    let asked = || std::fs::read_to_string(project.path().join("asked.log")).expect("a log").lines().count();
+    assert_eq!(asked(), 1, "the second trial did not ask in vain");
+    // The limit is reset.
+    std::fs::remove_file(project.path().join("limited")).expect("removed");
+    std::fs::remove_file(project.path().join("resets-at")).expect("removed");
+    let ran = project.run(&["run", "--resume", "--json"]).exits(0);
+    assert_eq!(ran.json()["totals"]["passed"], 2, "{}", ran.stderr);
+    assert_eq!(asked(), 3);
+}
+
+#[test]
+fn until_is_a_time_of_the_day() {
+    let project = limited_project(4 * 3600);
+    // Less than four hours from now in any case: the next full minute but one.
+    let soon = std::process::Command::new("date").args(["-d", "2 minutes", "+%H:%M"]).output().expect("date");
+    let soon = String::from_utf8_lossy(&soon.stdout).trim().to_owned();
+    let ran = project.run(&["run", "evals", "-j", "1", "--until", &soon]).exits(3);
+    assert!(ran.stderr.contains("longer than this run may wait"), "{}", ran.stderr);
+    let ran = project.run(&["run", "evals", "--until", "25:00"]).exits(2);
+    assert!(ran.stderr.contains("07:00"), "{}", ran.stderr);
+}

@@ -125,6 +125,7 @@ fn build_record(
     notes.extend(grades.notes);
     TrialRecord {
         ended_because: seen.ended_because.clone(),
+        limit_resets_at: seen.limit_resets_at,
         verdict: grades.verdict,
         score: TrialRecord::score_of(&grades.checks),
         checks: grades.checks,
@@ -147,8 +148,18 @@ fn build_record(
 fn waiting_event(plan: &Plan, trial: &Trial, wait: Duration, everyone: bool, why: &str) -> RunEvent {
     let case = &plan.suite_and_case(trial).1.id;
     let who = if everyone { "all trials wait" } else { "it waits" };
-    let text = format!("{case}: {why}; {who} {:.1} s and then it is tried again", wait.as_secs_f64());
+    let text = format!("{case}: {why}; {who} {} and then it is tried again", describe_wait(wait));
     RunEvent::Notice { text }
+}
+
+/// Describes a wait: `0.3 s`, or `1 h 29 min` if it is long.
+fn describe_wait(wait: Duration) -> String {
+    let minutes = wait.as_secs().div_ceil(60);
+    match minutes {
+        0..=2 => format!("{:.1} s", wait.as_secs_f64()),
+        3..=59 => format!("{minutes} min"),
+        _ => format!("{} h {} min", minutes / 60, minutes % 60),
+    }
 }
 
 /// Gives the activation rate that decides a case, if one does.
@@ -235,6 +246,7 @@ fn unfinished_record(plan: &Plan, trial: &Trial, ended: AgentEnding, why: &str) 
         attempt: trial.attempt,
         ended,
         ended_because: Some(why.to_owned()),
+        limit_resets_at: None,
         verdict: Verdict::NotScored(NotScoredReason::Ended(ended)),
         score: None,
         checks: Vec::new(),

@@ -159,6 +159,11 @@ impl Decoder for ClaudeDecoder {
             Some("system") if event["subtype"] == "permission_denied" => {
                 self.denied_calls.extend(event["tool_use_id"].as_str().map(str::to_owned));
             }
+            Some("rate_limit_event") => {
+                let limit = &event["rate_limit_info"];
+                let refused = limit["status"] == "rejected";
+                self.transcript.limit_resets_at = limit["resetsAt"].as_u64().filter(|_| refused);
+            }
             Some("assistant") => self.read_assistant_message(&event),
             Some("user") => self.read_user_message(&event),
             Some("result") => self.read_result(&event),

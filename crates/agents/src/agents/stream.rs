@@ -105,6 +105,8 @@ pub struct StreamTranscript {
     pub model: Option<String>,
     /// The version of the agent, if the stream says it.
     pub version: Option<String>,
+    /// When the limit of the account resets that refused the request, in seconds since 1970, if the stream says it.
+    pub limit_resets_at: Option<u64>,
     /// The session's id, which a later turn needs.
     pub session: Option<String>,
     /// The ending that the stream reports.

@@ -398,7 +398,7 @@ impl RunTally {
         match completion {
             RunCompletion::Interrupted => return Outcome::Interrupted,
             RunCompletion::OverBudget => return Outcome::OverBudget,
-            RunCompletion::NotReady => return Outcome::Incomplete,
+            RunCompletion::NotReady | RunCompletion::OutOfTime => return Outcome::Incomplete,
             RunCompletion::Completed => {}
         }
         // A gate that lacks answers has not failed. The next condition decides whether missing answers fail the
@@ -446,6 +446,8 @@ pub enum RunCompletion {
     OverBudget,
     /// A probe showed that the measurement is impossible, so no trial was started.
     NotReady,
+    /// The time of the run was over, or the limit of an account resets too late, before all trials had ended.
+    OutOfTime,
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {

@@ -13,6 +13,8 @@ pub struct Observation {
     pub ended: AgentEnding,
     /// The message of the process or of its stream about an ending that is not `AgentEnding::Finished`.
     pub ended_because: Option<String>,
+    /// When the limit of the account resets that ended the run, in seconds since 1970; `None` if that is not known.
+    pub limit_resets_at: Option<u64>,
     /// Everything the agent said and did, in order, over all turns.
     pub steps: Vec<Step>,
     /// The last assistant message of the last turn.
@@ -188,6 +190,7 @@ impl Observation {
         Self {
             ended,
             ended_because: None,
+            limit_resets_at: None,
             steps: Vec::new(),
             output: String::new(),
             skills_listed: None,

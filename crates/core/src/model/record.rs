@@ -37,6 +37,9 @@ pub struct TrialRecord {
     pub ended: AgentEnding,
     /// The message of the process about its ending; `None` if there is none.
     pub ended_because: Option<String>,
+    /// When the limit of the account resets that ended the trial, in seconds since 1970; `None` if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_resets_at: Option<u64>,
     /// The result of the trial.
     pub verdict: Verdict,
     /// The weighted mean of the scores of all checks, in a case that passes by its score. `None` if a check has no

@@ -20,6 +20,7 @@ pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
         attempt,
         ended: AgentEnding::Finished,
         ended_because: None,
+        limit_resets_at: None,
         verdict,
         score: None,
         checks: Vec::new(),

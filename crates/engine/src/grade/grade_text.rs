@@ -278,6 +278,7 @@ fn trial_record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckR
         attempt: 1,
         ended: AgentEnding::Finished,
         ended_because: None,
+        limit_resets_at: None,
         verdict,
         score: TrialRecord::score_of(&checks),
         checks,

@@ -10,7 +10,7 @@ use super::recorder::{CompletionRules, RunRecorder};
 use super::reuse::{ReusableTrial, ReuseTarget};
 use super::run_context::{RunContext, RunPhase};
 use super::scheduler::Scheduler;
-use super::{run_trial, skill_judging, started_event, unfinished_record, waiting_event};
+use super::{describe_wait, run_trial, skill_judging, started_event, unfinished_record, waiting_event};
 use crate::store::StoreError;
 use practicum_core::aggregate::RunCompletion;
 use practicum_core::event::{EventSinks, RunEvent};
@@ -28,6 +28,8 @@ pub struct RunExecution {
     has_failed: bool,
     /// The number of trials that have not started, or wait for a retry.
     trials_left: usize,
+    /// Whether the limit of the account resets later than this run may wait.
+    out_of_time: bool,
 }
 
 impl RunExecution {
@@ -38,7 +40,14 @@ impl RunExecution {
             recorder.send_event(&RunEvent::Notice { text: notice.clone() });
         }
         let trials_left = context.plan.trials.len();
-        Self { context: Arc::new(context), recorder, probes_passed: false, has_failed: false, trials_left }
+        Self {
+            context: Arc::new(context),
+            recorder,
+            probes_passed: false,
+            has_failed: false,
+            trials_left,
+            out_of_time: false,
+        }
     }
 
     /// Runs the trials, and asks the judges about the texts of skills meanwhile.
@@ -81,7 +90,11 @@ impl RunExecution {
 
     fn may_start_trial(&self) -> bool {
         let keeps_record = self.recorder.sinks.lost_record().is_none();
-        self.context.may_continue() && keeps_record && !(self.has_failed && self.context.fail_fast)
+        let has_time = !self.out_of_time && !self.context.is_past_end();
+        has_time
+            && self.context.may_continue()
+            && keeps_record
+            && !(self.has_failed && self.context.fail_fast)
     }
 
     /// Starts a trial, unless its result exists already or is not needed.
@@ -160,6 +173,16 @@ impl RunExecution {
         let trial = &plan.trials[index];
         match scheduler.decide_trial_end(index, record, context.retry_policy(trial)) {
             TrialEndDecision::Done { record, retried } => Some((record, retried)),
+            TrialEndDecision::LimitResetsTooLate { record, retried, wait } => {
+                self.out_of_time = true;
+                let text = format!(
+                    "the limit of the account resets in {}, which is longer than this run may wait; no more trials \
+                     start, practicum run --resume continues",
+                    describe_wait(wait)
+                );
+                self.recorder.send_event(&RunEvent::Notice { text });
+                Some((record, retried))
+            }
             TrialEndDecision::Retry { wait, everyone, why } => {
                 // A folder that cannot be set aside is overwritten.
                 let _ = context.run_dir.set_aside_failed_try(&context.folder_of(phase, trial));
@@ -209,6 +232,10 @@ impl RunExecution {
             let text = format!("the budget is used up: {why}; {left} not started");
             self.recorder.send_event(&RunEvent::Notice { text });
         }
+        if completion == RunCompletion::OutOfTime && context.is_past_end() {
+            let text = format!("the time of --until is over; {left} not started");
+            self.recorder.send_event(&RunEvent::Notice { text });
+        }
         if context.ledger.has_unknown_costs() {
             let text =
                 "not everything that was spent has a known price; the limit in money holds only for the rest";
@@ -230,6 +257,9 @@ impl RunExecution {
             true => RunCompletion::Interrupted,
             false if broke => RunCompletion::OverBudget,
             false if !self.probes_passed => RunCompletion::NotReady,
+            false if self.trials_left > 0 && (self.out_of_time || self.context.is_past_end()) => {
+                RunCompletion::OutOfTime
+            }
             false => RunCompletion::Completed,
         }
     }

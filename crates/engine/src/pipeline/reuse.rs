@@ -220,6 +220,7 @@ fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
         expect: _,
         ended,
         ended_because,
+        limit_resets_at,
         verdict,
         score,
         checks,
@@ -239,6 +240,7 @@ fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
     TrialRecord {
         ended,
         ended_because,
+        limit_resets_at,
         verdict,
         score,
         checks,

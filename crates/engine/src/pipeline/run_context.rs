@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::queue::RetryPolicy;
 use super::reuse::ReusableResults;
@@ -57,6 +58,8 @@ pub struct RunContext {
     /// The names of the user's variables that agents get.
     pub pass_env: Vec<String>,
     pub fail_fast: bool,
+    /// When the run ends: no trial starts later, and no limit that resets later is waited for. In seconds since 1970.
+    pub until: Option<u64>,
     /// The rules for repeating trials that failed for an outside reason.
     pub retry: RetryPolicy,
     /// The share of trials that may stay unscored.
@@ -108,8 +111,22 @@ impl RunContext {
         let stand = self.suites[trial.suite].gateway.as_ref().map(|(_, stand)| *stand);
         let in_vain =
             matches!(stand, Some(GatewayRole::Script | GatewayRole::Replay)) || self.stop.is_stopping();
-        (!in_vain).then_some(self.retry)
+        let longest_pause = match self.until {
+            Some(until) => Duration::from_secs(until.saturating_sub(unix_time())),
+            None => self.retry.longest_pause,
+        };
+        (!in_vain).then_some(RetryPolicy { longest_pause, ..self.retry })
     }
+
+    /// Says whether the time is over that the user gave the run.
+    pub(crate) fn is_past_end(&self) -> bool {
+        self.until.is_some_and(|until| unix_time() >= until)
+    }
+}
+
+/// Gives the seconds since 1970.
+pub(super) fn unix_time() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or_default()
 }
 
 /// A signal to end a run early: either no new trials start, or running ones are cancelled too.

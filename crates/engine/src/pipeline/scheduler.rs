@@ -9,6 +9,7 @@ use tokio::task::{Id, JoinSet};
 
 use super::agent_slots::{AgentSlots, SlotPermit};
 use super::queue::{RetryPolicy, TrialEndDecision, TrialQueue};
+use super::run_context::unix_time;
 use practicum_core::model::TrialRecord;
 
 /// The trials of a list: those that are still to start, those that wait for a retry, and those that run. Each is known
@@ -74,7 +75,8 @@ impl<R: Send + 'static> Scheduler<R> {
         record: TrialRecord,
         retry: Option<RetryPolicy>,
     ) -> TrialEndDecision {
-        self.queue.decide_trial_end(index, record, retry, Instant::now())
+        let resets_in = record.limit_resets_at.map(|at| Duration::from_secs(at.saturating_sub(unix_time())));
+        self.queue.decide_trial_end(index, record, retry, resets_in, Instant::now())
     }
 
     /// Says whether a trial was started before and is run again.

@@ -40,6 +40,9 @@ pub struct RunOptions {
     pub allow_network: bool,
     /// Whether no trial is started after one has failed.
     pub fail_fast: bool,
+    /// When the run ends, in seconds since 1970: no trial is started later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
     /// Whether repeats of a case stop when the earlier ones show whether it mostly passes.
     pub stop_early: bool,
     /// Whether every trial is run, even if a stored result could be reused.
@@ -163,6 +166,7 @@ impl RunOptions {
             reports,
             inputs: RunInputs { trust: now.inputs.trust || self.inputs.trust, ..self.inputs },
             prices: now.prices.or(self.prices),
+            until: now.until,
             fail_fast: now.fail_fast || self.fail_fast,
             no_reuse: now.no_reuse || self.no_reuse,
             keep_workspaces: now.keep_workspaces || self.keep_workspaces,

@@ -333,6 +333,7 @@ fn options_of(part: &RunPart, project: &Path) -> RunOptions {
         reports: Vec::new(),
         keep_workspaces: false,
         fail_fast: false,
+        until: None,
         no_reuse: false,
         selection: CaseSelection { shard: None, ..moved.selection },
         ..moved

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::changed_evals::refuse_changed_evals;
 use super::hidden_files::{describe_hidden_files, hidden_files};
@@ -34,6 +34,10 @@ use practicum_core::event::{EventSink, EventSinks};
 use practicum_core::model::{Baseline, Gate, GateName, Noise, SandboxMode, Summary, TrialId};
 use practicum_evals::url_check::HttpUrlChecker;
 use practicum_skills::own_files;
+
+/// How long a run waits until the limit of an account resets, if the user gives no time: longer than the five hours of
+/// the usual one.
+const LONGEST_PAUSE: Duration = Duration::from_secs(6 * 3600);
 
 /// A run that is planned and has not started: nothing is spent, and nothing is on disk.
 pub struct PreparedRun {
@@ -131,7 +135,11 @@ impl PreparedRun {
         let scrubber = scrubber(&agents, &environment);
         let mut tell = |text: &str| observer.on_notice(text);
         let shared = shared_services(&options, &limits, &layers, &project, &scrubber, &mut tell)?;
-        let retry = RetryPolicy { times: setting(&layers, &RETRIES)?, wait: setting(&layers, &RETRY_WAIT)? };
+        let retry = RetryPolicy {
+            times: setting(&layers, &RETRIES)?,
+            wait: setting(&layers, &RETRY_WAIT)?,
+            longest_pause: LONGEST_PAUSE,
+        };
         let (jobs, judge_jobs) = (setting(&layers, &JOBS)?, setting(&layers, &JUDGE_JOBS)?);
         let probes = match setting(&layers, &PROBE)? {
             true => choose_probes(&plan, &mut reusable, |planned| {
@@ -240,6 +248,7 @@ impl PreparedRun {
             reusable: self.reusable,
             pass_env: options.pass_env,
             fail_fast: options.fail_fast,
+            until: options.until,
             retry: self.retry,
             allow_unscored: options.allow_unscored,
             noise,

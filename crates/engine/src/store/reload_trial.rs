@@ -40,6 +40,7 @@ pub fn reload_trial(folder: &Path, known: &AgentRegistry) -> Result<ReloadedTria
         // The stream alone does not say how the run ended and what it cost.
         ended: facts.ended,
         ended_because: facts.ended_because,
+        limit_resets_at: None,
         usage: facts.usage,
         cost_usd: facts.cost_usd,
         leaked: facts.leaked,

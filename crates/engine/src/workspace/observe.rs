@@ -51,6 +51,7 @@ pub fn observe(raw: RawRun, files: Vec<FileChange>, detect_questions: bool) -> O
         seconds: raw.seconds,
         ..Observation::with_ending(ended)
     };
+    seen.limit_resets_at = raw.turns.last().and_then(|last| last.transcript.limit_resets_at);
     for turn in raw.turns {
         // A new turn begins, so the previous output becomes a step unless it already is one.
         if seen.output_outside_steps().is_some() {

@@ -59,6 +59,7 @@ pub fn run_with_output(text: &str) -> Observation {
     Observation {
         ended: AgentEnding::Finished,
         ended_because: None,
+        limit_resets_at: None,
         steps: vec![Step::User("do it".to_owned()), Step::Text(text.to_owned())],
         output: text.to_owned(),
         skills_listed: None,
