@@ -52,10 +52,15 @@ fn our_own_skill_passes_its_own_evals() {
     assert!(ran.stdout.contains("PASS  2 of 2"), "{}", ran.stdout);
 }
 
+/// The version is written once, in Cargo.toml. What other tools read must say the same.
 #[test]
-fn the_plugin_has_the_version_of_the_program() {
-    let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("plugins/practicum/.claude-plugin/plugin.json");
-    let plugin: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(plugin).expect("a file")).expect("JSON");
-    assert_eq!(plugin["version"], env!("CARGO_PKG_VERSION"));
+fn the_plugins_have_the_version_of_the_program() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let version = env!("CARGO_PKG_VERSION");
+    let plugin = std::fs::read(root.join("plugins/practicum/.claude-plugin/plugin.json")).expect("a file");
+    let plugin: serde_json::Value = serde_json::from_slice(&plugin).expect("JSON");
+    assert_eq!(plugin["version"], version);
+    let python = std::fs::read_to_string(root.join("python/pyproject.toml")).expect("a file");
+    assert!(python.contains(&format!("version = \"{version}\"")), "{python}");
+    assert!(python.contains(&format!("\"practicum=={version}\"")), "{python}");
 }
