@@ -6,7 +6,7 @@
 
 mod skill_text;
 
-pub use skill_text::SkillText;
+pub use skill_text::SkillTextToJudge;
 pub(crate) use skill_text::judge_skill;
 
 use std::collections::HashSet;
