@@ -46,11 +46,13 @@ const OWN_DOCUMENT_KEYS: [&[&str]; 14] = [
 
 /// Classifies a file by its content.
 pub fn classify_by_content(file: &Unpacked<'_>) -> ContentKind {
-    let Some(head) = file.head(INSPECTED_BYTES).and_then(text_of) else { return ContentKind::Other };
+    let Some(head) = file.head(INSPECTED_BYTES) else { return ContentKind::Other };
+    if is_index_of_runs(&head) {
+        return ContentKind::Written;
+    }
+    let Some(head) = text_of(head) else { return ContentKind::Other };
     let head = head.strip_prefix('\u{feff}').unwrap_or(&head);
-    if OWN_FILE_BEGINNINGS.iter().any(|beginning| head.starts_with(beginning))
-        || head.lines().any(is_own_file_mark)
-    {
+    if begins_as_own_file(head) || head.lines().any(is_own_file_mark) {
         return ContentKind::Written;
     }
     let tail = file.tail(INSPECTED_BYTES).and_then(text_of).unwrap_or_default();
@@ -73,6 +75,23 @@ pub fn classify_by_content(file: &Unpacked<'_>) -> ContentKind {
         true => ContentKind::Evals,
         false => eval_document::classify_eval_document(file),
     }
+}
+
+/// Says whether a file is a copy of the index of runs, a database in which only this program has these tables.
+fn is_index_of_runs(head: &[u8]) -> bool {
+    let has = |words: &[u8]| head.windows(words.len()).any(|bytes| bytes == words);
+    head.starts_with(b"SQLite format 3\0") && has(b"CREATE TABLE decided (") && has(b"CREATE TABLE trials (")
+}
+
+/// Says whether a text begins as this program's files do. Other programs save tables with other separators.
+fn begins_as_own_file(head: &str) -> bool {
+    let line = head.lines().next().unwrap_or_default();
+    let table: String = line
+        .chars()
+        .filter(|letter| *letter != '"')
+        .map(|letter| if matches!(letter, ';' | '\t') { ',' } else { letter })
+        .collect();
+    OWN_FILE_BEGINNINGS.iter().any(|beginning| head.starts_with(beginning) || table.starts_with(beginning))
 }
 
 /// Says whether only this program writes such a line: the mark alone, or the first element of its JUnit report.
