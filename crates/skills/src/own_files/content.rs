@@ -20,7 +20,7 @@ const INSPECTED_BYTES: u64 = 16 * 1024;
 const OWN_FILE_BEGINNINGS: [&str; 4] = [
     "run,suite,case,agent,model,arm,mode,attempt,trial,trial_verdict,",
     "schema_version,run,trial,suite,case,agent,model,arm,mode,attempt,",
-    "run,trial,suite,case,agent,model,arm,mode,attempt,verdict,",
+    "run,trial,suite,case,agent,model,arm,mode,attempt,",
     "{\"line\":\"cassette\",\"schema_version\":",
 ];
 
@@ -325,6 +325,12 @@ mod tests {
             ("lint.txt", "17 files: 0 errors, 19 warnings\n", false, false),
             ("refused.txt", "error: some eval files cannot be understood; nothing was run\n", true, false),
             ("trials.csv", "run,trial,suite,case,agent,model,arm,mode,attempt,verdict,why\n", true, false),
+            (
+                "checks.csv",
+                "\"run\";\"trial\";\"suite\";\"case\";\"agent\";\"model\";\"arm\";\"mode\";\"attempt\";\"check\"\n",
+                true,
+                false,
+            ),
             ("u.log", "::error file=e.yaml,line=1,title=x of e::a: not found\n", false, false),
             ("v.log", "make\n::error file=e,line=1,title=x of e::a%0Arun 1 with own\n", false, false),
         ] {
