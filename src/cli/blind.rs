@@ -230,7 +230,7 @@ fn describe_blind_report(blind: &BlindReport, folder: &Path) -> String {
             PairOutcome::First => "worse",
             PairOutcome::Second => "better",
             PairOutcome::Tie => "tie: the two orders contradict each other",
-            PairOutcome::Identical => "tie: both outputs are identical",
+            PairOutcome::Identical => "tie: both outputs are identical, as far as a judge is shown them",
             PairOutcome::NotCompared => "not compared",
         };
         out.push_str(&format!("  {}: {word}\n", terminal_safe(&case.case)));

@@ -298,13 +298,8 @@ fn what_an_agent_gave_without_the_skill_is_no_output_of_it() {
     let args =
         ["run", "evals", "--json", "--sandbox", "off", "--no-judge", "--arm", "without", "--arm", "with"];
     let both = project.run(&args).json()["run"].as_str().expect("an id").to_owned();
-    let scores = json!([{"tools": [{"name": "report_comparison", "input": {"winner": "A", "reasoning": "r", "quote": "kee-ow",
-        "scores": {"judge-it-sounds-like-a-gull": {"A": 5, "B": 5}}}}]}]);
-    let judge = json!({"practicum_script": 1, "scenarios": [
-        {"name": "both", "to": "judge", "when": {"regex": "(?s)Output A:.*kee-ow.*Output B:.*kee-ow"}, "steps": scores},
-    ]});
-    project.write("reader.yaml", &judge.to_string());
-    let found =
-        project.run(&["compare", &both, &both, "--blind", "--script", "reader.yaml", "--json"]).exits(3);
-    assert_eq!(found.json()["ties"], 6);
+    // Otherwise the outputs would differ, and there is no judge.
+    let with = run(&project);
+    let found = project.run(&["compare", &both, &with, "--blind", "--json"]).exits(0).json();
+    assert_eq!((&found["ties"], &found["identical"]), (&json!(6), &json!(6)));
 }

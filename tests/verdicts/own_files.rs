@@ -131,6 +131,10 @@ fn a_redirected_summary_is_not_a_change_of_the_project() {
         ("practicum run evals --json > summary.json 2> err.log", true),
         ("practicum run evals > all.txt 2>&1", true),
         ("practicum run evals --json 2> err.log | cat > docs/piped.json; practicum run evals", true),
+        (
+            "practicum run evals 2> err.log | grep -v record > docs/kept.txt; practicum run evals 2> err.log",
+            true,
+        ),
     ] {
         let ran = shell(&project, line);
         let message = [ran.stderr, read(&project, "err.log"), read(&project, "all.txt")].concat();

@@ -106,8 +106,8 @@ fn is_record_location_line(line: &str) -> bool {
     said.is_some_and(|path| path.contains(".practicum/runs/") || path.contains(".practicum\\runs\\"))
 }
 
-/// Says whether only this program prints such a line: the plan of a run, a trial that finished, or the end of a
-/// check. What it prints before may quote evals.
+/// Says whether only this program prints such a line: the plan of a run, a trial that finished, the result of a gate, or
+/// the end of a check. What it prints before may quote evals.
 fn is_terminal_line(line: &str) -> bool {
     let line = line.trim_end();
     let is_finished_trial = || {
@@ -120,7 +120,12 @@ fn is_terminal_line(line: &str) -> bool {
     };
     let is_plan = begins_with_words(line, "plan: # trial of # case in # suite");
     let is_end_of_check = begins_with_words(line, "# file # case # error # warning # notice");
-    is_plan || is_end_of_check || is_finished_trial() || line == NOTHING_WAS_RUN
+    let is_gate = || {
+        let ends = [" holds", " fails", " open", " not measured"];
+        let is_result = line.contains(" (needs ") && ends.iter().any(|end| line.ends_with(end));
+        is_result && line.trim_start().starts_with("gate ")
+    };
+    is_plan || is_end_of_check || is_finished_trial() || is_gate() || line == NOTHING_WAS_RUN
 }
 
 /// Says whether a line begins with these words, or with their plurals. `#` stands for a number.
@@ -322,6 +327,13 @@ mod tests {
             ("end.log", "[ 3/12] not scored a #2 (builtin, without, 0.4 s)\n", true, false),
             ("tests.log", "[3/12] passed all of them (0.4 s)\n", false, false),
             ("checked.txt", "ok a.json\n17 files, 46 cases: 0 errors, 19 warnings, 0 notices\n", true, false),
+            (
+                "end.txt",
+                "FAIL  0 of 1 trial passed\n  gate pass_rate of e: 0.00 [0.00, 0.97] (needs 1.00) fails\n",
+                true,
+                false,
+            ),
+            ("harbour.txt", "The gate holds (needs paint).\n", false, false),
             ("lint.txt", "17 files: 0 errors, 19 warnings\n", false, false),
             ("refused.txt", "error: some eval files cannot be understood; nothing was run\n", true, false),
             ("trials.csv", "run,trial,suite,case,agent,model,arm,mode,attempt,verdict,why\n", true, false),

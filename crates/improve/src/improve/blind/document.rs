@@ -80,7 +80,7 @@ pub enum PairOutcome {
     Second,
     /// The two orders contradict each other.
     Tie,
-    /// Both outputs are the same text. That is a tie, and no judge was asked.
+    /// A judge would be shown the same text twice. That is a tie, and no judge was asked.
     Identical,
     /// There was no answer in one of the orders.
     NotCompared,
@@ -112,7 +112,7 @@ pub struct BlindReport {
     pub losses: u64,
     /// The number of cases without a better side. Identical outputs are ties, too.
     pub ties: u64,
-    /// The number of ties in which both outputs are the same text.
+    /// The number of ties in which a judge would be shown the same text twice.
     #[serde(default)]
     pub identical: u64,
     pub not_compared: u64,

@@ -36,8 +36,8 @@ pub struct OutputPair {
 }
 
 impl OutputPair {
-    /// Whether both outputs are the same text, whatever its line ends are. Between such outputs there is nothing to
-    /// choose, so a judge could only follow their order.
+    /// Whether a judge would be shown the same text twice, whatever its line ends are. Then there is nothing to choose, and
+    /// a judge could only follow the order. Parts that no judge is shown, such as files that are not text, may differ.
     pub fn is_identical(&self) -> bool {
         self.first.trim_end().lines().eq(self.second.trim_end().lines())
     }
