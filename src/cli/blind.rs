@@ -8,8 +8,8 @@ use super::run_flags::RunFlags;
 use super::shared_args::SettingArgs;
 use super::{environment, print, print_json, runtime, tell_notices};
 use crate::dialects::EvalRegistry;
-use crate::improve::{self, BlindReport, OutputTask, PairOutcome, SideOutputs, StoredRun};
-use crate::model::{ComparisonVerdict, Digest, Origin, Outcome, Suite};
+use crate::improve::{self, BlindReport, JudgedPair, OutputTask, PairOutcome, SideOutputs, StoredRun};
+use crate::model::{ComparisonVerdict, Digest, Origin, Outcome, Suite, count_with_noun};
 use crate::plan::settings::SettingLayers;
 use crate::report::{figures, terminal_safe};
 use crate::session::RunInputs;
@@ -65,16 +65,34 @@ impl BlindCompareArgs {
         let nobody = || Suite::empty("files", placeholder_origin(project));
         let script = one.script.or(other.script);
         let suite = one.suite.or(other.suite).unwrap_or_else(nobody);
-        match pairings.len() {
+        let differing = pairings.iter().filter(|pair| !pair.is_identical()).count();
+        match pairings.len() - differing {
+            0 => {}
+            identical => {
+                say!(
+                    "{} with identical outputs: a tie, no judge is asked",
+                    count_with_noun(identical, "case")
+                );
+            }
+        }
+        match differing {
+            0 => {}
             1 => say!("1 case, judged in both orders"),
             several => say!("{several} cases, each judged in both orders"),
         }
-        let judged = runtime().context("cannot start")?.block_on(async {
-            let access = run_flags.model_access();
-            let adviser =
-                access.adviser(&layers, project, &suite, script.as_deref(), CancelToken::default()).await?;
-            anyhow::Ok(improve::judge_pairs(&adviser, &pairings, self.seed).await)
-        })?;
+        let identical = || pairings.iter().map(JudgedPair::identical).collect();
+        // Without a question, no judge is needed, nor its key.
+        let judged = if differing == 0 {
+            identical()
+        } else {
+            runtime().context("cannot start")?.block_on(async {
+                let access = run_flags.model_access();
+                let adviser = access
+                    .adviser(&layers, project, &suite, script.as_deref(), CancelToken::default())
+                    .await?;
+                anyhow::Ok(improve::judge_pairs(&adviser, &pairings, self.seed).await)
+            })?
+        };
         let folder = project.join(".practicum/comparisons").join(RunDir::new_id(jiff::Timestamp::now()));
         let (one, other) = (&one.outputs.name, &other.outputs.name);
         let blind = BlindReport::write_new(one, other, self.seed, judged, unpaired, &folder);
@@ -87,6 +105,7 @@ impl BlindCompareArgs {
         Ok(match blind.verdict {
             ComparisonVerdict::Worse => Outcome::Failed,
             _ if blind.not_compared > 0 || blind.is_judge_broken() => Outcome::Incomplete,
+            _ if blind.cannot_tell_a_loss() => Outcome::Incomplete,
             ComparisonVerdict::Better | ComparisonVerdict::Equivalent | ComparisonVerdict::Inconclusive => {
                 Outcome::Passed
             }
@@ -211,6 +230,7 @@ fn describe_blind_report(blind: &BlindReport, folder: &Path) -> String {
             PairOutcome::First => "worse",
             PairOutcome::Second => "better",
             PairOutcome::Tie => "tie: the two orders contradict each other",
+            PairOutcome::Identical => "tie: both outputs are identical, as far as a judge is shown them",
             PairOutcome::NotCompared => "not compared",
         };
         out.push_str(&format!("  {}: {word}\n", terminal_safe(&case.case)));
@@ -237,6 +257,12 @@ fn describe_blind_report(blind: &BlindReport, folder: &Path) -> String {
             "the judge is broken: in {cases} it chose by the order of the outputs and not by the outputs; use another \
              model with --judge-model\n"
         ));
+    }
+    if blind.cannot_tell_a_loss() {
+        out.push_str(
+            "cannot tell: the second side was worse more often than better, and so few cases cannot show whether that is \
+             chance; add cases\n",
+        );
     }
     out.push_str(&format!("details in {}\n", folder.display()));
     out

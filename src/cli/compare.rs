@@ -32,8 +32,9 @@ of each case shows little: see practicum power.
 What --modes and --against run is several runs. If they are interrupted or killed, the same command continues: \
 what finished is not run again (unless --no-cache is given).
 
-Exit codes: 0 nothing was lost, 1 something was (between runs, versions and arms; agents, models and modes \
-are only described), 3 what was compared is incomplete.
+Exit codes: 0 nothing was lost, 1 something was, 3 it cannot be told: a case is not measured on both sides, or \
+it fell and so few runs cannot show whether that is a loss (--repeat 5 or --confirm-losses decides it, --strict counts \
+it). Agents, models and modes are only described.
 
 Examples:
   practicum compare 20261114-09 latest           two runs

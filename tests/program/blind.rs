@@ -154,6 +154,45 @@ fn a_judge_without_an_answer_decides_nothing() {
     assert_eq!((&found["not_compared"], &found["cases"][0]["confidence"]), (&json!(1), &Value::Null));
 }
 
+/// A judge that follows the order of the outputs was called broken, also where there was nothing to choose.
+#[test]
+fn identical_outputs_are_ties_without_a_judge() {
+    let project = project();
+    for n in 0..5 {
+        project.write(&format!("old/{n}.txt"), "kee-ow\nkee\n");
+        project.write(&format!("new/{n}.txt"), "kee-ow\r\nkee");
+    }
+    let args = ["compare", "old", "new", "--blind", "--request", "Speak."];
+    // There is no key, no script and no judge.
+    let found = project.run(&[&args[..], &["--json"]].concat()).exits(0).json();
+    fits("blind", &found);
+    assert_eq!(
+        (&found["ties"], &found["identical"], &found["cost_usd"]),
+        (&json!(5), &json!(5), &json!(0.0))
+    );
+    assert_eq!((&found["cases"][0]["outcome"], &found["judge_follows"]), (&json!("identical"), &Value::Null));
+    let ran = project.run(&args).exits(0);
+    assert!(ran.stdout.contains("tie: both outputs are identical"), "{}", ran.stdout);
+    assert!(
+        ran.stderr.contains("5 cases with identical outputs: a tie, no judge is asked"),
+        "{}",
+        ran.stderr
+    );
+    // Where an output differs, the judge is asked about that one alone.
+    project.write("new/0.txt", "kee-ow, and more");
+    project.write(
+        "fair.yaml",
+        &fair_judge(&DOCUMENTED).replace("[^:]*kee-ow[^:]*Output B", "[^:]*more[^:]*Output B"),
+    );
+    let ran = project.run(&[&args[..], &["--script", "fair.yaml"]].concat()).exits(0);
+    assert!(ran.stderr.contains("1 case, judged in both orders"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("1 better, 0 worse, 4 ties"), "{}", ran.stdout);
+    // So few cases cannot show that the other way round is a loss.
+    let back = ["compare", "new", "old", "--blind", "--request", "Speak.", "--script", "fair.yaml"];
+    let ran = project.run(&back).exits(3);
+    assert!(ran.stdout.contains("cannot tell: the second side was worse more often"), "{}", ran.stdout);
+}
+
 /// Two texts are compared by what the case of an eval file asks for and has judged.
 #[test]
 fn files_are_compared_by_the_request_and_the_statements_of_a_spec() {
@@ -230,7 +269,10 @@ fn a_bare_command_needs_words_for_the_judge() {
     let bare = run(&spec(""));
     let ran = project.run(&["compare", &bare, &bare, "--blind", "--script", "biased.yaml"]).exits(2);
     assert!(ran.stderr.contains("user_prompt"), "{}", ran.stderr);
-    let worded = run(&spec(r#", "user_prompt": "Please speak.""#));
+    let words = spec(r#", "user_prompt": "Please speak.""#);
+    let worded = run(&words);
+    project.write(".claude/skills/gull/SKILL.md", &skill("kee-ow, kee-ow"));
+    let later = run(&words);
     // It answers only who shows it the words, and not the command.
     let request = r"(?s)The request:\s+\S+\s+Please speak\.\s+\S+\s+Output A:";
     let judge = json!({"practicum_script": 1, "scenarios": [
@@ -238,7 +280,7 @@ fn a_bare_command_needs_words_for_the_judge() {
         {"name": "worded", "to": "judge", "when": {"regex": request}, "steps": answer("A", &DOCUMENTED, "kee-ow")},
     ]});
     project.write("reader.yaml", &judge.to_string());
-    let found = project.run(&["compare", &worded, &worded, "--blind", "--script", "reader.yaml", "--json"]);
+    let found = project.run(&["compare", &worded, &later, "--blind", "--script", "reader.yaml", "--json"]);
     assert_eq!(found.exits(0).json()["ties"], 1);
     let kept = std::fs::read_dir(project.path().join(".practicum/comparisons")).expect("kept");
     let folder = kept.flatten().next().expect("one").path();
@@ -256,13 +298,8 @@ fn what_an_agent_gave_without_the_skill_is_no_output_of_it() {
     let args =
         ["run", "evals", "--json", "--sandbox", "off", "--no-judge", "--arm", "without", "--arm", "with"];
     let both = project.run(&args).json()["run"].as_str().expect("an id").to_owned();
-    let scores = json!([{"tools": [{"name": "report_comparison", "input": {"winner": "A", "reasoning": "r", "quote": "kee-ow",
-        "scores": {"judge-it-sounds-like-a-gull": {"A": 5, "B": 5}}}}]}]);
-    let judge = json!({"practicum_script": 1, "scenarios": [
-        {"name": "both", "to": "judge", "when": {"regex": "(?s)Output A:.*kee-ow.*Output B:.*kee-ow"}, "steps": scores},
-    ]});
-    project.write("reader.yaml", &judge.to_string());
-    let found =
-        project.run(&["compare", &both, &both, "--blind", "--script", "reader.yaml", "--json"]).exits(3);
-    assert_eq!(found.json()["ties"], 6);
+    // Otherwise the outputs would differ, and there is no judge.
+    let with = run(&project);
+    let found = project.run(&["compare", &both, &with, "--blind", "--json"]).exits(0).json();
+    assert_eq!((&found["ties"], &found["identical"]), (&json!(6), &json!(6)));
 }

@@ -91,7 +91,9 @@ fn one_run_each_cannot_tell_unless_every_loss_counts() {
     let before = run(&project, &["--repeat", "1"]);
     project.write("gull/SKILL.md", &skill("hello"));
     let after = run(&project, &["--repeat", "1"]);
-    let ran = project.run(&["compare", &before, &after, "--margin", "0.2"]).exits(0);
+    let ran = project.run(&["compare", &before, &after, "--margin", "0.2"]).exits(3);
+    assert!(ran.stdout.contains("cannot tell whether a case got worse: run it more often"), "{}", ran.stdout);
+    assert_eq!(project.run(&["compare", &before, &after, "--json"]).exits(3).json()["ok"], false);
     assert!(
         ran.stdout.contains("cannot tell: so few runs of a case") && ran.stdout.contains("more run"),
         "{}",
@@ -241,7 +243,7 @@ fn a_dead_case_of_twenty_is_found_by_confirming_it() {
     let project = twenty_cases();
     let docs = std::fs::read_to_string("docs/ci.md").expect("docs/ci.md");
     assert!(docs.contains("--repeat 3 --confirm-losses"), "the documented line is the one that is tested");
-    let ran = project.run(&[&AGAINST[..], &["--repeat", "3"]].concat()).exits(0);
+    let ran = project.run(&[&AGAINST[..], &["--repeat", "3"]].concat()).exits(3);
     let told = "cannot tell: so few runs of a case cannot show that it changed:";
     assert!(ran.stdout.contains(told) && !ran.stdout.contains("within noise"), "{}", ran.stdout);
     assert!(ran.stdout.contains("c07 of e (own): 3/3 → 0/3"), "{}", ran.stdout);
@@ -249,7 +251,7 @@ fn a_dead_case_of_twenty_is_found_by_confirming_it() {
     let confirm =
         |more: &[&str]| project.run(&[&AGAINST[..], &["--repeat", "3", "--confirm-losses"], more].concat());
     // A budget that is too small is said, and nothing is called noise.
-    let ran = confirm(&["11"]).exits(0);
+    let ran = confirm(&["11"]).exits(3);
     assert!(ran.stderr.contains("1 case more may have got worse"), "{}", ran.stderr);
     assert!(!ran.stdout.contains("within noise"), "{}", ran.stdout);
     let ran = confirm(&["--json"]).exits(1);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use practicum::agents::{
-    SessionRecord, SkillText, SkillTextWatch, find_decoder, read_session_files, text_findings,
+    SessionRecord, SkillTextLines, SkillTextWatch, find_decoder, read_session_files, text_findings,
 };
 use practicum::model::{ObservedActivation, Step};
 use practicum::skill::Skill;
@@ -73,7 +73,7 @@ pub fn decide_without_gateway(
 ) -> Decision {
     let decoder = find_decoder(agent.decoder()).expect("a decoder");
     let skill = Skill::read(&project.path().join("greeter")).expect("a skill");
-    let skills = [SkillText::new(vec!["greeter".to_owned()], &skill)];
+    let skills = [SkillTextLines::new(vec!["greeter".to_owned()], &skill)];
     let transcript = {
         let mut decoder = (decoder.new_decoder)();
         stored_stream(project, scenario).lines().for_each(|line| assert!(decoder.read_line(line), "{line}"));

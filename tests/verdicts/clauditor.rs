@@ -262,6 +262,7 @@ fn a_number_that_a_model_read_is_an_answer() {
         (json!({"name": "Park", "zip": 95110.0, "open": true}), 1),
         (json!({"name": "Park", "zip": [95110], "open": true}), 1),
         (json!({"name": 0, "zip": 95110, "open": true}), 0),
+        (json!({"name": 0.0, "zip": "95110", "open": true}), 0),
         (json!({"name": "", "zip": 95110, "open": true}), 1),
         (json!({"name": null, "zip": 95110, "open": true}), 1),
         (json!({"name": "Park", "zip": " 95110", "open": true}), 1),

@@ -194,3 +194,24 @@ fn the_mean_of_the_scores_decides_a_case_and_not_each_run() {
         assert_eq!(summary["cases"][0]["score"]["mean"], json!(mean), "{repeat}");
     }
 }
+
+/// One run before and one after cannot show that a case is dead. That was exit code 0, which a job of CI takes for
+/// "nothing was lost".
+#[test]
+fn a_loss_that_so_few_runs_cannot_show_is_not_a_success() {
+    let case = "  - { id: a, prompt: say once, checks: [{ contains: once }] }\n";
+    let project = project(&[("evals/n.practicum.yaml", &native(case))]);
+    let id = || {
+        let ran = run(&project, "evals", &["--json"]).exits(0).json();
+        ran["run"].as_str().expect("an id").to_owned()
+    };
+    let (passed, failed, later) = (id(), id(), id());
+    let ran = project.run(&["compare", &passed, &failed]).exits(3);
+    assert!(ran.stdout.contains("cannot tell whether a case got worse"), "{}", ran.stdout);
+    project.run(&["compare", &passed, &failed, "--strict"]).exits(1);
+    // Nothing fell, so nothing is open.
+    for sides in [[&failed, &passed], [&failed, &later], [&passed, &passed]] {
+        let ran = project.run(&["compare", sides[0], sides[1]]).exits(0);
+        assert!(!ran.stdout.contains("cannot tell whether"), "{}", ran.stdout);
+    }
+}

@@ -95,6 +95,17 @@ fn a_pass_without_a_quote_from_the_record_is_not_a_pass() {
     }
 }
 
+/// The agent wrote an accent as a character of its own, as file names of some systems have it.
+#[test]
+fn a_quote_with_composed_letters_is_not_called_invented() {
+    let project = project(&[("open", "pass-fail")]);
+    answer(&project, &vec![json!([pass("open", &["Café and Zoo"])]); 2]);
+    let script = std::fs::read_to_string(project.path().join("script.json")).expect("a script");
+    project.write("script.json", &script.replace("Zoo, closed", "Cafe\u{301} and Zoo"));
+    run(&project, &[]).exits(0);
+    verdict(&project, "pass");
+}
+
 #[test]
 fn a_fail_may_say_what_is_missing_without_a_quote() {
     let project = project(&[("near", "pass-fail")]);

@@ -172,6 +172,21 @@ fn resuming_is_not_advised_where_it_cannot_help() {
     let ran = project.run(&["run", "."]).exits(3);
     assert!(ran.stdout.contains("case c cannot be scored: it has no required check"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("--resume"), "{}", ran.stdout);
+    // Nor where the file asks for something that this version does not do.
+    let project = self::project("");
+    project.write("skills/gull/SKILL.md", "---\nname: gull\ndescription: Speaks.\n---\n\nkee-ow\n");
+    project.write("waza/gull/eval.yaml", "name: g\nskill: gull\nversion: '1.0'\nconfig: { trials_per_task: 1, executor: mock }\nhooks: { before_task: [{ command: 'true' }] }\ntasks: ['tasks/*.yaml']\n");
+    project.write(
+        "waza/gull/tasks/a.yaml",
+        "id: a\nname: A\ninputs: { prompt: hello }\nexpected: { output_contains: [hello] }\n",
+    );
+    let ran = project.run(&["run", "waza", "--skill", "skills/gull", "--agent", "echo"]).exits(3);
+    assert!(
+        ran.stdout.contains("case a cannot be scored: its eval file asks for something"),
+        "{}",
+        ran.stdout
+    );
+    assert!(!ran.stdout.contains("--resume"), "{}", ran.stdout);
 }
 
 /// The summary showed a failed check, and not that the agent never saw the skill.

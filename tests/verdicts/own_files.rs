@@ -131,6 +131,10 @@ fn a_redirected_summary_is_not_a_change_of_the_project() {
         ("practicum run evals --json > summary.json 2> err.log", true),
         ("practicum run evals > all.txt 2>&1", true),
         ("practicum run evals --json 2> err.log | cat > docs/piped.json; practicum run evals", true),
+        (
+            "practicum run evals 2> err.log | grep -v record > docs/kept.txt; practicum run evals 2> err.log",
+            true,
+        ),
     ] {
         let ran = shell(&project, line);
         let message = [ran.stderr, read(&project, "err.log"), read(&project, "all.txt")].concat();
@@ -470,4 +474,48 @@ fn saved_messages_do_not_show_an_agent_the_line_that_they_quote() {
     }
     project.run(&run).exits(1);
     assert_eq!(said(&project), first);
+}
+
+/// Files that hold other files, and a table that another program saved again.
+#[test]
+fn an_agent_does_not_find_its_answers_in_an_archive_a_patch_or_a_copied_index() {
+    let project = project();
+    project.run(&["run", "evals"]).exits(1);
+    let first = said(&project);
+    let make = |line: &str| {
+        assert!(
+            std::process::Command::new("/bin/sh")
+                .args(["-c", line])
+                .current_dir(project.path())
+                .status()
+                .is_ok_and(|made| made.success()),
+            "{line}"
+        );
+    };
+    let zip = |name: &str, of: &str, kind: &str| {
+        format!(
+            "python3 -c \"import os, zipfile; z = zipfile.ZipFile('{name}', 'w', zipfile.{kind}); [z.write(os.path.join(d, f)) for d, _, fs in os.walk('{of}') for f in fs]; z.close()\""
+        )
+    };
+    make("tar cf docs/evals.tar evals");
+    make("tar czf docs/evals.tgz evals");
+    make("tar czf runs.tar.gz .practicum");
+    make(&zip("docs/evals.zip", "evals", "ZIP_DEFLATED"));
+    make(&zip("runs.jar", ".practicum", "ZIP_STORED"));
+    make("cp .practicum/index.db docs/statistics");
+    make(
+        "(echo 'From: me'; echo 'diff --git a/evals/e.practicum.yaml b/evals/e.practicum.yaml'; echo '--- /dev/null'; echo '+++ b/evals/e.practicum.yaml'; echo '@@ -0,0 +1,5 @@'; sed 's/^/+/' evals/e.practicum.yaml) > docs/new.patch",
+    );
+    project.run(&["export", "latest", "--table", "checks", "--format", "csv", "-o", "docs/c.csv"]).exits(0);
+    make("sed 's/,/;/g' docs/c.csv > docs/table.csv; sed 's/,/\\t/g' docs/c.csv > docs/table.tsv");
+    changes_nothing(&project, &first, "archives, a patch, an index and tables");
+    // Archives and patches of other files are as they were.
+    make(
+        "tar czf docs/guide.tgz docs/guide.md; (echo 'diff'; echo '--- a/x'; echo '+++ b/x'; echo '+one') > docs/x.patch",
+    );
+    make(&zip("docs/guide.zip", "skills", "ZIP_DEFLATED"));
+    project.run(&["run", "evals"]).exits(1);
+    for kept in ["./docs/guide.tgz", "./docs/x.patch", "./docs/guide.zip"] {
+        assert!(said(&project).contains(kept), "{kept}: {}", said(&project));
+    }
 }

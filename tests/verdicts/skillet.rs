@@ -147,6 +147,16 @@ fn the_folder_that_the_user_gives_is_where_names_are_looked_for() {
     let ran = Ran::of(command.output().expect("practicum starts")).exits(0);
     assert!(ran.stdout.contains("3 cases"), "{}", ran.stdout);
     project.run(&["check", "trips"]).exits(2);
+    // The folder of the skill has the same name, and no evals.
+    project.write("trips/SKILL.md", "---\nname: trips\ndescription: Plans trips.\n---\n\nPlan.\n");
+    let mut command = project.practicum(&["list", "trips", "--json"]);
+    command.env("SKILLET_DIR", project.path().join("elsewhere"));
+    let listed = Ran::of(command.output().expect("practicum starts")).exits(0);
+    assert!(
+        listed.stdout.contains("trips/SKILL.md") || listed.stdout.contains("\"trips\""),
+        "{}",
+        listed.stdout
+    );
 }
 
 #[test]

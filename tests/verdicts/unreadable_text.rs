@@ -93,3 +93,31 @@ fn a_captured_text_that_is_not_utf8_is_refused() {
     let ran = project.run(&["grade", "--output", "out.txt", "--spec", spec]).exits(2);
     assert!(ran.stderr.contains("it is not UTF-8 text: byte 4"), "{}", ran.stderr);
 }
+
+/// An agent that printed nothing passed every check of what must not occur.
+#[test]
+fn what_must_not_occur_is_not_proven_by_an_agent_that_does_nothing() {
+    for check in absences() {
+        let project = project(&json!({"assertions": [check]}));
+        project.write(
+            "practicum.toml",
+            "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/sh\", \"-c\", \"echo; echo\"]\n",
+        );
+        let ran = project.run(&["run", "--agent", "own", "--no-cache"]).exits(3);
+        let told = "the agent said nothing and did nothing, which proves nothing";
+        assert!(ran.stdout.contains(told), "{check}: {}", ran.stdout);
+        project.run(&["grade", "latest"]).exits(3);
+    }
+    // An answer that has to be there is missing, which is a failure.
+    let project = project(&json!({"assertions": [{"id": "a", "type": "contains", "needle": "caf"}]}));
+    project
+        .write("practicum.toml", "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/sh\", \"-c\", \":\"]\n");
+    project.run(&["run", "--agent", "own", "--no-cache"]).exits(1);
+    // A file is something that the agent did.
+    let project = self::project(&json!({"output_file": "x.md", "assertions": absences()[..1]}));
+    project.write(
+        "practicum.toml",
+        "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/sh\", \"-c\", \"echo all > x.md\"]\n",
+    );
+    project.run(&["run", "--agent", "own", "--no-cache"]).exits(0);
+}

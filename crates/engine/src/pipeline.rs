@@ -219,10 +219,12 @@ fn unstarted_record(context: &RunContext, trial: &Trial) -> Option<TrialRecord> 
     let (planned, case) = context.plan.suite_and_case(trial);
     if let Some(why) = planned.why_not_started(case, &trial.condition.agent) {
         let record = unfinished_record(&context.plan, trial, AgentEnding::NotStarted, &why);
-        return Some(match case.checks.is_empty() {
-            true => TrialRecord { verdict: Verdict::NotScored(NotScoredReason::NoCheck), ..record },
-            false => record,
-        });
+        let reason = match (case.checks.is_empty(), &case.unsupported) {
+            (true, _) => NotScoredReason::NoCheck,
+            (false, Some(_)) => NotScoredReason::Unsupported,
+            (false, None) => return Some(record),
+        };
+        return Some(TrialRecord { verdict: Verdict::NotScored(reason), ..record });
     }
     let needs_trust = !context.allow_scripts && case.scripts().next().is_some();
     needs_trust.then(|| TrialRecord {

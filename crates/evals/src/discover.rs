@@ -161,14 +161,14 @@ pub fn discover(
         let path = path_in_skillet(evals, search.skillet.as_deref()).unwrap_or_else(|| absolute_path(evals));
         all = find_at_path(&path, registry, &mut searched)?;
     } else {
-        for path in &search.paths {
-            refuse_unknown_name(path, search.skillet.as_deref())?;
+        for given in &search.paths {
+            refuse_unknown_name(given, search.skillet.as_deref())?;
             let path =
-                path_in_skillet(path, search.skillet.as_deref()).unwrap_or_else(|| absolute_path(path));
+                path_in_skillet(given, search.skillet.as_deref()).unwrap_or_else(|| absolute_path(given));
             let before = searched.len();
             let skill = skill_folder_at(&path);
             let is_alone = search.paths.len() == 1;
-            let found = match (&skill, spec_of_command(&path)) {
+            let mut found = match (&skill, spec_of_command(&path)) {
                 (Some(skill), _) => find_for_skill(skill, &project_of(skill), registry, &mut searched)?,
                 (None, Some(spec)) => find_at_path(&spec, registry, &mut searched)?,
                 (None, None) if is_command_file(&path) => {
@@ -176,6 +176,12 @@ pub fn discover(
                 }
                 (None, None) => find_at_path(&path, registry, &mut searched)?,
             };
+            if let (true, Some(skill), Some(evals)) =
+                (found.found.is_empty(), &skill, evals_in_skillet(given, search.skillet.as_deref()))
+            {
+                found = find_at_path(&evals, registry, &mut searched)?;
+                found.found.iter_mut().for_each(|found| found.skill = Some(skill.clone()));
+            }
             // A path without any evals is probably a slip, even if other paths have some.
             let is_skill = skill.is_some() || is_command_file(&path);
             let belongs_to_skill = |found: &&EvalFile| is_skill || is_found_in_skill(found);
@@ -267,9 +273,14 @@ fn absolute_path(path: &Path) -> PathBuf {
 
 /// Gives the folder or file of Skillet's own evals for a path that does not exist here.
 fn path_in_skillet(path: &Path, skillet: Option<&Path>) -> Option<PathBuf> {
-    let bare = path.components().all(|part| matches!(part, Component::Normal(_))) && !path.exists();
+    evals_in_skillet(path, skillet).filter(|_| !path.exists())
+}
+
+/// Gives the folder or file of Skillet's own evals that a bare name is the name of.
+fn evals_in_skillet(path: &Path, skillet: Option<&Path>) -> Option<PathBuf> {
+    let is_bare = path.components().all(|part| matches!(part, Component::Normal(_)));
     let folder = absolute_path(&skillet?.join("evals").join(path));
-    (bare && folder.exists()).then_some(folder)
+    (is_bare && folder.exists()).then_some(folder)
 }
 
 /// Gives an error that lists the evals in Skillet's own folder, for a bare name that exists neither here nor

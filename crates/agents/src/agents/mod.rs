@@ -39,7 +39,7 @@ pub use registry::AgentRegistry;
 pub use session_files::{SessionRecord, read_session_files};
 use skill_reads::{hidden_subagent, is_subagent_tool, skill_key};
 pub use skill_reads::{skills_read_in, text_findings, unanswered_calls_in};
-pub use skill_text::{SkillText, SkillTextWatch, TextSource};
+pub use skill_text::{SkillTextLines, SkillTextWatch, TextSource};
 use stream::refused_skill_call;
 pub use stream::{Decoder, DecoderKind, StreamEnd, StreamTranscript};
 pub use tool_names::{is_tool_name, tool_names};

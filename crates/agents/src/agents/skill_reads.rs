@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::shell_reads::{ReadProof, files_shown_by_script};
 use super::skill_paths::skill_of_path;
-use super::skill_text::{ShownPart, SkillText, SkillTextWatch, TextSource};
+use super::skill_text::{ShownPart, SkillTextLines, SkillTextWatch, TextSource};
 use practicum_core::model::{
     ActivatedSkill, ActivationEvidence, SkillTextFinding, Step, TextReached, ToolCall, UncertainActivation,
 };
@@ -151,7 +151,7 @@ struct StreamEvidence {
 /// Decides for each skill whether its text reached the model. `record` is what a record of everything that the
 /// model received shows, if there is one.
 pub fn text_findings(
-    skills: &[SkillText],
+    skills: &[SkillTextLines],
     steps: &[Step],
     record: Option<Vec<SkillTextFinding>>,
 ) -> Vec<SkillTextFinding> {
@@ -165,7 +165,7 @@ pub fn text_findings(
             Step::Tool(call) => read_call(call, &mut watch, &mut evidence),
         }
     }
-    let decide = |(at, (skill, seen)): (usize, (&SkillText, &StreamEvidence))| {
+    let decide = |(at, (skill, seen)): (usize, (&SkillTextLines, &StreamEvidence))| {
         let recorded = record.iter().flatten().find(|finding| finding.names == skill.names);
         let part = watch.shown_part(at)?;
         let reached = match (recorded.map(|finding| &finding.reached), &seen.shown_by) {
@@ -309,7 +309,7 @@ mod tests {
         let file = format!("---\nname: greet\ndescription: Greets.\n---\n\n{body}");
         std::fs::write(folder.path().join("SKILL.md"), &file).expect("write");
         let skill = Skill::read(folder.path()).expect("a skill");
-        let skills = [SkillText::new(vec!["greet".to_owned()], &skill)];
+        let skills = [SkillTextLines::new(vec!["greet".to_owned()], &skill)];
         let cat = "cat skills/greet/SKILL.md";
         let one = "2:Answer with a hearty ahoy and the name.";
         let finding = |reached| Some(vec![SkillTextFinding { names: vec!["greet".into()], reached }]);

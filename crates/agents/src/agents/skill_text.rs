@@ -23,10 +23,12 @@ const LEAST_TEXT: usize = 6;
 const ENOUGH_LINES: usize = 5;
 /// The most lines of a skill that are looked for.
 const MOST_LINES: usize = 2_000;
+/// The length up to which a line is looked for. Nobody has the beginning of such a line and not the rest.
+const LONGEST_LINE: usize = 500;
 
 /// The lines by which the text of one skill is recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SkillText {
+pub struct SkillTextLines {
     /// All names of the skill in the workspace.
     pub names: Vec<String>,
     lines: Vec<String>,
@@ -34,7 +36,7 @@ pub struct SkillText {
     is_short: bool,
 }
 
-impl SkillText {
+impl SkillTextLines {
     /// Takes the lines of a skill's body. The frontmatter does not count: agents tell it to the model anyway.
     pub fn new(names: Vec<String>, skill: &Skill) -> Self {
         let told = normalise(&format!("{} {}", skill.name, skill.description.as_deref().unwrap_or_default()));
@@ -45,7 +47,7 @@ impl SkillText {
             .lines()
             .filter(is_fixed)
             .filter(|line| !line.trim_start().starts_with("```"))
-            .map(normalise)
+            .map(|line| normalise(line).chars().take(LONGEST_LINE).collect::<String>())
             .filter(|line| !line.is_empty() && !told.contains(line.as_str()))
             .take(MOST_LINES)
             .collect();
@@ -106,7 +108,7 @@ enum LineState {
 /// A watch on the texts that a model receives, for the lines of skills.
 #[derive(Debug)]
 pub struct SkillTextWatch {
-    skills: Vec<SkillText>,
+    skills: Vec<SkillTextLines>,
     /// For each pattern of the automaton: the skill, and the state of the line.
     lines: Vec<(usize, LineState)>,
     automaton: Option<AhoCorasick>,
@@ -126,7 +128,7 @@ pub enum ShownPart {
 
 impl SkillTextWatch {
     /// Watches for these skills. Lines that several of them have show none of them.
-    pub fn new(mut skills: Vec<SkillText>) -> Self {
+    pub fn new(mut skills: Vec<SkillTextLines>) -> Self {
         let copies = skills.clone();
         for (at, skill) in skills.iter_mut().enumerate() {
             let is_shared = |line: &String| {
@@ -146,7 +148,7 @@ impl SkillTextWatch {
     }
 
     /// Gives the skills that are watched for.
-    pub fn skills(&self) -> &[SkillText] {
+    pub fn skills(&self) -> &[SkillTextLines] {
         &self.skills
     }
 
@@ -253,7 +255,7 @@ impl SkillTextWatch {
     /// Says what a record of everything that the model received shows about each skill, `record` being its name.
     /// A skill without lines of its own is left out.
     pub fn findings(&self, record: &str) -> Vec<SkillTextFinding> {
-        let finding = |(at, skill): (usize, &SkillText)| {
+        let finding = |(at, skill): (usize, &SkillTextLines)| {
             let anywhere = |state| matches!(state, LineState::Shown | LineState::Elsewhere);
             let unknown = |why: &str| TextReached::Unknown { why: why.to_owned() };
             let reached = match (self.shown_part(at)?, self.part_of(at, anywhere)?) {
@@ -276,11 +278,19 @@ mod tests {
 
     const LONG: &str = "# Greeter\n\n1. Look the person up in the address book first.\n2. Answer with an ahoy and the name of the person.\n3. Add the weather in the harbour if it is known to you.\n";
 
-    fn text(name: &str, body: &str) -> SkillText {
+    fn text(name: &str, body: &str) -> SkillTextLines {
         let folder = tempfile::tempdir().expect("a folder");
         let file = format!("---\nname: {name}\ndescription: Greets people by name.\n---\n\n{body}");
         std::fs::write(folder.path().join("SKILL.md"), file).expect("write");
-        SkillText::new(vec![name.to_owned()], &Skill::read(folder.path()).expect("a skill"))
+        SkillTextLines::new(vec![name.to_owned()], &Skill::read(folder.path()).expect("a skill"))
+    }
+
+    /// Building the search took hours for a skill with a file in base64.
+    #[test]
+    fn a_very_long_line_does_not_stop_a_run() {
+        let body = "a".repeat(1_000_000);
+        let mut watch = SkillTextWatch::new(vec![text("greeter", &body)]);
+        assert_eq!(watch.read_text(&body, TextSource::ToolResult), [1]);
     }
 
     #[test]

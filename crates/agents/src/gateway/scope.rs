@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use uuid::Uuid;
 
 use super::Responder;
-use crate::agents::{SkillText, SkillTextWatch, TextSource};
+use crate::agents::{SkillTextLines, SkillTextWatch, TextSource};
 use crate::llm::{ModelApi, ModelRequest};
 use practicum_core::model::{SkillTextFinding, TokenUsage};
 
@@ -266,7 +266,7 @@ impl GatewayScope {
 
     /// Looks for the texts of these skills in the requests from now on. Lines that the user's prompts have do not
     /// count.
-    pub fn watch_for_skills(&self, skills: Vec<SkillText>, prompts: &[String]) {
+    pub fn watch_for_skills(&self, skills: Vec<SkillTextLines>, prompts: &[String]) {
         let mut watch = SkillTextWatch::new(skills);
         for prompt in prompts {
             watch.read_text(prompt, TextSource::Written);

@@ -57,6 +57,7 @@ pub fn confirm_losses(found: &mut ComparisonDocument, before: &SideRecords<'_>, 
         for one in &mut found.comparisons {
             for case in one.cases.iter_mut().filter(|case| case.name == **name) {
                 let (before, after, chance) = (old.counts(), new.counts(), test.chance);
+                case.could_tell |= test.could_tell;
                 case.confirmation = Some(CaseConfirmation { before, after, chance, is_confirmed });
                 if is_confirmed {
                     case.change = CaseChange::Regression;

@@ -18,7 +18,8 @@ pub struct ComparisonDocument {
     pub schema_version: u32,
     /// Whether the exit code is 0.
     pub ok: bool,
-    /// The exit code: 1 for a loss that is more than noise, 3 if a case could not be measured on both sides.
+    /// The exit code: 1 for a loss that is more than noise, 3 if a case could not be measured on both sides, or fell and
+    /// had too few runs to show whether that is a loss.
     #[schemars(with = "u8")]
     pub exit: Outcome,
     /// The comparison of each other side with the first one.
@@ -32,7 +33,8 @@ pub struct ComparisonDocument {
 }
 
 impl ComparisonDocument {
-    /// Makes the document, and decides the exit code: a loss is 1, a case without an answer is 3.
+    /// Makes the document, and decides the exit code: a loss is 1, a case without an answer is 3, and so is a case that
+    /// fell and of which so few runs cannot tell anything.
     pub fn from_comparisons(comparisons: Vec<SideComparison>) -> Self {
         let mut found = Self {
             schema_version: 1,
@@ -50,9 +52,15 @@ impl ComparisonDocument {
     pub(super) fn conclude(&mut self) {
         self.exit = match self.comparisons.iter().any(|one| one.lost) {
             true => Outcome::Failed,
+            false if self.has_open_loss() => Outcome::Incomplete,
             false => outcome_without_loss(&self.comparisons),
         };
         self.ok = self.exit == Outcome::Passed;
+    }
+
+    /// Says whether a case fell and had too few runs to show whether that is a loss.
+    pub fn has_open_loss(&self) -> bool {
+        self.comparisons.iter().any(|one| one.cases.iter().any(ComparedCase::is_open_loss))
     }
 
     /// Makes the comparison purely descriptive, with no losses: two agents, say, are not versions of each other.
@@ -211,7 +219,7 @@ pub struct ComparedCase {
     pub chance: f64,
     /// Whether the case got better or worse by more than noise.
     pub change: CaseChange,
-    /// Whether as many runs of the case could have shown that it changed, had it changed completely.
+    /// Whether as many runs of the case, or the fresh runs, could have shown that it changed, had it changed completely.
     pub could_tell: bool,
     /// Where the change is not clear: the smallest loss of this case that as many runs find four times out of five.
     /// `None` if they find none so often, and where the change is clear.
@@ -222,6 +230,14 @@ pub struct ComparedCase {
     pub confirmation: Option<CaseConfirmation>,
     /// How often two runs of the case differ although nothing changed; `None` if that was not measured.
     pub flip_rate: Option<f64>,
+}
+
+impl ComparedCase {
+    /// Says whether the case fell, and so few runs could not have shown that it got worse.
+    pub fn is_open_loss(&self) -> bool {
+        let fell = self.difference.is_some_and(|difference| difference < 0.0);
+        self.change == CaseChange::Flip && fell && !self.could_tell
+    }
 }
 
 /// Fresh runs of a case that seemed to have got worse. They alone decide whether it did.

@@ -263,7 +263,11 @@ fn a_suspicious_case_is_confirmed_by_fresh_runs_alone() {
     };
     let (before, after) = (all(&|_| true), all(&|at| at != 7));
     let found = compared(&before, &after, &RULES);
-    assert_eq!(u8::from(found.exit), 0, "three runs cannot tell");
+    assert_eq!((u8::from(found.exit), found.ok), (3, false), "three runs cannot tell");
+    let mut described = found.clone();
+    described.ignore_losses();
+    assert_eq!(u8::from(described.exit), 0, "where nothing is to be lost, nothing is open");
+    assert_eq!(u8::from(compared(&after, &before, &RULES).exit), 0, "a case that rose is no loss");
     let plan = plan_confirmation(&found, 100);
     let named: Vec<&str> = plan.cases.iter().map(|case| case.id.as_str()).collect();
     assert_eq!((named, plan.repeat, plan.left_out), (vec!["c07"], 6, 0));
@@ -271,6 +275,14 @@ fn a_suspicious_case_is_confirmed_by_fresh_runs_alone() {
         plan_confirmation(&found, 11),
         ConfirmationPlan { repeat: 6, left_out: 1, ..Default::default() }
     );
+    // Fresh runs without a verdict settle nothing.
+    let mut unsettled = found.clone();
+    let unscored = Verdict::NotScored(NotScoredReason::NotTrusted);
+    let unscored: Vec<TrialRecord> =
+        (1..=6).map(|at| TrialRecord { verdict: unscored.clone(), ..record("c07", at, true) }).collect();
+    let fresh = || SideRecords::new("A", unscored.iter().collect());
+    confirm_losses(&mut unsettled, &fresh(), &fresh());
+    assert_eq!(u8::from(unsettled.exit), 3);
     for (after_passes, exit, change) in [(0, 1, CaseChange::Regression), (5, 0, CaseChange::Flip)] {
         let fresh = |passes: u32| -> Vec<TrialRecord> {
             (1..=6).map(|attempt| record("c07", attempt, attempt <= passes)).collect()

@@ -61,6 +61,21 @@ pub struct Observation {
     pub seconds: f64,
 }
 
+impl Observation {
+    /// Whether the agent said nothing, called no tool and changed no file.
+    pub fn shows_nothing(&self) -> bool {
+        let is_nothing = |step: &Step| match step {
+            Step::User(_) => true,
+            Step::Text(text) => text.trim().is_empty(),
+            Step::Tool(_) => false,
+        };
+        self.output.trim().is_empty()
+            && self.files.is_empty()
+            && self.activated.is_empty()
+            && self.steps.iter().all(is_nothing)
+    }
+}
+
 /// A step of an agent's run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

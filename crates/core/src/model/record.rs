@@ -282,7 +282,9 @@ impl TrialRecord {
                 | NotScoredReason::InvalidArm(_)
                 | NotScoredReason::NoCheck
                 | NotScoredReason::NoRequiredCheck
-                | NotScoredReason::NetworkNotAllowed,
+                | NotScoredReason::NetworkNotAllowed
+                | NotScoredReason::Unsupported
+                | NotScoredReason::NothingDone,
             )
             | Verdict::Pass
             | Verdict::Fail => false,

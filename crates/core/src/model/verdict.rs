@@ -42,6 +42,10 @@ pub enum NotScoredReason {
     NoRequiredCheck,
     /// The check asks whether links answer, and the user did not allow the network.
     NetworkNotAllowed,
+    /// The eval file asks for something that this version does not do.
+    Unsupported,
+    /// No check failed, because the agent said nothing and did nothing.
+    NothingDone,
 }
 
 /// The change that is needed before a trial can be scored, if running it again would not help.
@@ -56,6 +60,8 @@ pub enum ChangeNeeded {
     AllowNetwork,
     /// The agent must see the skill with it, and not without it.
     CorrectArm,
+    /// The case must not ask for what this version does not do.
+    RemoveUnsupported,
 }
 
 impl ChangeNeeded {
@@ -67,6 +73,9 @@ impl ChangeNeeded {
             ChangeNeeded::AllowNetwork => "it asks whether links answer; run it with --allow-network",
             ChangeNeeded::CorrectArm => {
                 "the agent saw the skill where it must not, or not where it must; correct that and start a new run"
+            }
+            ChangeNeeded::RemoveUnsupported => {
+                "its eval file asks for something that this version does not do; change that and start a new run"
             }
         }
     }
@@ -83,6 +92,10 @@ impl NotScoredReason {
             NotScoredReason::NotTrusted => "its scripts were not trusted".to_owned(),
             NotScoredReason::InvalidArm(why) => format!("the arm is not valid: {why}"),
             NotScoredReason::NoCheck => "the agent was not started, because the case has no check".to_owned(),
+            NotScoredReason::Unsupported => AgentEnding::NotStarted.describe().to_owned(),
+            NotScoredReason::NothingDone => {
+                "the agent said nothing and did nothing, which proves nothing".to_owned()
+            }
             NotScoredReason::NoRequiredCheck => {
                 "the check could not be carried out: it has no required check".to_owned()
             }
@@ -101,7 +114,9 @@ impl NotScoredReason {
             NotScoredReason::NoRequiredCheck => Some(ChangeNeeded::RequireCheck),
             NotScoredReason::NetworkNotAllowed => Some(ChangeNeeded::AllowNetwork),
             NotScoredReason::InvalidArm(_) => Some(ChangeNeeded::CorrectArm),
-            NotScoredReason::Ended(_)
+            NotScoredReason::Unsupported => Some(ChangeNeeded::RemoveUnsupported),
+            NotScoredReason::NothingDone
+            | NotScoredReason::Ended(_)
             | NotScoredReason::JudgeFailed(_)
             | NotScoredReason::NotJudged(_)
             | NotScoredReason::CheckFailed(_)

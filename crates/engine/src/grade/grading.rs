@@ -6,7 +6,7 @@
 
 mod skill_text;
 
-pub use skill_text::SkillText;
+pub use skill_text::SkillTextToJudge;
 pub(crate) use skill_text::judge_skill;
 
 use std::collections::HashSet;
@@ -371,8 +371,19 @@ impl TrialGrader<'_> {
             Some(problem) if seen.ended.can_be_graded() => {
                 Verdict::NotScored(NotScoredReason::InvalidArm(problem))
             }
-            Some(_) | None => TrialRecord::verdict_of(seen, checks, self.case.pass_rule),
+            Some(_) | None => match TrialRecord::verdict_of(seen, checks, self.case.pass_rule) {
+                // Checks of what must not occur pass where nothing occurred.
+                Verdict::Pass if seen.shows_nothing() && !self.is_only_about_activation() => {
+                    Verdict::NotScored(NotScoredReason::NothingDone)
+                }
+                verdict => verdict,
+            },
         }
+    }
+
+    /// Says whether every check asks whether a skill is activated. An agent without an answer activated none.
+    fn is_only_about_activation(&self) -> bool {
+        self.checks.iter().all(|check| matches!(check.kind, CheckKind::Activation(_)))
     }
 
     /// Gives the skills that an activation check is about; `None` if the case has no such check.

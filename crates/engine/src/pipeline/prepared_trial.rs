@@ -26,7 +26,7 @@ use crate::workspace::sandbox::TrialSandbox;
 use crate::workspace::stage::{
     self, StagingRequest, Workspace, WorkspaceRoot, capture_changed_files, editable_file_changes,
 };
-use practicum_agents::agents::{AgentCli, AgentLogin, FOREGROUND_TASKS_VARIABLE, SKILL_TOOL, SkillText};
+use practicum_agents::agents::{AgentCli, AgentLogin, FOREGROUND_TASKS_VARIABLE, SKILL_TOOL, SkillTextLines};
 use practicum_agents::gateway::{Gateway, GatewayHalt, GatewayScope, ScopeKind};
 use practicum_core::model::{
     AgentEnding, Arm, Case, CasePrompt, CheckKind, CheckPermissions, Digest, GivenFile, NotScoredReason,
@@ -48,7 +48,7 @@ pub struct PreparedTrial<'p> {
     scope: Option<GatewayScope>,
     sandbox: TrialSandbox,
     /// The texts by which it is recognised that a skill reached the model.
-    skill_texts: Vec<SkillText>,
+    skill_texts: Vec<SkillTextLines>,
     limits: TrialLimits,
     /// The trial's folder in the run directory.
     folder: PathBuf,

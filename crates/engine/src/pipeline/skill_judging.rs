@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::{Regrade, RunContext, active_suite_indexes};
 use crate::grade::SuiteServices;
-use crate::grade::grading::{JudgeAccess, SkillText, judge_skill};
+use crate::grade::grading::{JudgeAccess, SkillTextToJudge, judge_skill};
 use crate::grade::judge::JudgeContext;
 use crate::plan::{Plan, PlannedSuite};
 use crate::workspace::run::CancelToken;
@@ -23,7 +23,7 @@ pub fn start_judging_skills(context: &Arc<RunContext>) -> JoinSet<SkillJudgement
     for (index, skill) in judged_skills(&context.plan) {
         let (context, skill) = (Arc::clone(context), skill.clone());
         let suite = &context.plan.suites[index].suite;
-        let text = SkillText::read(&skill);
+        let text = SkillTextToJudge::read(&skill);
         let said = context.reusable.skills_judged.iter().rfind(|said| is_about_skill(said, suite, &skill));
         if said.is_some_and(|said| said.is_conclusive() && said.text == text.digest()) {
             continue;
@@ -60,7 +60,7 @@ impl Regrade {
                 continue;
             };
             let means = &self.suites[index];
-            let text = SkillText::read(skill);
+            let text = SkillTextToJudge::read(skill);
             if text.digest() != then.text && means.judge.is_ok() {
                 let note = "the skill has changed since it ran, and this was said of it as it was";
                 all.push(SkillJudgement { notes: vec![note.to_owned()], judging: None, ..then.clone() });
@@ -108,7 +108,7 @@ struct SkillTextQuestion<'q> {
 }
 
 impl SkillTextQuestion<'_> {
-    async fn ask(&self, text: &SkillText) -> SkillJudgement {
+    async fn ask(&self, text: &SkillTextToJudge) -> SkillJudgement {
         let digest = Digest::of_parts([self.suite.name.as_bytes(), self.skill.name.as_bytes()]);
         let address = || {
             let gateway = self.services.gateway.as_ref().map(|(gateway, _)| gateway);

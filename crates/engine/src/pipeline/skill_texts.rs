@@ -4,14 +4,18 @@ use std::path::Path;
 
 use crate::plan::PlannedSuite;
 use practicum_agents::agents::{
-    DecoderKind, SessionRecord, SkillText, SkillTextWatch, TextSource, read_session_files, text_findings,
+    DecoderKind, SessionRecord, SkillTextLines, SkillTextWatch, TextSource, read_session_files, text_findings,
 };
 use practicum_core::model::{Arm, Observation, SkillTextFinding, Step, TextReached};
 use practicum_skills::skill::{Skill, name_from_path};
 
 /// Reads the texts of the skills under test and of their rivals. `names` are pairs of a skill's own name and a name
 /// in the workspace. In the arm without the skill, its text is looked for under its own names.
-pub fn staged_skill_texts(planned: &PlannedSuite, arm: Arm, names: &[(String, String)]) -> Vec<SkillText> {
+pub fn staged_skill_texts(
+    planned: &PlannedSuite,
+    arm: Arm,
+    names: &[(String, String)],
+) -> Vec<SkillTextLines> {
     let suite = &planned.suite;
     let is_rival = |name: &str| suite.skills.iter().all(|skill| skill.name != name);
     let rivals = suite.rivals.iter().filter(|rival| is_rival(&rival.name));
@@ -23,7 +27,7 @@ pub fn staged_skill_texts(planned: &PlannedSuite, arm: Arm, names: &[(String, St
             known = vec![skill.name.clone(), read.name.clone(), name_from_path(&read.file, read.form)];
             known.dedup();
         }
-        Some(SkillText::new(known, &read))
+        Some(SkillTextLines::new(known, &read))
     });
     texts.collect()
 }
@@ -31,7 +35,7 @@ pub fn staged_skill_texts(planned: &PlannedSuite, arm: Arm, names: &[(String, St
 /// Decides for each skill whether its text reached the model: by the requests if a gateway has them, or else by
 /// the agent's session files, or else by the results of the tool calls in its stream.
 pub fn find_skill_texts(
-    skills: &[SkillText],
+    skills: &[SkillTextLines],
     seen: &Observation,
     recorded: Option<Vec<SkillTextFinding>>,
     decoder: &DecoderKind,

@@ -399,7 +399,7 @@ fn read_case(
         unsupported.add("its MCP servers are mocked, which this version cannot do");
     }
     let two_arms = !plugins.skills.is_empty();
-    let mut reader = graders::GraderReader::new(&plugins.skills, two_arms);
+    let mut reader = graders::PluginEvalGraderReader::new(&plugins.skills, two_arms);
     for (index, node) in grader_nodes.into_iter().enumerate() {
         reader.read_entry(index, node, &mut problems);
     }

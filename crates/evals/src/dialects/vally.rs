@@ -23,7 +23,7 @@ mod graders;
 mod schema;
 
 use environment::Environment;
-use graders::GraderReader;
+use graders::VallyGraderReader;
 
 /// The adapter for vally's format.
 pub struct Vally;
@@ -278,8 +278,12 @@ impl StimulusReader<'_> {
         };
         let rubric = object.texts("rubric", diagnostics).unwrap_or_default();
         let rubric: Vec<String> = rubric.into_iter().map(|(text, _)| text.trim().to_owned()).collect();
-        let mut reader =
-            GraderReader::new(&rubric, turns.len(), self.scoring.threshold.is_some(), &self.scoring.weights);
+        let mut reader = VallyGraderReader::new(
+            &rubric,
+            turns.len(),
+            self.scoring.threshold.is_some(),
+            &self.scoring.weights,
+        );
         let graders = object.list("graders", diagnostics).unwrap_or_default();
         for node in graders {
             reader.read(node, &mut unsupported, diagnostics);

@@ -91,6 +91,7 @@ pub async fn compare_blindly(
             PairOutcome::First => format!("{best} is better"),
             PairOutcome::Second => format!("{candidate} is better"),
             PairOutcome::Tie => "neither is better: the orders contradict each other".to_owned(),
+            PairOutcome::Identical => "neither is better: the outputs are identical".to_owned(),
             PairOutcome::NotCompared => "not compared".to_owned(),
         };
         reasons.push_str(&format!("case {}: {outcome}\n", judged.case.case));

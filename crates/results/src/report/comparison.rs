@@ -6,7 +6,7 @@ use practicum_core::compare::{
     ActivationDifference, BestMeasure, BestSide, CaseChange, CaseIdentity, ComparedCase, ComparisonDocument,
     MeanDelta, RunCounts, SideComparison, SideSummary,
 };
-use practicum_core::model::{ComparisonVerdict, Estimate, count_with_noun};
+use practicum_core::model::{ComparisonVerdict, Estimate, Outcome, count_with_noun};
 use practicum_skills::own_files::OWN_FILE_MARK;
 
 /// The greatest number of cases of a kind that a terminal lists one by one.
@@ -48,6 +48,12 @@ pub fn render_text(of: &ComparisonDocument) -> String {
     out.extend(figures::describe_frontier(&of.frontier).into_iter().map(|line| format!("  {line}\n")));
     if of.comparisons.is_empty() {
         out.push_str("there is nothing to compare\n");
+    }
+    if of.exit == Outcome::Incomplete && of.has_open_loss() {
+        out.push_str(
+            "cannot tell whether a case got worse: run it more often (--repeat 5), confirm it (--against with \
+             --confirm-losses), or count every loss (--strict)\n",
+        );
     }
     out.extend(of.best.as_ref().map(|best| format!("{}\n", terminal_safe(&describe_best(best)))));
     out
@@ -125,9 +131,7 @@ fn list_case_changes(one: &SideComparison) -> [(&'static str, Vec<String>); 7] {
     let names = |names: &[CaseIdentity]| names.iter().map(case_label).collect();
     let unclear = |is_settled: bool| {
         let flips = one.cases_with_change(CaseChange::Flip);
-        // Fresh runs that did not confirm a loss could have done so.
-        let could_tell = |case: &&ComparedCase| case.could_tell || case.confirmation.is_some();
-        flips.filter(|case| could_tell(case) == is_settled).map(case_line).collect()
+        flips.filter(|case| case.could_tell == is_settled).map(case_line).collect()
     };
     [
         ("regressions", of(CaseChange::Regression)),

@@ -190,7 +190,9 @@ fn is_broken(why: &NotScoredReason) -> bool {
         | NotScoredReason::NotTrusted
         | NotScoredReason::NoCheck
         | NotScoredReason::NoRequiredCheck
-        | NotScoredReason::NetworkNotAllowed => true,
+        | NotScoredReason::NetworkNotAllowed
+        | NotScoredReason::Unsupported
+        | NotScoredReason::NothingDone => true,
         NotScoredReason::NotJudged(_) => false,
     }
 }

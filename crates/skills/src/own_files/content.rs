@@ -20,7 +20,7 @@ const INSPECTED_BYTES: u64 = 16 * 1024;
 const OWN_FILE_BEGINNINGS: [&str; 4] = [
     "run,suite,case,agent,model,arm,mode,attempt,trial,trial_verdict,",
     "schema_version,run,trial,suite,case,agent,model,arm,mode,attempt,",
-    "run,trial,suite,case,agent,model,arm,mode,attempt,verdict,",
+    "run,trial,suite,case,agent,model,arm,mode,attempt,",
     "{\"line\":\"cassette\",\"schema_version\":",
 ];
 
@@ -46,11 +46,13 @@ const OWN_DOCUMENT_KEYS: [&[&str]; 14] = [
 
 /// Classifies a file by its content.
 pub fn classify_by_content(file: &Unpacked<'_>) -> ContentKind {
-    let Some(head) = file.head(INSPECTED_BYTES).and_then(text_of) else { return ContentKind::Other };
+    let Some(head) = file.head(INSPECTED_BYTES) else { return ContentKind::Other };
+    if is_index_of_runs(&head) {
+        return ContentKind::Written;
+    }
+    let Some(head) = text_of(head) else { return ContentKind::Other };
     let head = head.strip_prefix('\u{feff}').unwrap_or(&head);
-    if OWN_FILE_BEGINNINGS.iter().any(|beginning| head.starts_with(beginning))
-        || head.lines().any(is_own_file_mark)
-    {
+    if begins_as_own_file(head) || head.lines().any(is_own_file_mark) {
         return ContentKind::Written;
     }
     let tail = file.tail(INSPECTED_BYTES).and_then(text_of).unwrap_or_default();
@@ -75,6 +77,23 @@ pub fn classify_by_content(file: &Unpacked<'_>) -> ContentKind {
     }
 }
 
+/// Says whether a file is a copy of the index of runs, a database in which only this program has these tables.
+fn is_index_of_runs(head: &[u8]) -> bool {
+    let has = |words: &[u8]| head.windows(words.len()).any(|bytes| bytes == words);
+    head.starts_with(b"SQLite format 3\0") && has(b"CREATE TABLE decided (") && has(b"CREATE TABLE trials (")
+}
+
+/// Says whether a text begins as this program's files do. Other programs save tables with other separators.
+fn begins_as_own_file(head: &str) -> bool {
+    let line = head.lines().next().unwrap_or_default();
+    let table: String = line
+        .chars()
+        .filter(|letter| *letter != '"')
+        .map(|letter| if matches!(letter, ';' | '\t') { ',' } else { letter })
+        .collect();
+    OWN_FILE_BEGINNINGS.iter().any(|beginning| head.starts_with(beginning) || table.starts_with(beginning))
+}
+
 /// Says whether only this program writes such a line: the mark alone, or the first element of its JUnit report.
 fn is_own_file_mark(line: &str) -> bool {
     let line = line.trim();
@@ -87,8 +106,8 @@ fn is_record_location_line(line: &str) -> bool {
     said.is_some_and(|path| path.contains(".practicum/runs/") || path.contains(".practicum\\runs\\"))
 }
 
-/// Says whether only this program prints such a line: the plan of a run, a trial that finished, or the end of a
-/// check. What it prints before may quote evals.
+/// Says whether only this program prints such a line: the plan of a run, a trial that finished, the result of a gate, or
+/// the end of a check. What it prints before may quote evals.
 fn is_terminal_line(line: &str) -> bool {
     let line = line.trim_end();
     let is_finished_trial = || {
@@ -101,7 +120,12 @@ fn is_terminal_line(line: &str) -> bool {
     };
     let is_plan = begins_with_words(line, "plan: # trial of # case in # suite");
     let is_end_of_check = begins_with_words(line, "# file # case # error # warning # notice");
-    is_plan || is_end_of_check || is_finished_trial() || line == NOTHING_WAS_RUN
+    let is_gate = || {
+        let ends = [" holds", " fails", " open", " not measured"];
+        let is_result = line.contains(" (needs ") && ends.iter().any(|end| line.ends_with(end));
+        is_result && line.trim_start().starts_with("gate ")
+    };
+    is_plan || is_end_of_check || is_finished_trial() || is_gate() || line == NOTHING_WAS_RUN
 }
 
 /// Says whether a line begins with these words, or with their plurals. `#` stands for a number.
@@ -303,9 +327,22 @@ mod tests {
             ("end.log", "[ 3/12] not scored a #2 (builtin, without, 0.4 s)\n", true, false),
             ("tests.log", "[3/12] passed all of them (0.4 s)\n", false, false),
             ("checked.txt", "ok a.json\n17 files, 46 cases: 0 errors, 19 warnings, 0 notices\n", true, false),
+            (
+                "end.txt",
+                "FAIL  0 of 1 trial passed\n  gate pass_rate of e: 0.00 [0.00, 0.97] (needs 1.00) fails\n",
+                true,
+                false,
+            ),
+            ("harbour.txt", "The gate holds (needs paint).\n", false, false),
             ("lint.txt", "17 files: 0 errors, 19 warnings\n", false, false),
             ("refused.txt", "error: some eval files cannot be understood; nothing was run\n", true, false),
             ("trials.csv", "run,trial,suite,case,agent,model,arm,mode,attempt,verdict,why\n", true, false),
+            (
+                "checks.csv",
+                "\"run\";\"trial\";\"suite\";\"case\";\"agent\";\"model\";\"arm\";\"mode\";\"attempt\";\"check\"\n",
+                true,
+                false,
+            ),
             ("u.log", "::error file=e.yaml,line=1,title=x of e::a: not found\n", false, false),
             ("v.log", "make\n::error file=e,line=1,title=x of e::a%0Arun 1 with own\n", false, false),
         ] {

@@ -8,6 +8,7 @@
 
 mod activation_keys;
 mod case_stream;
+mod contained;
 mod content;
 mod eval_document;
 mod eval_texts;
@@ -156,8 +157,30 @@ impl OwnFiles {
         }
     }
 
-    /// Classifies a file by its content. A SKILL.md is a skill, whatever examples it gives.
+    /// Classifies a file by its content, or by that of the files inside it.
     fn look_into(&self, file: &Unpacked<'_>) -> ContentKind {
+        match self.look_at(file) {
+            ContentKind::Other => {
+                contained::find_in_contained_files(file, &|inside| self.kind_inside(inside))
+                    .unwrap_or(ContentKind::Other)
+            }
+            kind => kind,
+        }
+    }
+
+    /// Gives the kind of a file inside an archive or a patch, if an agent must not see it. Evals that are not run may
+    /// be there, because the archive may be what a case is about.
+    fn kind_inside(&self, file: &Unpacked<'_>) -> Option<ContentKind> {
+        let kind = content::classify_by_content(file);
+        match kind {
+            ContentKind::Written => Some(kind),
+            ContentKind::Evals | ContentKind::Results => self.evals.share_text_with(file).then_some(kind),
+            ContentKind::Other => self.evals.are_in(file).then_some(ContentKind::Evals),
+        }
+    }
+
+    /// Classifies a file by its own content. A SKILL.md is a skill, whatever examples it gives.
+    fn look_at(&self, file: &Unpacked<'_>) -> ContentKind {
         let kind = content::classify_by_content(file);
         let is_skill = file.path().file_name().is_some_and(|name| name == SKILL_FILE);
         match kind {

@@ -1,5 +1,6 @@
 //! Reading files whether or not gzip packed them, and whether they are UTF-8 or UTF-16.
 
+use std::borrow::Cow;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use flate2::read::MultiGzDecoder;
 use practicum_core::tree::open_regular;
 
 /// The most bytes that are read of any file.
-const MOST_READ: u64 = 64 * 1024 * 1024;
+pub const MOST_READ: u64 = 64 * 1024 * 1024;
 
 /// The number of bytes that decide whether a file is text.
 const BINARY_HEAD: u64 = 16 * 1024;
@@ -15,27 +16,46 @@ const BINARY_HEAD: u64 = 16 * 1024;
 /// A file whose content is searched. Gzip is unpacked while the file is read, and UTF-16 becomes UTF-8.
 #[derive(Debug)]
 pub struct Unpacked<'p> {
-    path: &'p Path,
+    path: Cow<'p, Path>,
+    /// The content, if the file is inside another one; `None` if it is on the disk.
+    bytes: Option<Vec<u8>>,
     is_packed: bool,
 }
+
+/// The bytes that gzip begins a file with.
+const GZIP_BEGINNING: [u8; 2] = [0x1f, 0x8b];
 
 impl<'p> Unpacked<'p> {
     pub fn new(path: &'p Path) -> Self {
         let mut begin = [0; 2];
         let read = open_regular(path).and_then(|mut file| file.read_exact(&mut begin));
-        Self { path, is_packed: read.is_ok() && begin == [0x1f, 0x8b] }
+        Self { path: Cow::Borrowed(path), bytes: None, is_packed: read.is_ok() && begin == GZIP_BEGINNING }
+    }
+
+    /// A file that was read from inside another one.
+    pub fn from_bytes(path: PathBuf, bytes: Vec<u8>) -> Unpacked<'static> {
+        let is_packed = bytes.starts_with(&GZIP_BEGINNING);
+        Unpacked { path: Cow::Owned(path), bytes: Some(bytes), is_packed }
+    }
+
+    /// Opens the file as it is, packed or not.
+    fn open(&self) -> Option<Box<dyn Read + '_>> {
+        match &self.bytes {
+            Some(bytes) => Some(Box::new(bytes.as_slice())),
+            None => open_regular(&self.path).ok().map(|file| Box::new(file) as Box<dyn Read>),
+        }
     }
 
     /// Gives the file's path, without the extension of gzip.
     pub fn path(&self) -> PathBuf {
         let is_named = self.path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
-        if self.is_packed && is_named { self.path.with_extension("") } else { self.path.to_owned() }
+        if self.is_packed && is_named { self.path.with_extension("") } else { self.path.to_path_buf() }
     }
 
     /// Opens the content from its beginning.
-    pub fn reader(&self) -> Option<Box<dyn Read>> {
-        let file = open_regular(self.path).ok()?;
-        let mut content: Box<dyn Read> = match self.is_packed {
+    pub fn reader(&self) -> Option<Box<dyn Read + '_>> {
+        let file = self.open()?;
+        let mut content: Box<dyn Read + '_> = match self.is_packed {
             true => Box::new(MultiGzDecoder::new(file).take(MOST_READ)),
             false => Box::new(file.take(MOST_READ)),
         };
@@ -66,8 +86,8 @@ impl<'p> Unpacked<'p> {
     /// Gives the last bytes, at most this many.
     pub fn tail(&self, most: u64) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
-        if !self.is_packed && !self.is_utf16() {
-            let mut file = open_regular(self.path).ok()?;
+        if self.bytes.is_none() && !self.is_packed && !self.is_utf16() {
+            let mut file = open_regular(&self.path).ok()?;
             let length = file.metadata().ok()?.len();
             file.seek(SeekFrom::Start(length.saturating_sub(most))).ok()?;
             file.take(most).read_to_end(&mut bytes).ok()?;
@@ -85,8 +105,8 @@ impl<'p> Unpacked<'p> {
 
     fn is_utf16(&self) -> bool {
         let mut begin = Vec::new();
-        let read = open_regular(self.path).and_then(|file| file.take(4).read_to_end(&mut begin));
-        read.is_ok() && utf16_order(&begin).is_some()
+        let read = self.open().map(|file| file.take(4).read_to_end(&mut begin));
+        read.is_some_and(|read| read.is_ok()) && utf16_order(&begin).is_some()
     }
 }
 

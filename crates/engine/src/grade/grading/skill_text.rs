@@ -9,9 +9,9 @@ use practicum_core::tree::read_regular_text;
 use practicum_skills::skill::Skill;
 
 /// The text of a skill to judge (its SKILL.md or command file), or the reason why it cannot be read.
-pub struct SkillText(Result<String, String>);
+pub struct SkillTextToJudge(Result<String, String>);
 
-impl SkillText {
+impl SkillTextToJudge {
     pub fn read(skill: &SkillRef) -> Self {
         let path =
             skill.path.as_ref().ok_or_else(|| format!("the folder of skill {} is unknown", skill.name));
@@ -31,7 +31,7 @@ impl SkillText {
 pub(crate) async fn judge_skill(
     suite: &Suite,
     skill: &SkillRef,
-    text: &SkillText,
+    text: &SkillTextToJudge,
     jury: &JudgeAccess<'_>,
 ) -> SkillJudgement {
     let statements: Vec<StatementQuestion<'_>> = suite

@@ -1,8 +1,12 @@
 //! Looks up a judge's quotes in the text that the judge was shown.
 //!
 //! In: a text, a quote. Out: whether the quote is in the text, and whether it can support a pass. A quote may
-//! differ in case, white space, Markdown marks, kinds of quotation marks and dashes, and JSON escapes, and may
-//! skip a part with an ellipsis. Never: accepts words that are not there.
+//! differ in case, white space, Markdown marks, kinds of quotation marks and dashes, composed letters, and JSON escapes, and
+//! may skip a part with an ellipsis. Never: accepts words that are not there.
+
+use std::borrow::Cow;
+
+use icu_normalizer::ComposingNormalizerBorrowed;
 
 use super::prompt::make_visible;
 
@@ -92,10 +96,14 @@ impl QuotableText {
     }
 
     /// Counts how often the letters and digits of a value occur in the evidence as whole words, whatever is between them.
+    /// A number is also counted where it is written in another way: 1000.0 is `1,000`, and 4.5 is `4.50`.
     pub fn count_value(&self, value: &str) -> usize {
+        let number: Option<f64> = value.trim().parse().ok();
         let value = letters_of(&make_visible(value));
         let count = |text: &str| count_whole_words(text, &value);
-        count(&self.evidence.plain).max(count(&self.evidence.unmarked))
+        let counted = count(&self.evidence.plain).max(count(&self.evidence.unmarked));
+        let equal = |number: f64| numbers_in(&self.evidence.plain).filter(|found| *found == number).count();
+        counted.max(number.map_or(0, equal))
     }
 
     /// Whether the evidence has a value: its words, or the value itself where it has no letters or leaves a part out.
@@ -163,9 +171,20 @@ impl NormalisedText {
     }
 }
 
+/// Gives the numbers in a text. Commas in them separate thousands.
+fn numbers_in(text: &str) -> impl Iterator<Item = f64> {
+    let parts = text.split(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ','));
+    parts.filter_map(|part| part.trim_matches(['.', ',']).replace(',', "").parse().ok())
+}
+
+/// Composes letters and their accents, because `é` may be written as one character or as two.
+fn compose_letters(text: &str) -> Cow<'_, str> {
+    ComposingNormalizerBorrowed::new_nfc().normalize(text)
+}
+
 /// The letters and digits of a text, in lower case.
 pub fn letters_of(text: &str) -> String {
-    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    compose_letters(text).chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// How often a text has these letters and digits, from the start of a word to the end of one. Scripts that write no
@@ -225,7 +244,7 @@ fn contains_parts(text: &str, quote: &str, normalise: fn(&str) -> String) -> boo
 /// Changes a text to lower case, single spaces, and straight quotation marks and dashes.
 fn normalise_plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
+    for word in compose_letters(text).split_whitespace() {
         if !out.is_empty() {
             out.push(' ');
         }

@@ -22,7 +22,7 @@ pub const ARMS: [&str; 2] = ["with-only", "both"];
 pub const TARGETS: [&str; 4] = ["last_message", "trace", "files", "mock_calls"];
 
 /// Reads graders into checks.
-pub struct GraderReader<'s> {
+pub struct PluginEvalGraderReader<'s> {
     skills: &'s [SkillRef],
     /// Whether cases run with and without the skills.
     two_arms: bool,
@@ -46,7 +46,7 @@ enum GraderTarget {
     MockCalls,
 }
 
-impl<'s> GraderReader<'s> {
+impl<'s> PluginEvalGraderReader<'s> {
     pub fn new(skills: &'s [SkillRef], two_arms: bool) -> Self {
         Self {
             skills,

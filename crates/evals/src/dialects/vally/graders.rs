@@ -43,7 +43,7 @@ pub const GRADER_TYPES: [&str; 24] = [
 ];
 
 /// Reads the graders of one stimulus.
-pub struct GraderReader<'r> {
+pub struct VallyGraderReader<'r> {
     rubric: &'r [String],
     turns: usize,
     /// Whether the scores of graders count, and not only whether they pass.
@@ -57,7 +57,7 @@ pub struct GraderReader<'r> {
 /// The checks of one grader, or why there are none.
 type MadeChecks = Result<Vec<Check>, String>;
 
-impl<'r> GraderReader<'r> {
+impl<'r> VallyGraderReader<'r> {
     pub fn new(
         rubric: &'r [String],
         turns: usize,

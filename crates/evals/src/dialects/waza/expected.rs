@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::copilot_tools::agent_tool;
 use super::super::reading::graders::{portable_pattern, scored_rule};
 use super::super::reading::{UnusedKeys, activation_check};
-use super::graders::GraderReader;
+use super::graders::WazaGraderReader;
 use practicum_core::model::{ActivationExpectation, Check, Diagnostics, SkillRef};
 use practicum_core::tree::{ObjectReader, TreeNode};
 
@@ -24,7 +24,7 @@ fn text_rule(text: &str) -> Result<Value, String> {
 pub fn read_expected(
     node: &TreeNode,
     skill: &SkillRef,
-    graders: &mut GraderReader<'_>,
+    graders: &mut WazaGraderReader<'_>,
     checks: &mut Vec<Check>,
     diagnostics: &mut Diagnostics,
 ) -> bool {
@@ -75,7 +75,7 @@ pub fn read_expected(
 
 fn read_outcomes(
     expected: &mut ObjectReader<'_>,
-    graders: &mut GraderReader<'_>,
+    graders: &mut WazaGraderReader<'_>,
     checks: &mut Vec<Check>,
     diagnostics: &mut Diagnostics,
 ) {
@@ -99,7 +99,7 @@ fn read_outcomes(
 
 fn read_tool_calls(
     node: &TreeNode,
-    graders: &mut GraderReader<'_>,
+    graders: &mut WazaGraderReader<'_>,
     checks: &mut Vec<Check>,
     diagnostics: &mut Diagnostics,
 ) {

@@ -31,7 +31,7 @@ pub const GRADER_TYPES: [&str; 13] = [
 ];
 
 /// Reads graders into checks.
-pub struct GraderReader<'r> {
+pub struct WazaGraderReader<'r> {
     folder: &'r EvalFolder,
     skill: &'r SkillRef,
     context_dir: Option<&'r str>,
@@ -42,7 +42,7 @@ pub struct GraderReader<'r> {
 /// The checks of one grader, or why there are none.
 type MadeChecks = Result<Vec<Check>, String>;
 
-impl<'r> GraderReader<'r> {
+impl<'r> WazaGraderReader<'r> {
     pub fn new(folder: &'r EvalFolder, skill: &'r SkillRef, context_dir: Option<&'r str>) -> Self {
         Self { folder, skill, context_dir, ids: UniqueIds::default(), unsupported: Unsupported::default() }
     }

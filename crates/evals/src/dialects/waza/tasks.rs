@@ -7,7 +7,7 @@ use super::super::reading::graders::{Unsupported, make_ids_unique, require_all};
 use super::super::reading::{self, FixtureFolders, UniqueIds, UnusedKeys};
 use super::LONGEST_TIMEOUT;
 use super::expected::{EXPECTED_NOTICE, read_expected};
-use super::graders::GraderReader;
+use super::graders::WazaGraderReader;
 use practicum_core::model::{Case, CasePrompt, Diagnostics, RelPath, SkillRef, WorkspaceSpec};
 use practicum_core::tree::{ObjectReader, TreeNode};
 
@@ -50,7 +50,7 @@ impl<'r> TaskReader<'r> {
             }
         };
         let mut checks = Vec::new();
-        let mut graders = GraderReader::new(self.folder, &self.skill, context_dir);
+        let mut graders = WazaGraderReader::new(self.folder, &self.skill, context_dir);
         for node in self.shared.unwrap_or_default() {
             // The suite itself reports what is wrong with its graders, once.
             graders.read(node, &mut checks, &mut unsupported, &mut Diagnostics::default());

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::JudgedPair;
-use super::statistics::{BlindTally, tally_cases};
+use super::statistics::{BlindTally, can_never_decide, tally_cases};
 use crate::improve::{atomic_files, skill_creator};
 use practicum_core::model::{ComparisonVerdict, Estimate};
 
@@ -78,7 +78,10 @@ impl ComparedSide {
 pub enum PairOutcome {
     First,
     Second,
+    /// The two orders contradict each other.
     Tie,
+    /// A judge would be shown the same text twice. That is a tie, and no judge was asked.
+    Identical,
     /// There was no answer in one of the orders.
     NotCompared,
 }
@@ -107,7 +110,11 @@ pub struct BlindReport {
     /// The number of cases in which the second side is better; `losses` and `ties` count the others.
     pub wins: u64,
     pub losses: u64,
+    /// The number of cases without a better side. Identical outputs are ties, too.
     pub ties: u64,
+    /// The number of ties in which a judge would be shown the same text twice.
+    #[serde(default)]
+    pub identical: u64,
     pub not_compared: u64,
     /// The share of decided cases in which the second side is better.
     pub win_rate: Estimate,
@@ -133,7 +140,7 @@ pub struct BlindCase {
     pub case: String,
     pub outcome: PairOutcome,
     pub confidence: Option<OutcomeConfidence>,
-    /// The answers in both orders, with the side behind each label.
+    /// The answers in both orders, with the side behind each label. Empty if the outputs are identical.
     pub orders: Vec<BlindOrder>,
     /// The paths of the comparison.json files, relative to this document.
     pub files: Vec<String>,
@@ -154,6 +161,12 @@ pub struct BlindOrder {
 }
 
 impl BlindReport {
+    /// Says whether the judge preferred the first side in more cases than the second, and so few cases were decided
+    /// that no result of them could have shown that one side is better.
+    pub fn cannot_tell_a_loss(&self) -> bool {
+        self.losses > self.wins && can_never_decide(self.wins + self.losses)
+    }
+
     /// Says whether the judge chose by the order of the outputs, so that the comparison says nothing about them.
     pub fn is_judge_broken(&self) -> bool {
         self.judge_follows.is_some()
@@ -191,7 +204,7 @@ impl BlindReport {
             cost_usd = cost_usd.zip(judged.cost_usd).map(|(sum, more)| sum + more);
             cases.push(case);
         }
-        let BlindTally { wins, losses, ties, not_compared, win_rate, chance, verdict, follows } =
+        let BlindTally { wins, losses, ties, identical, not_compared, win_rate, chance, verdict, follows } =
             tally_cases(&cases);
         let blind = Self {
             schema_version: 1,
@@ -201,6 +214,7 @@ impl BlindReport {
             wins,
             losses,
             ties,
+            identical,
             not_compared,
             win_rate,
             chance,

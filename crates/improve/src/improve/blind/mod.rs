@@ -1,7 +1,7 @@
 //! Blind comparison: a judge compares two outputs of one case without knowing which side made which.
 //!
 //! The judge sees each pair in both orders. A judge that prefers whatever comes first then contradicts itself, and
-//! a contradiction counts as a tie.
+//! a contradiction counts as a tie. Identical outputs are a tie without a judge.
 
 mod document;
 mod outputs;
@@ -33,6 +33,14 @@ pub struct OutputPair {
     pub criteria: Vec<Criterion>,
     pub first: String,
     pub second: String,
+}
+
+impl OutputPair {
+    /// Whether a judge would be shown the same text twice, whatever its line ends are. Then there is nothing to choose, and
+    /// a judge could only follow the order. Parts that no judge is shown, such as files that are not text, may differ.
+    pub fn is_identical(&self) -> bool {
+        self.first.trim_end().lines().eq(self.second.trim_end().lines())
+    }
 }
 
 /// A criterion for comparing outputs.
@@ -86,12 +94,30 @@ pub struct JudgedPair {
     pub cost_usd: Option<f64>,
 }
 
-/// Judges all pairs.
+impl JudgedPair {
+    /// Makes the tie of a pair of identical outputs.
+    pub fn identical(pair: &OutputPair) -> Self {
+        let case = BlindCase {
+            suite: pair.suite.clone(),
+            case: pair.case.clone(),
+            outcome: PairOutcome::Identical,
+            confidence: None,
+            orders: Vec::new(),
+            files: Vec::new(),
+        };
+        Self { case, comparisons: [None, None], cost_usd: Some(0.0) }
+    }
+}
+
+/// Judges all pairs. Pairs of identical outputs are ties without asking.
 pub async fn judge_pairs(adviser: &Adviser, pairings: &[OutputPair], seed: u64) -> Vec<JudgedPair> {
     join_all(pairings.iter().map(|pairing| judge_pair(adviser, pairing, seed))).await
 }
 
 async fn judge_pair(adviser: &Adviser, pairing: &OutputPair, seed: u64) -> JudgedPair {
+    if pairing.is_identical() {
+        return JudgedPair::identical(pairing);
+    }
     let first_is_a = first_is_a(seed, &pairing.suite, &pairing.case);
     let mut comparisons = [None, None];
     let mut orders = Vec::new();

@@ -23,7 +23,9 @@ pub fn pair_outcome(winners: &[Option<ComparedSide>]) -> (PairOutcome, Option<Ou
 pub struct BlindTally {
     pub wins: u64,
     pub losses: u64,
+    /// The cases without a better side, with those whose outputs are identical.
     pub ties: u64,
+    pub identical: u64,
     pub not_compared: u64,
     pub win_rate: Estimate,
     pub chance: f64,
@@ -35,8 +37,9 @@ pub struct BlindTally {
 /// Counts the outcomes of all cases and gives the verdict.
 pub fn tally_cases(cases: &[BlindCase]) -> BlindTally {
     let count = |outcome: PairOutcome| cases.iter().filter(|case| case.outcome == outcome).count() as u64;
-    let (wins, losses, ties) =
-        (count(PairOutcome::Second), count(PairOutcome::First), count(PairOutcome::Tie));
+    let (wins, losses) = (count(PairOutcome::Second), count(PairOutcome::First));
+    let identical = count(PairOutcome::Identical);
+    let ties = count(PairOutcome::Tie) + identical;
     let decided = wins + losses;
     let rate = (decided > 0).then(|| wins as f64 / decided as f64);
     let interval = clopper_pearson(wins, decided, ALPHA).map(|at| (at.low, at.high));
@@ -47,7 +50,7 @@ pub fn tally_cases(cases: &[BlindCase]) -> BlindTally {
         true if wins > losses => ComparisonVerdict::Better,
         true => ComparisonVerdict::Worse,
         // A judge that follows the order says nothing about the outputs.
-        false if decided == 0 || follows.is_some() => ComparisonVerdict::Inconclusive,
+        false if decided + identical == 0 || follows.is_some() => ComparisonVerdict::Inconclusive,
         false if is_equivalent(wins, losses, decided + ties) => ComparisonVerdict::Equivalent,
         false => ComparisonVerdict::Inconclusive,
     };
@@ -56,12 +59,18 @@ pub fn tally_cases(cases: &[BlindCase]) -> BlindTally {
         wins,
         losses,
         ties,
+        identical,
         not_compared,
         win_rate: Estimate::new(rate, interval, decided),
         chance,
         verdict,
         follows,
     }
+}
+
+/// Says whether so few decided cases show nothing, even if one side is better in all of them.
+pub fn can_never_decide(decided: u64) -> bool {
+    mcnemar(decided, 0) > ALPHA
 }
 
 /// Finds the label that the judge prefers whatever stands under it: if it contradicts itself in most cases, and names
