@@ -4,6 +4,7 @@
 
 mod activation;
 mod arms;
+mod calibration;
 mod case;
 mod doubts;
 mod frontier;
@@ -14,6 +15,10 @@ mod sequential;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+pub use calibration::{
+    AgreementCounts, CalibratedRate, Calibration, DriftRow, FEWEST_LABELS, JudgeCalibration, JudgeDrift,
+    JudgedCriterion, JudgedOutput, LengthCheck, LengthSplit, VerdictPair, calibrate, count_drift,
+};
 pub use case::ActivationRateRule;
 pub use frontier::{FrontierCandidate, find_frontier};
 pub use gates::SuiteGate;
@@ -452,5 +457,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
+#[cfg(test)]
+mod calibration_tests;
 #[cfg(test)]
 mod tests;
