@@ -22,6 +22,8 @@ const OUTPUTS: [&str; 29] = [
     "trend",
     "audit",
     "labels",
+    "labels-to-fill",
+    "calibrate",
     "export-trials",
     "export-checks",
     "power",
