@@ -196,6 +196,15 @@ proptest! {
             prop_assert!(reused.marked.contains(name) == is_marked, "{} {:?}", name, reused.marked);
             prop_assert!(!fresh.marked.contains(name), "{}", name);
         }
+        for format in ["skill-creator", "agentskills"] {
+            let benchmarks = |of: &Outcome, of_marked: bool| {
+                let names: Vec<String> = if of_marked { of.marked.iter().cloned().collect() } else { of.reports.keys().cloned().collect() };
+                names.iter().filter(|name| name.starts_with(format) && name.ends_with("benchmark.json")).count()
+            };
+            prop_assert!(benchmarks(&fresh, true) == 0);
+            let has_benchmark = benchmarks(&reused, false) > 0;
+            prop_assert!(!has_benchmark || reused.reused.is_none() || benchmarks(&reused, true) > 0, "{} {:?}", format, reused.marked);
+        }
     }
 }
 
@@ -294,6 +303,13 @@ fn clear(value: &mut Value) {
         Value::Object(map) => {
             // What marks reused trials, and what they cost now.
             map.retain(|key, _| !["reused", "reused_from", "saved", "cost_usd"].contains(&key.as_str()));
+            let notes = map.get_mut("notes").and_then(Value::as_array_mut);
+            if notes.is_some_and(|notes| {
+                notes.retain(|note| !is_reuse_note(note));
+                notes.is_empty()
+            }) {
+                map.remove("notes");
+            }
             for (key, value) in map {
                 let of_clock =
                     ["seconds", "duration", "time", "start", "_end"].iter().any(|word| key.contains(word));
@@ -303,9 +319,18 @@ fn clear(value: &mut Value) {
                 }
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(clear),
+        Value::Array(values) => {
+            values.retain(|value| !is_reuse_note(value));
+            values.iter_mut().for_each(clear);
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+fn is_reuse_note(value: &Value) -> bool {
+    value.as_str().is_some_and(|note| {
+        note.starts_with("reused from run ") || note.contains(" reused from earlier runs, with the time")
+    })
 }
 
 #[test]

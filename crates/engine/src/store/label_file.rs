@@ -140,17 +140,18 @@ fn read_csv(text: &str) -> Result<Vec<ReadLine>, String> {
     let needed = |wanted: &str| column(wanted).ok_or_else(|| format!("it has no column \"{wanted}\""));
     let (trial, check, passed) = (needed("trial")?, needed("check")?, needed("passed")?);
     let run = column("run");
+    let mut lines = LineCounter { text, byte: 0, line: 1 };
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = match record {
             Ok(record) => record,
             Err(error) => {
-                let line = error.position().map_or(0, csv::Position::line);
+                let line = lines.line_of(error.position());
                 rows.push((line, Err(error.to_string())));
                 continue;
             }
         };
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = lines.line_of(record.position());
         let cell = |at: usize| record.get(at).unwrap_or_default().trim();
         // A name that a spreadsheet would take for a formula was written with an apostrophe.
         let name = |at: usize| cell(at).strip_prefix('\'').unwrap_or(cell(at)).to_owned();
@@ -164,6 +165,27 @@ fn read_csv(text: &str) -> Result<Vec<ReadLine>, String> {
         rows.push((line, row));
     }
     Ok(rows)
+}
+
+/// Counts lines up to a position. The crate's own number is one too low where lines end as on Windows.
+struct LineCounter<'t> {
+    text: &'t str,
+    byte: usize,
+    line: u64,
+}
+
+impl LineCounter<'_> {
+    fn line_of(&mut self, position: Option<&csv::Position>) -> u64 {
+        let bytes = self.text.as_bytes();
+        let mut end = position.map_or(0, |at| at.byte() as usize).min(bytes.len());
+        // A record begins after the end of the line before it.
+        end += bytes[end..].iter().take_while(|byte| b"\r\n".contains(byte)).count();
+        if end > self.byte {
+            self.line += bytes[self.byte..end].iter().filter(|byte| **byte == b'\n').count() as u64;
+            self.byte = end;
+        }
+        self.line
+    }
 }
 
 /// Reads a label as people write it; nothing is no label.
