@@ -137,7 +137,7 @@ fn labels_of_a_file_correct_the_rate_of_the_judge() {
     project.run(&["grade", "latest", "--script", "second.yaml", "--judge-model", "claude-second"]).exits(0);
     let runs = project.run(&["runs", "--json"]).exits(0).stdout;
     let runs: Value = serde_json::from_str(&runs).expect("JSON");
-    let earlier = runs["runs"][1]["id"].as_str().expect("the first run").to_owned();
+    let earlier = runs["runs"][0]["run"].as_str().expect("the first run").to_owned();
     let found = calibrate(&project, &["--labels", "labels.csv", "--against", &earlier]);
     let change = &found["drift"]["changes"][0];
     assert_eq!((&change["now_failed"], &change["now_passed"]), (&json!(2), &json!(0)), "{found}");
