@@ -232,7 +232,7 @@ impl Outcome {
             r#""reused": [1-9]"#,
             "reused from",
             r"\d{8}-\d{9}-[0-9a-f]{6},(true|false),(true|false)",
-            r"(?m)^\| with the skill .*\| [1-9]\d* \|$",
+            r"(?m)^\| (with the skill|all) .*\| [1-9]\d* \|$",
         ];
         let mark = Regex::new(&words.join("|")).expect("a pattern");
         for report in REPORTS {

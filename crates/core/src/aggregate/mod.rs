@@ -247,7 +247,7 @@ impl RunTally {
         self.spending(false).add_agent(probe.usage, probe.cost_usd);
     }
 
-    /// Sets where the model's answers came from, if not from a model.
+    /// Sets where the model's answers came from, if not from a model. It must be known before trials are added.
     pub fn set_stand_ins(&mut self, scripted: bool, replayed: bool) {
         (self.scripted, self.replayed) = (scripted, replayed);
     }
