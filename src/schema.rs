@@ -8,6 +8,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
+use crate::aggregate::Calibration;
 use crate::compare::ComparisonDocument;
 use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
@@ -22,7 +23,7 @@ use crate::report::{
     SkillCallDocument, TextComparisonDocument, TextGradingDocument,
 };
 use crate::store::history::{AuditReport, ExportedCheck, ExportedTrial, Trend};
-use crate::store::{HumanLabel, RunInfo, TrialChecks, TrialDigest, TrialFacts};
+use crate::store::{HumanLabel, LabelToFill, RunInfo, TrialChecks, TrialDigest, TrialFacts};
 use crate::versions::{self, VersionHistory, VersionScore};
 
 /// A schema with its name.
@@ -67,6 +68,8 @@ pub static SCHEMAS: LazyLock<Vec<PublishedSchema>> = LazyLock::new(|| {
         ("trend", output_schema::<Trend>()),
         ("audit", output_schema::<AuditReport>()),
         ("labels", output_schema::<HumanLabel>()),
+        ("labels-to-fill", output_schema::<LabelToFill>()),
+        ("calibrate", output_schema::<Calibration>()),
         ("export-trials", output_schema::<ExportedTrial>()),
         ("export-checks", output_schema::<ExportedCheck>()),
         ("versions", output_schema::<versions::VersionListing>()),

@@ -15,6 +15,7 @@ mod badge;
 mod baseline;
 mod blind;
 mod builtin_agent;
+mod calibrate;
 mod capture;
 mod check;
 mod clean;
@@ -136,6 +137,8 @@ enum Command {
     Trend(trend::TrendArgs),
     /// Find checks that never fail, tell nothing about the skill, or are flaky
     Audit(audit::AuditArgs),
+    /// Say how right judges are, by the labels of people, and correct pass rates
+    Calibrate(calibrate::CalibrateArgs),
     /// Store the results of a run that later runs must not fall behind
     Baseline(baseline::BaselineArgs),
     /// Make a badge of a run for a README
@@ -228,6 +231,7 @@ pub fn main() -> ExitCode {
         Command::View(args) => view::main(&args),
         Command::Trend(args) => trend::main(&args),
         Command::Audit(args) => audit::main(&args),
+        Command::Calibrate(args) => calibrate::main(&args),
         Command::Badge(args) => badge::main(&args),
         Command::Baseline(args) => baseline::main(&args),
         Command::Export(args) => export::main(&args),
@@ -312,6 +316,7 @@ impl Command {
             | Command::Report(_)
             | Command::Trend(_)
             | Command::Audit(_)
+            | Command::Calibrate(_)
             | Command::Badge(_)
             | Command::Baseline(_)
             | Command::Export(_)

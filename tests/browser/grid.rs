@@ -99,7 +99,7 @@ scenarios:
 
 /// Of two that the judge passed people believe one, of two that it failed both.
 #[test]
-fn what_people_say_of_the_judge_becomes_a_kappa_with_an_interval() {
+fn what_people_say_without_seeing_the_judge_becomes_a_kappa_with_an_interval() {
     if !there_is_a_browser() {
         return;
     }
@@ -109,21 +109,32 @@ fn what_people_say_of_the_judge_becomes_a_kappa_with_an_interval() {
     let browser = Browser::start(1280, 900, false);
     browser.open(&viewer.url);
     let run = runs(&project).pop().expect("a run");
-    browser.go(&format!("#/search?run={run}"));
-    let trials = browser.script(
-        "return [...document.querySelectorAll('.row.trial [data-open]')].map((each) => each.hash)",
-        &[],
-    );
-    let trials = trials.as_array().expect("four trials");
-    assert_eq!(trials.len(), 4);
-    for (at, (trial, button)) in trials.iter().zip([1, 2, 1, 1]).enumerate() {
-        browser.go(trial.as_str().expect("an address"));
-        browser.click(&format!(".label button:nth-of-type({button})"));
+    browser.go(&format!("#/run/{run}"));
+    browser.wait("return document.querySelector('#label')?.hidden === false");
+    browser.go(&format!("#/run/{run}/label"));
+    let mut believed = false;
+    for at in 0..4 {
+        browser.wait(&format!(
+            "return document.querySelector('#labelled')?.innerText === '{at} labelled, {} left'",
+            4 - at
+        ));
+        browser.wait("return /sea is (calm|wild)/.test(document.querySelector('main').innerText)");
+        let shown = browser.text("main");
+        assert!(!shown.contains("So it says") && !shown.contains("It is not"), "{shown}");
+        let is_calm = shown.contains("The sea is calm");
+        let passed = is_calm && !believed;
+        believed |= is_calm;
+        browser.click(if passed { "#pass" } else { "#fail" });
+        browser.wait("return document.querySelector('#judge') !== null");
+        let words = if is_calm { "So it says" } else { "It is not" };
+        assert!(browser.text("#judge").contains(words));
         browser.wait(&format!(
             "return document.querySelector('#agreement')?.innerText.includes('of {} check')",
             at + 1
         ));
+        browser.click("#next");
     }
+    browser.wait("return document.querySelector('#labelled')?.innerText === '4 labelled, 0 left'");
     let message = browser.text("#agreement");
     assert!(message.starts_with("People agree with the judge on 3 of 4 checks, κ 0.50 ["), "{message}");
     browser.go(&format!("#/run/{run}"));

@@ -131,7 +131,7 @@ fn ask(url: String, text: &str) -> String {
 
 /// A summary without what no two runs share.
 fn comparable(mut summary: Value) -> Value {
-    for key in ["run", "seconds", "replayed"] {
+    for key in ["run", "seconds", "replayed", "cost_usd", "tokens", "judging", "saved"] {
         summary[key] = Value::Null;
     }
     for probe in summary["probes"].as_array_mut().into_iter().flatten() {
@@ -171,6 +171,12 @@ fn record_and_replay(agent: &str) {
     assert!(!replayed.stderr.contains("replay:"), "{}", replayed.stderr);
     let replayed = replayed.exits(0).json();
     assert_eq!((&replayed["replayed"], &recorded["replayed"]), (&true.into(), &false.into()));
+    // Nothing is spent now: what the answers had cost is said apart.
+    assert_eq!((&replayed["cost_usd"], &replayed["judging"]), (&0.0.into(), &Value::Null), "{replayed}");
+    assert_eq!(replayed["tokens"]["output"], 0, "{replayed}");
+    for key in ["cost_usd", "tokens", "judging"] {
+        assert_eq!(replayed["saved"][key], recorded[key], "{key}");
+    }
     assert_eq!(comparable(replayed), comparable(recorded));
 
     project.write("greeter/SKILL.md", &SKILL.replace("Say ahoy.", "Say hello."));

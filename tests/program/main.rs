@@ -7,6 +7,7 @@ mod action;
 mod activation;
 mod bad_input;
 mod blind;
+mod calibrate;
 mod changed;
 mod commands;
 mod compare;

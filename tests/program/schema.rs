@@ -7,7 +7,7 @@ use crate::common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 29] = [
+const OUTPUTS: [&str; 31] = [
     "summary",
     "run",
     "checks",
@@ -22,6 +22,8 @@ const OUTPUTS: [&str; 29] = [
     "trend",
     "audit",
     "labels",
+    "labels-to-fill",
+    "calibrate",
     "export-trials",
     "export-checks",
     "power",
@@ -84,7 +86,8 @@ fn every_output_says_its_version() {
         let schema = schema::schema(name).expect("a schema");
         // Only the first line of the log says it, for all the others.
         let object = if name == "events" { &schema["oneOf"][0] } else { schema };
-        assert_eq!(object["properties"]["schema_version"]["const"], 1, "{name}");
+        let version = if name == "labels" { 2 } else { 1 };
+        assert_eq!(object["properties"]["schema_version"]["const"], version, "{name}");
         let required = object["required"].as_array().expect("a list");
         assert!(required.contains(&json!("schema_version")), "{name}");
     }

@@ -31,6 +31,10 @@ impl Viewer {
             "sandbox = \"off\"\n[agents.echo]\ncommand = [\"/bin/echo\", \"{prompt}\"]\n",
         );
         project.run(&["run", ".", "--json"]).exits(1);
+        Self::of_project(project)
+    }
+
+    fn of_project(project: Project) -> Self {
         let mut child =
             project.practicum(&["view", "--port", "0"]).stdout(Stdio::piped()).spawn().expect("starts");
         let mut url = String::new();
@@ -181,11 +185,68 @@ fn a_label_needs_a_judge() {
         .to_owned();
     let url = format!("{}api/run/{run}/trial/{trial}/label", viewer.url);
     for (check, expected) in [("says", 400), ("nothing", 400)] {
-        let body = json!({"check": check, "agrees": true});
+        let body = json!({"check": check, "passed": true});
         assert_eq!(viewer.send(viewer.client.post(&url).json(&body)).0, expected, "{check}");
     }
     let (_, agreement) = viewer.get(&format!("api/run/{run}/agreement"));
     assert_eq!(agreement, json!({"labels": 0, "agree": 0, "kappa": null}));
+}
+
+const JUDGED: &str = r#"
+practicum: 1
+workspace: empty
+run: { agents: [builtin], script: script.yaml }
+cases: [{ id: sea, prompt: sea, repeat: 2, checks: [{ judge: It is calm., id: is-calm }] }]
+"#;
+
+const JUDGE: &str = r#"
+practicum_script: 1
+scenarios:
+  - { when: sea, steps: ["The sea is calm."] }
+  - to: judge
+    steps: [{ tools: [{ name: report_marks, input: { results: [{ id: is-calm, verdict: pass, evidence: ["sea is calm"], reasoning: SECRET REASON }] } }] }]
+"#;
+
+/// A person who knows the verdict agrees with it too often. So the verdict is not even sent before.
+#[test]
+fn the_verdict_of_the_judge_is_hidden_until_the_person_has_said_theirs() {
+    let project = Project::new(&[("e.practicum.yaml", JUDGED), ("script.yaml", JUDGE)]);
+    project.run(&["run", ".", "--json"]).exits(0);
+    let viewer = Viewer::of_project(project);
+    let run = viewer.run();
+    let next = |after: &str| viewer.get(&format!("api/run/{run}/label?after={after}")).1;
+    let first = next("");
+    assert_eq!((&first["left"], &first["labelled"]), (&json!(2), &json!(0)));
+    assert_eq!(first["next"]["statement"], "It is calm.");
+    let trial = first["next"]["trial"].as_str().expect("a trial").to_owned();
+    let (_, steps) = viewer.get(&format!("api/run/{run}/trial/{trial}/steps"));
+    for shown in [&first, &steps] {
+        let text = shown.to_string();
+        assert!(!text.contains("SECRET") && !text.contains("verdict") && !text.contains("judge"), "{text}");
+    }
+    // What is skipped comes again.
+    let other = next(first["next"]["order"].as_str().expect("a place"));
+    assert_ne!(other["next"]["trial"], first["next"]["trial"]);
+    let url = format!("{}api/run/{run}/trial/{trial}/label", viewer.url);
+    let say = |passed: bool| -> Value {
+        let body = json!({"check": "is-calm", "passed": passed});
+        let (status, _, text) = viewer.send(viewer.client.post(&url).json(&body));
+        assert_eq!(status, 200, "{text}");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let said = say(false);
+    assert_eq!((&said["label"]["blind"], &said["label"]["passed"]), (&json!(true), &json!(false)));
+    assert_eq!(
+        (&said["judge"]["verdict"], &said["judge"]["rationale"]),
+        (&json!("pass"), &json!("SECRET REASON"))
+    );
+    assert_eq!(next("")["next"]["trial"], other["next"]["trial"]);
+    // To give in after seeing the verdict changes nothing.
+    assert_eq!(say(true)["label"]["blind"], false);
+    let found = viewer.project.run(&["calibrate", "--json"]).exits(0).stdout;
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    assert_eq!(found["judges"][0]["table"]["only_judge_passed"], 1, "{found}");
+    assert_eq!((&found["labelled"], &found["labels_not_blind"]), (&json!(1), &json!(0)));
 }
 
 #[test]

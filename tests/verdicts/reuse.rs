@@ -184,7 +184,7 @@ proptest! {
         }
         let reused = Outcome::of(&project, &args);
         let fresh = Outcome::of(&project, &[&args[..], &["--no-cache"]].concat());
-        prop_assert_eq!(fresh.reused, None);
+        prop_assert!(fresh.reused.is_none());
         prop_assert!(reused.reused.is_some() == (both || first.iter().any(|case| second.contains(case))));
         prop_assert_eq!(reused.code, fresh.code);
         prop_assert_eq!(reused.reports.keys().collect::<Vec<_>>(), fresh.reports.keys().collect::<Vec<_>>());
@@ -195,6 +195,13 @@ proptest! {
             let is_marked = reused.reused.is_some() && !second.is_empty();
             prop_assert!(reused.marked.contains(name) == is_marked, "{} {:?}", name, reused.marked);
             prop_assert!(!fresh.marked.contains(name), "{}", name);
+        }
+        for format in ["skill-creator", "agentskills"] {
+            let is_benchmark = |name: &&String| name.starts_with(format) && name.ends_with("benchmark.json");
+            let written = reused.reports.keys().filter(is_benchmark).count();
+            prop_assert!(!fresh.marked.iter().any(|name| is_benchmark(&name)));
+            let is_marked = reused.marked.iter().any(|name| is_benchmark(&name));
+            prop_assert!(is_marked == (written > 0 && reused.reused.is_some()), "{} {:?}", format, reused.marked);
         }
     }
 }
@@ -225,7 +232,7 @@ impl Outcome {
             r#""reused": [1-9]"#,
             "reused from",
             r"\d{8}-\d{9}-[0-9a-f]{6},(true|false),(true|false)",
-            r"(?m)^\| with the skill .*\| [1-9]\d* \|$",
+            r"(?m)^\| (with the skill|all) .*\| [1-9]\d* \|$",
         ];
         let mark = Regex::new(&words.join("|")).expect("a pattern");
         for report in REPORTS {
@@ -294,6 +301,13 @@ fn clear(value: &mut Value) {
         Value::Object(map) => {
             // What marks reused trials, and what they cost now.
             map.retain(|key, _| !["reused", "reused_from", "saved", "cost_usd"].contains(&key.as_str()));
+            let notes = map.get_mut("notes").and_then(Value::as_array_mut);
+            if notes.is_some_and(|notes| {
+                notes.retain(|note| !is_reuse_note(note));
+                notes.is_empty()
+            }) {
+                map.remove("notes");
+            }
             for (key, value) in map {
                 let of_clock =
                     ["seconds", "duration", "time", "start", "_end"].iter().any(|word| key.contains(word));
@@ -303,9 +317,18 @@ fn clear(value: &mut Value) {
                 }
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(clear),
+        Value::Array(values) => {
+            values.retain(|value| !is_reuse_note(value));
+            values.iter_mut().for_each(clear);
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+fn is_reuse_note(value: &Value) -> bool {
+    value.as_str().is_some_and(|note| {
+        note.starts_with("reused from run ") || note.contains(" reused from earlier runs, with the time")
+    })
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Measures how often the intervals and verdicts of the program are right, on simulated suites whose truth is known.
 //!
 //! Run with `cargo bench -p practicum-core --bench coverage`. `-- --quick` simulates few suites; `-- --write` also puts
-//! the table into docs/numbers.md. Seeded: the same program gives the same table. It fails if a promise is broken.
+//! the tables into docs/numbers.md; `-- --judges` measures only what is corrected for the errors of a judge. Seeded: the
+//! same program gives the same tables. It fails if a promise is broken.
 
+mod judges;
 mod measure;
 mod simulate;
 mod table;
@@ -19,9 +21,35 @@ const SUITES: usize = 4000;
 const QUICK_SUITES: usize = 200;
 
 fn main() {
-    let is_quick = std::env::args().any(|argument| argument == "--quick");
-    let is_written = std::env::args().any(|argument| argument == "--write");
+    let has_flag = |flag: &str| std::env::args().any(|argument| argument == flag);
+    let (is_quick, is_written) = (has_flag("--quick"), has_flag("--write"));
     let suites = if is_quick { QUICK_SUITES } else { SUITES };
+    let mut broken = measure_judges(suites, is_written);
+    if !has_flag("--judges") {
+        broken.extend(measure_suites(suites, is_quick, is_written));
+    }
+    broken.iter().for_each(|promise| eprintln!("broken: {promise}"));
+    if !broken.is_empty() {
+        std::process::exit(1);
+    }
+}
+
+/// Measures the rates that are corrected for the errors of a judge, and gives the promises that are broken.
+fn measure_judges(suites: usize, is_written: bool) -> Vec<String> {
+    let started = Instant::now();
+    let results =
+        measure_in_parallel(&judges::JudgeCell::grid(), |cell| judges::measure_judge_cell(cell, suites));
+    let text = judges::render(&results, suites);
+    println!("{text}");
+    eprintln!("{} cells of judges in {:.0} s", results.len(), started.elapsed().as_secs_f64());
+    if is_written {
+        table::write_into_docs("the measured tables of judges", &text);
+    }
+    judges::broken_promises(&results)
+}
+
+/// Measures the intervals and verdicts of suites, and gives the promises that are broken.
+fn measure_suites(suites: usize, is_quick: bool, is_written: bool) -> Vec<String> {
     let started = Instant::now();
     let results = measure_in_parallel(&Cell::grid(), |cell| measure_cell(cell, suites));
     let equivalence = measure_in_parallel(&measure::EQUIVALENCE_CASES, |cases| {
@@ -34,13 +62,9 @@ fn main() {
     println!("{text}");
     eprintln!("{} cells in {:.0} s", results.len(), started.elapsed().as_secs_f64());
     if is_written {
-        table::write_into_docs(&text);
+        table::write_into_docs("the measured tables", &text);
     }
-    let broken = table::broken_promises(&results, &equivalence, &advice, suites);
-    broken.iter().for_each(|promise| eprintln!("broken: {promise}"));
-    if !broken.is_empty() {
-        std::process::exit(1);
-    }
+    table::broken_promises(&results, &equivalence, &advice, suites)
 }
 
 /// Measures each part on one of the cores, and gives the results in order.

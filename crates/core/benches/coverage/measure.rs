@@ -22,7 +22,7 @@ pub struct IntervalResult {
 }
 
 impl IntervalResult {
-    fn add(&mut self, found: Option<(f64, f64)>, truth: f64) {
+    pub fn add(&mut self, found: Option<(f64, f64)>, truth: f64) {
         self.suites += 1;
         let Some((low, high)) = found else {
             self.undefined += 1;

@@ -4,7 +4,7 @@ use crate::measure::{AdviceResult, CellResult, EquivalenceResult, IntervalResult
 use crate::results_of_measure;
 use crate::simulate::Cell;
 
-const LEAST_COVERAGE: f64 = 0.93;
+pub const LEAST_COVERAGE: f64 = 0.93;
 const MOST_FALSE: f64 = 0.05;
 const LEAST_SETTLED: f64 = 0.8;
 const MOST_WIDTH: f64 = 1.1;
@@ -208,12 +208,12 @@ pub fn broken_promises(
     broken
 }
 
-/// Puts the text between the markers in docs/numbers.md.
-pub fn write_into_docs(text: &str) {
+/// Puts the text between the markers of this name in docs/numbers.md.
+pub fn write_into_docs(name: &str, text: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/numbers.md");
     let page = std::fs::read_to_string(&path).expect("docs/numbers.md");
-    let (begin, end) = ("<!-- begin of the measured tables -->\n", "<!-- end of the measured tables -->");
-    let (before, rest) = page.split_once(begin).expect("the marker where the tables begin");
-    let (_, after) = rest.split_once(end).expect("the marker where the tables end");
+    let (begin, end) = (format!("<!-- begin of {name} -->\n"), format!("<!-- end of {name} -->"));
+    let (before, rest) = page.split_once(&begin).expect("the marker where the tables begin");
+    let (_, after) = rest.split_once(&end).expect("the marker where the tables end");
     std::fs::write(&path, format!("{before}{begin}\n{text}\n{end}{after}")).expect("docs/numbers.md");
 }

@@ -4,6 +4,7 @@
 
 mod activation;
 mod arms;
+mod calibration;
 mod case;
 mod doubts;
 mod frontier;
@@ -14,6 +15,10 @@ mod sequential;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+pub use calibration::{
+    AgreementCounts, CalibratedRate, Calibration, DriftRow, FEWEST_LABELS, JudgeCalibration, JudgeDrift,
+    JudgedCriterion, JudgedOutput, LengthCheck, LengthSplit, VerdictPair, calibrate, count_drift,
+};
 pub use case::ActivationRateRule;
 pub use frontier::{FrontierCandidate, find_frontier};
 pub use gates::SuiteGate;
@@ -38,7 +43,7 @@ pub struct RunTally {
     totals: TrialTotals,
     /// What was spent in this run.
     spent: Spending,
-    /// What the reused trials had cost in their own runs.
+    /// What the reused trials had cost in their own runs, and replayed answers when they were recorded.
     saved: Spending,
     /// Whether the model's answers came from a script, or were recorded earlier.
     scripted: bool,
@@ -198,16 +203,22 @@ impl RunTally {
             Verdict::NotScored(_) => self.totals.not_scored += 1,
         }
         self.totals.reused += u64::from(record.is_reused());
-        let agent = if record.is_reused() { &mut self.saved } else { &mut self.spent };
-        agent.add_agent(record.usage, record.cost_usd);
-        let judge = if record.is_judging_reused() { &mut self.saved } else { &mut self.spent };
+        self.spending(record.is_reused()).add_agent(record.usage, record.cost_usd);
+        // The judge of a trial that is graded again is asked now, also if its agent was replayed.
+        let is_graded_again = record.is_reused() && !record.is_judging_reused();
+        let judge = if is_graded_again { &mut self.spent } else { self.spending(record.is_judging_reused()) };
         judge.add_judge(record.judging.as_ref());
+    }
+
+    /// Gives where to count tokens and cost: answers that were recorded earlier cost nothing now.
+    fn spending(&mut self, is_reused: bool) -> &mut Spending {
+        if is_reused || self.replayed { &mut self.saved } else { &mut self.spent }
     }
 
     /// Adds the judgement of a skill's text, and what it cost. If a skill is judged several times, the last
     /// judgement counts.
     pub fn add_skill_judgement(&mut self, judged: &SkillJudgement) {
-        self.spent.add_judge(judged.judging.as_ref());
+        self.spending(false).add_judge(judged.judging.as_ref());
         let is_same = |known: &SkillJudgement| (&known.suite, &known.skill) == (&judged.suite, &judged.skill);
         self.skills_judged.retain(|known| !is_same(known));
         self.skills_judged.push(judged.clone());
@@ -233,10 +244,10 @@ impl RunTally {
     /// Adds the result of a probe. A probe is not a trial, but its cost counts.
     pub fn add_probe(&mut self, probe: &ProbeRecord) {
         self.probes.push(probe.clone());
-        self.spent.add_agent(probe.usage, probe.cost_usd);
+        self.spending(false).add_agent(probe.usage, probe.cost_usd);
     }
 
-    /// Sets where the model's answers came from, if not from a model.
+    /// Sets where the model's answers came from, if not from a model. It must be known before trials are added.
     pub fn set_stand_ins(&mut self, scripted: bool, replayed: bool) {
         (self.scripted, self.replayed) = (scripted, replayed);
     }
@@ -288,7 +299,7 @@ impl RunTally {
         let exit = self.outcome(&results, outcome);
         let has_run = self.totals.trials > 0 || !self.probes.is_empty();
         let cost_usd = self.spent.cost.known().filter(|_| has_run);
-        let saved = (self.totals.reused > 0).then_some(SavedSpending {
+        let saved = (self.totals.reused > 0 || self.replayed).then_some(SavedSpending {
             cost_usd: self.saved.cost.known(),
             tokens: self.saved.tokens,
             judging: self.saved.judging,
@@ -454,5 +465,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
+#[cfg(test)]
+mod calibration_tests;
 #[cfg(test)]
 mod tests;

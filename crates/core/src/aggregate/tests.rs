@@ -549,3 +549,19 @@ fn reused_trials_are_counted_and_cost_nothing_now() {
     let none = RunTally::default().summary("r", &[], 1.0, RunCompletion::Completed);
     assert_eq!((none.saved, none.totals.reused), (None, 0));
 }
+
+#[test]
+fn replayed_answers_cost_nothing_now() {
+    let mut tally = RunTally::default();
+    tally.set_stand_ins(false, true);
+    let judging = JudgeUsage { model: "m".into(), usage: TokenUsage::default(), cost_usd: Some(0.25) };
+    let replayed = TrialRecord { cost_usd: Some(0.5), judging: Some(judging), ..record("a", Verdict::Pass) };
+    tally.add(&replayed);
+    // Its judge is asked now.
+    tally.add(&TrialRecord { reused_from: Some("r0".to_owned()), ..replayed });
+    let found = tally.summary("r", &[], 1.0, RunCompletion::Completed);
+    let saved = found.saved.expect("recorded earlier");
+    assert_eq!((found.cost_usd, saved.cost_usd), (Some(0.0), Some(1.0)));
+    let judge = |of: Option<JudgingSummary>| of.expect("a judge").cost_usd;
+    assert_eq!((judge(found.judging), judge(saved.judging)), (Some(0.25), Some(0.25)));
+}

@@ -257,6 +257,13 @@ impl TrialRecord {
         self.reused_from.is_some()
     }
 
+    /// Gives the notes on the trial. The first of a reused trial says which run it is from, because its time, tokens and
+    /// cost are of that run.
+    pub fn notes_with_origin(&self) -> impl Iterator<Item = String> {
+        let origin = self.reused_from.as_ref().map(|run| format!("reused from run {run}"));
+        origin.into_iter().chain(self.notes.iter().cloned())
+    }
+
     /// Says whether the judge was asked in an earlier run. A trial that is graded again has no key: its agent ran
     /// earlier, and its judge is asked now.
     pub fn is_judging_reused(&self) -> bool {

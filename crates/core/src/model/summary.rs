@@ -179,7 +179,8 @@ pub struct JudgingSummary {
     pub cost_usd: Option<f64>,
 }
 
-/// The tokens and the cost of reused trials, which were spent in earlier runs.
+/// The tokens and the cost of reused trials, which were spent in earlier runs, and of replayed answers, which were spent
+/// when they were recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SavedSpending {
     /// The cost of the agents in USD; `None` if the cost of any reused trial is unknown.

@@ -15,6 +15,7 @@ mod direction;
 mod exact;
 mod gate_chance;
 mod improvement;
+mod judge_error;
 mod kappa;
 mod paired;
 mod pass_prediction;
@@ -46,6 +47,7 @@ pub use improvement::{
     CANDIDATE_ALPHA, ImprovementDesign, MOST_ROUNDS_WITHOUT_CANDIDATE, confirmation_alpha,
     improvement_chance, is_significant,
 };
+pub use judge_error::{WeighedShare, corrected_rate, prediction_powered_rate};
 pub use kappa::{Kappa, kappa};
 pub use paired::{
     CasePair, DEFAULT_MARGIN, PairedComparison, compare_pairs, correct_comparisons, is_no_difference,

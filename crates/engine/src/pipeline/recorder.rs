@@ -17,9 +17,13 @@ pub struct RunRecorder {
 }
 
 impl RunRecorder {
-    /// Reports the start of a run.
+    /// Reports the start of a run. Its `run.json` has to be written before.
     pub fn start(plan: &Plan, run_dir: &RunDir, sinks: EventSinks) -> Self {
         let mut recorder = Self { sinks, tally: new_tally(plan), started: Instant::now() };
+        // Known before the first trial: what replayed answers had cost is not spent now.
+        if let Ok(info) = run_dir.info() {
+            recorder.tally.set_stand_ins(info.scripted, info.replayed);
+        }
         recorder.send_event(&RunEvent::RunStarted {
             schema_version: 1,
             run: run_dir.id().to_owned(),
@@ -47,9 +51,6 @@ impl RunRecorder {
             tally.set_known_noise(noise);
         }
         tally.set_baseline(rules.baseline.cloned());
-        if let Ok(info) = run_dir.info() {
-            tally.set_stand_ins(info.scripted, info.replayed);
-        }
         let seconds = started.elapsed().as_secs_f64();
         let summary = tally.summary(run_dir.id(), &suite_gates(plan), seconds, completion);
         run_dir.write_summary(&summary)?;

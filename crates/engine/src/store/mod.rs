@@ -4,6 +4,7 @@
 //! secret; reports a trial before it is on disk.
 
 mod baseline;
+mod calibration_input;
 mod documents;
 #[doc(hidden)]
 mod facts;
@@ -14,6 +15,8 @@ pub mod history;
 mod import_run;
 #[doc(hidden)]
 mod index;
+mod judged_run;
+mod label_file;
 #[doc(hidden)]
 mod labels;
 mod log;
@@ -34,6 +37,7 @@ mod trials;
 
 pub use crate::workspace::secrets::Scrubber;
 pub use baseline::{BASELINE_FILE, baseline_of_run, read_baseline, write_baseline};
+pub use calibration_input::CalibrationInput;
 pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSkill, RunSuite, RunSuites, TrialChecks};
 pub use facts::{FolderListing, StagedSkill, TrialFacts, TurnFacts};
 pub use find_trials::find_trials;
@@ -43,7 +47,9 @@ pub use index::{
     Metric, MetricPoint, MetricScope, PastTrialCosts, RunRow, SuiteRow, TrialFilter, TrialFilterValues,
     TrialOrder, TrialRow,
 };
-pub use labels::HumanLabel;
+pub use judged_run::{JudgedItem, JudgedRun};
+pub use label_file::{LabelRow, LabelToFill, read_label_file};
+pub use labels::{HumanLabel, LabelKey, PersonLabels, StoredLabels};
 pub use log::EventLog;
 pub use log_line::{LineMarker, is_damaged};
 pub use noise::{has_foreign_noise, import_noise, read_noise, save_noise};

@@ -77,11 +77,13 @@ pub fn describe_cost(of: &Summary) -> String {
     describe_saved(of).map_or_else(|| now.clone(), |saved| format!("{now}; {saved}"))
 }
 
-/// Describes what reused trials had cost in their own runs; `None` if no trial was reused.
+/// Describes what reused trials had cost in their own runs, and replayed answers when they were recorded; `None` if there
+/// are none.
 pub fn describe_saved(of: &Summary) -> Option<String> {
     let saved = of.saved?;
     let tokens = saved.tokens.input + saved.tokens.output;
-    Some(format!("saved by reuse: {tokens} tokens, {}", describe_spending(saved.cost_usd, saved.judging)))
+    let how = if of.replayed { "recorded earlier" } else { "saved by reuse" };
+    Some(format!("{how}: {tokens} tokens, {}", describe_spending(saved.cost_usd, saved.judging)))
 }
 
 fn describe_spending(agents: Option<f64>, judging: Option<JudgingSummary>) -> String {

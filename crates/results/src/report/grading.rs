@@ -136,7 +136,8 @@ impl GradingDocument {
         let failed_by =
             others.map(|check| sanitise_text(&format!("failed: {}: {}", check.label(), check.rationale)));
         let notes = unscored.iter().map(no_score).chain(failed_by);
-        let notes: Vec<String> = notes.chain(record.notes.iter().map(|note| sanitise_text(note))).collect();
+        let notes: Vec<String> =
+            notes.chain(record.notes_with_origin().map(|note| sanitise_text(&note))).collect();
         let overall_score =
             mean_to_one_decimal(scored.iter().map(|(_, score)| *score)).filter(|_| unscored.is_empty());
         Some(Self {

@@ -13,7 +13,7 @@ use practicum_core::stats;
 use practicum_core::tree::open_regular;
 use practicum_engine::store::history;
 use practicum_engine::store::{
-    CaseCell, CaseRow, CheckRow, HumanLabel, Metric, MetricScope, RunLock, RunRow, SuiteRow, TrialFilter,
+    CaseCell, CaseRow, CheckRow, Metric, MetricScope, RunLock, RunRow, SuiteRow, TrialFilter,
     TrialFilterValues, TrialOrder, TrialRow,
 };
 
@@ -318,23 +318,4 @@ pub async fn trend(
 
 pub async fn audit(State(shared): State<ViewerState>) -> Result<Json<history::AuditReport>, ViewerError> {
     Ok(Json(shared.query_index(|index| history::audit(index, None, 20, 5))?))
-}
-
-/// Gives how far people agree with the judge, over the labels of a run.
-pub async fn agreement(
-    State(shared): State<ViewerState>,
-    Path(id): Path<String>,
-) -> Result<Json<Value>, ViewerError> {
-    let run = shared.find_run(&id)?;
-    let labels =
-        HumanLabel::read_all(run.path()).map_err(|error| ViewerError::Internal(error.to_string()))?;
-    let table = HumanLabel::agreement_table(&labels);
-    let kappa = stats::kappa(table, stats::ALPHA);
-    Ok(Json(json!({
-        "labels": labels.len(),
-        "agree": table[0][0] + table[1][1],
-        "kappa": kappa.map(|kappa| json!({
-            "value": kappa.value, "low": kappa.interval.low, "high": kappa.interval.high,
-        })),
-    })))
 }

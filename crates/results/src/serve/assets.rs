@@ -24,6 +24,7 @@ static ASSETS: &[(&str, &str, &str)] = &[
     ("run.js", SCRIPT, include_str!("web/run.js")),
     ("case.js", SCRIPT, include_str!("web/case.js")),
     ("trial.js", SCRIPT, include_str!("web/trial.js")),
+    ("label.js", SCRIPT, include_str!("web/label.js")),
     ("compare.js", SCRIPT, include_str!("web/compare.js")),
     ("search.js", SCRIPT, include_str!("web/search.js")),
     ("trends.js", SCRIPT, include_str!("web/trends.js")),

@@ -6,6 +6,7 @@
 mod api;
 mod assets;
 mod guard;
+mod label;
 mod live;
 mod trial;
 
@@ -68,14 +69,15 @@ fn routes(shared: ViewerState) -> Router {
         .route("/api/audit", get(api::audit))
         .route("/api/run/{run}", get(api::run))
         .route("/api/run/{run}/cases", get(api::cases))
-        .route("/api/run/{run}/agreement", get(api::agreement))
+        .route("/api/run/{run}/agreement", get(label::agreement))
+        .route("/api/run/{run}/label", get(label::next_label))
         .route("/api/run/{run}/live", get(live::live))
         .route("/api/run/{run}/trial/{trial}", get(trial::trial))
         .route("/api/run/{run}/trial/{trial}/steps", get(trial::steps))
         .route("/api/run/{run}/trial/{trial}/step", get(trial::step))
         .route("/api/run/{run}/trial/{trial}/file", get(trial::file))
         .route("/api/run/{run}/trial/{trial}/download", get(trial::download))
-        .route("/api/run/{run}/trial/{trial}/label", post(trial::label))
+        .route("/api/run/{run}/trial/{trial}/label", post(label::label))
         .with_state(shared)
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{ViewerError, ViewerState, is_plain_name};
 use practicum_agents::agents::AgentRegistry;
-use practicum_core::model::{RelPath, Step, TrialId, TrialRecord, Verdict};
+use practicum_core::model::{RelPath, Step, TrialId, TrialRecord};
 use practicum_core::tree::{open_regular, read_regular};
 use practicum_engine::store::transcript;
 use practicum_engine::store::{HumanLabel, RunDir, find_trials, read_records};
@@ -32,10 +32,10 @@ const MAX_TRANSCRIPT_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_LISTED_FILES: usize = 2000;
 
 /// A trial's folder and record.
-struct ViewedTrial {
-    run: RunDir,
+pub(super) struct ViewedTrial {
+    pub(super) run: RunDir,
     folder: PathBuf,
-    record: TrialRecord,
+    pub(super) record: TrialRecord,
 }
 
 impl ViewedTrial {
@@ -44,7 +44,7 @@ impl ViewedTrial {
         transcript::read_steps(&self.folder, &self.record, MAX_TRANSCRIPT_BYTES, &known).steps
     }
 
-    fn find(shared: &ViewerState, run: &str, trial: &str) -> Result<Self, ViewerError> {
+    pub(super) fn find(shared: &ViewerState, run: &str, trial: &str) -> Result<Self, ViewerError> {
         let run = shared.find_run(run)?;
         let missing = || ViewerError::Missing("there is no such trial");
         if !is_plain_name(trial) {
@@ -80,7 +80,7 @@ pub async fn trial(
     Path((run, trial)): Path<(String, String)>,
 ) -> Result<Json<Value>, ViewerError> {
     let ViewedTrial { run, folder, record } = ViewedTrial::find(&shared, &run, &trial)?;
-    let labels = HumanLabel::read_all(run.path()).unwrap_or_default();
+    let labels = HumanLabel::read_all(run.path()).unwrap_or_default().labels;
     let labels: Vec<&HumanLabel> = labels.iter().filter(|label| label.trial == record.trial).collect();
     let files = practicum_engine::workspace::run::run_blocking(|| list_files(&folder.join("files")));
     let why = record.not_scored_reason();
@@ -93,13 +93,13 @@ pub async fn trial(
 }
 
 #[derive(Serialize)]
-struct TrialFileEntry {
+pub(super) struct TrialFileEntry {
     path: String,
     bytes: u64,
 }
 
 /// Lists the files that an agent left, by their paths. Links are not followed.
-fn list_files(folder: &FilePath) -> Vec<TrialFileEntry> {
+pub(super) fn list_files(folder: &FilePath) -> Vec<TrialFileEntry> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(next) = open.pop() {
@@ -268,40 +268,6 @@ pub async fn download(
         .map_err(|error| ViewerError::Internal(error.to_string()))?;
     let headers = [(CONTENT_TYPE, "application/octet-stream"), (CONTENT_DISPOSITION, "attachment")];
     Ok((headers, Body::from(bytes)).into_response())
-}
-
-#[derive(Deserialize)]
-pub struct LabelRequest {
-    check: String,
-    /// Whether the person agrees with the judge. `null` removes an earlier label.
-    agrees: Option<bool>,
-}
-
-/// Stores a person's label on a judged check.
-pub async fn label(
-    State(shared): State<ViewerState>,
-    Path((run, trial)): Path<(String, String)>,
-    Json(said): Json<LabelRequest>,
-) -> Result<Json<HumanLabel>, ViewerError> {
-    let kept = ViewedTrial::find(&shared, &run, &trial)?;
-    let check = kept.record.checks.iter().find(|check| check.check == said.check && check.scale.is_some());
-    let judge_passed = match check.map(|check| &check.verdict) {
-        Some(Verdict::Pass) => true,
-        Some(Verdict::Fail) => false,
-        Some(Verdict::NotScored(_)) | None => {
-            return Err(ViewerError::BadRequest("the judge gave no verdict on such a check".to_owned()));
-        }
-    };
-    let label = HumanLabel {
-        schema_version: 1,
-        at: jiff::Timestamp::now().to_string(),
-        trial: kept.record.trial,
-        check: said.check,
-        judge_passed,
-        agrees: said.agrees,
-    };
-    label.append(kept.run.path()).map_err(|error| ViewerError::Internal(error.to_string()))?;
-    Ok(Json(label))
 }
 
 #[cfg(test)]

@@ -117,6 +117,19 @@ fn write_header(table: ExportTable, format: ExportFormat, out: &mut dyn Write) -
     write_csv_row(table_columns(&empty).map(|(name, _)| name), out)
 }
 
+/// Writes rows, after the names of their columns if the format has such a line.
+pub fn write_table<T: Serialize + Default>(
+    rows: impl IntoIterator<Item = T>,
+    format: ExportFormat,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    if format == ExportFormat::Csv {
+        let empty = serde_json::to_value(T::default())?;
+        write_csv_row(table_columns(&empty).map(|(name, _)| name), out)?;
+    }
+    rows.into_iter().try_for_each(|of| row(format, &of, out))
+}
+
 fn row(format: ExportFormat, row: &impl Serialize, out: &mut dyn Write) -> std::io::Result<()> {
     match format {
         ExportFormat::Jsonl => writeln!(out, "{}", serde_json::to_string(row)?),

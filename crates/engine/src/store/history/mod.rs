@@ -12,5 +12,7 @@ mod trend;
 pub use audit::{AuditReport, DoubtReason, DoubtfulCheck, audit};
 pub use badge::{Badge, ShieldsEndpoint};
 pub use estimate::{EstimatedTrialKind, RunEstimate, estimate_run};
-pub use export::{ExportFormat, ExportTable, ExportedCheck, ExportedTrial, export, write_csv_row};
+pub use export::{
+    ExportFormat, ExportTable, ExportedCheck, ExportedTrial, export, write_csv_row, write_table,
+};
 pub use trend::{Trend, TrendPoint, sparkline, trend};

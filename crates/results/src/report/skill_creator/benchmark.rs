@@ -23,6 +23,8 @@ pub struct Benchmark {
     measures: BTreeMap<String, ConfigurationMeasures>,
     answers: ExpectationAnswers,
     notes: Vec<String>,
+    /// The number of runs that were reused.
+    reused: usize,
 }
 
 /// What is known of a benchmark before its runs.
@@ -209,6 +211,7 @@ impl Benchmark {
             measures: BTreeMap::new(),
             answers: ExpectationAnswers::default(),
             notes: sample.map(|sample| format!("not all cases were run: {}", sample.describe())).collect(),
+            reused: 0,
         }
     }
 
@@ -234,9 +237,13 @@ impl Benchmark {
                 practicum_core::model::count_with_noun(silent, "expectation")
             ));
         }
-        let notes: Vec<String> = record.notes.iter().map(|note| printable_text(note)).collect();
-        let case_notes =
-            notes.iter().map(|note| format!("eval {id} ({name}), {configuration}, run {attempt}: {note}"));
+        self.reused += usize::from(record.is_reused());
+        let notes: Vec<String> = record.notes_with_origin().map(|note| printable_text(&note)).collect();
+        let case_notes = record
+            .notes
+            .iter()
+            .map(|note| printable_text(note))
+            .map(|note| format!("eval {id} ({name}), {configuration}, run {attempt}: {note}"));
         self.notes.extend(case_notes);
         if !graded.is_complete() {
             return;
@@ -270,13 +277,11 @@ impl Benchmark {
 
     pub fn document(&self, shape: BenchmarkLayout) -> Value {
         match shape {
-            BenchmarkLayout::Agentskills if self.notes.is_empty() => {
-                json!({"run_summary": self.run_summary(shape)})
-            }
-            // Runs that no mean includes must be mentioned.
-            BenchmarkLayout::Agentskills => {
-                json!({"run_summary": self.run_summary(shape), "notes": self.notes})
-            }
+            // Runs that no mean includes must be mentioned, and those that did not run now.
+            BenchmarkLayout::Agentskills => match self.own_notes() {
+                notes if notes.is_empty() => json!({"run_summary": self.run_summary(shape)}),
+                notes => json!({"run_summary": self.run_summary(shape), "notes": notes}),
+            },
             BenchmarkLayout::SkillCreator => json!({
                 "metadata": self.metadata_document(),
                 "runs": self.runs,
@@ -300,8 +305,17 @@ impl Benchmark {
             ));
         }
         notes.extend(self.answers.describe_observations());
-        notes.extend(self.notes.iter().cloned());
+        notes.extend(self.own_notes());
         notes
+    }
+
+    /// Gives the notes on runs, with how many were reused.
+    fn own_notes(&self) -> Vec<String> {
+        let reused = (self.reused > 0).then(|| {
+            let runs = practicum_core::model::count_with_noun(self.reused, "run");
+            format!("{runs} reused from earlier runs, with the time and tokens of those")
+        });
+        reused.into_iter().chain(self.notes.iter().cloned()).collect()
     }
 
     fn metadata_document(&self) -> Value {

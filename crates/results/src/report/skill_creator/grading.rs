@@ -285,7 +285,7 @@ fn user_notes_document(record: &TrialRecord, left: Option<&str>) -> Value {
         };
         part.push(sanitise_text(line.trim_start_matches(['-', '*']).trim()));
     }
-    needs_review.extend(record.notes.iter().map(|note| sanitise_text(note)));
+    needs_review.extend(record.notes_with_origin().map(|note| sanitise_text(&note)));
     json!({"uncertainties": uncertainties, "needs_review": needs_review, "workarounds": workarounds})
 }
 

@@ -4,6 +4,7 @@ import { casePage } from "./case.js";
 import { comparePage } from "./compare.js";
 import { h } from "./dom.js";
 import { listen } from "./keys.js";
+import { labelPage } from "./label.js";
 import { runPage } from "./run.js";
 import { runsPage } from "./runs.js";
 import { searchPage } from "./search.js";
@@ -21,6 +22,7 @@ function route(parts) {
   if (first === "search") return [searchPage, [], "search"];
   if (first === "compare" && parts.length === 5) return [comparePage, parts.slice(1), ""];
   if (first === "run" && parts.length === 2) return [runPage, [second], "runs"];
+  if (first === "run" && third === "label" && parts.length === 3) return [labelPage, [second], "runs"];
   if (first === "run" && third === "case" && parts.length === 5) return [casePage, [second, parts[3], parts[4]], "runs"];
   if (first === "run" && third === "trial" && parts.length === 4) return [trialPage, [second, parts[3]], "runs"];
   return null;

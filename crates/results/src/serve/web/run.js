@@ -182,6 +182,7 @@ export async function runPage(page, [id]) {
   const only = h("input", { type: "checkbox", id: "troubled" });
   only.addEventListener("change", () => { troubled = only.checked; body.restart(); });
   const find = h("a", { class: "button", href: link("search") + `?run=${encodeURIComponent(id)}` }, "Filter and search its trials");
+  const label = h("a", { class: "button", id: "label", href: link("run", id, "label"), hidden: true }, "Label what its judge decided");
   const agreed = h("div", {});
   put(page,
     crumbs(["Runs", "#/"], [id]),
@@ -191,10 +192,11 @@ export async function runPage(page, [id]) {
     run.replayed && h("p", { class: "notice" }, "The model's answers were recorded earlier."),
     run.reused > 0 && h("p", { class: "notice", id: "reused" }, reusedWords(run)),
     h("div", { id: "live" }), measured(run.summary), varianceView(run.summary), frontierView(run.summary), agreed, gates(run.summary), suites,
-    h("section", {}, h("h2", {}, "Cases"), h("p", { class: "filters" }, h("label", {}, only, " only what did not pass"), find), grid));
+    h("section", {}, h("h2", {}, "Cases"), h("p", { class: "filters" }, h("label", {}, only, " only what did not pass"), find, label), grid));
   headline();
   tables();
   await body.restart();
+  ask(["run", id, "label"]).then(({ left, labelled }) => { label.hidden = left + labelled === 0; }).catch(() => {});
   ask(["run", id, "agreement"]).then((told) => put(agreed, agreementView(told))).catch(() => {});
   if (run.state === "running") {
     live = liveView(run, async (finished) => {

@@ -1,6 +1,6 @@
 // One trial: what was said and done beside what the checks found.
 
-import { ask, download, tell } from "./api.js";
+import { ask, download } from "./api.js";
 import { h, link, put } from "./dom.js";
 import { agreementView, condition, crumbs, mark, money, seconds, size } from "./parts.js";
 import { transcript } from "./transcript.js";
@@ -9,36 +9,16 @@ function verdictName(verdict) {
   return typeof verdict === "string" ? verdict : "not_scored";
 }
 
-function labelButtons(run, trial, check, said, changed) {
-  const box = h("div", { class: "label", role: "group", "aria-label": `your word on ${check.check}` });
-  const show = (agrees, problem) => {
-    const button = (words, value) => h("button", { type: "button", "aria-pressed": String(agrees === value), onclick: () => say(agrees === value ? null : value) }, words);
-    put(box, h("span", { class: "faint small" }, "The judge is"), button("right", true), button("wrong", false), problem && h("span", { class: "problem" }, problem));
-  };
-  async function say(agrees) {
-    try {
-      const label = await tell(["run", run, "trial", trial, "label"], { check: check.check, agrees });
-      show(label.agrees);
-      changed();
-    } catch (error) {
-      show(said, error.message);
-    }
-  }
-  show(said);
-  return box;
-}
-
-function checkView(run, trial, check, first, label, labelled) {
+function checkView(check, first, label) {
   const verdict = verdictName(check.verdict);
   const quotes = check.evidence.map((quote, at) => h("blockquote", { "data-evidence": String(first + at) },
     h("button", { type: "button", class: "quote", title: "Show where it stands", onclick: () => jump(first + at) }, quote)));
-  const judged = check.scale !== undefined && verdict !== "not_scored";
   return h("article", { class: `check ${verdict}`, "data-item": true, tabindex: "0" },
     h("header", {}, mark(verdict), h("h3", {}, check.check), !check.required && h("span", { class: "faint small" }, check.criteria ? "criterion" : "optional"),
       check.score !== null && h("span", { class: "number" }, `${check.score} (${check.scale ?? "score"})`)),
     h("p", {}, check.rationale), quotes,
     (check.flags ?? []).map((flag) => h("p", { class: "flag" }, flag)),
-    judged && labelButtons(run, trial, check, label?.agrees ?? null, labelled));
+    label && h("p", { class: "label faint small" }, `A person said: ${label.passed ? "pass" : "fail"}${label.blind ? "" : ", after seeing the verdict"}`));
 }
 
 function jump(number) {
@@ -50,7 +30,7 @@ function jump(number) {
   spot.classList.add("now");
 }
 
-function fileView(run, trial, { path, bytes, open }) {
+export function fileView(run, trial, { path, bytes, open }) {
   const body = h("div", {});
   const show = h("details", { class: "file", "data-item": true, tabindex: "0" },
     h("summary", { "data-open": true, tabindex: "-1" }, h("span", { class: "tool" }, path), h("span", { class: "number faint" }, size(bytes))), body);
@@ -89,12 +69,11 @@ export async function trialPage(page, [run, id]) {
   const labels = new Map(trial.labels.map((label) => [label.check, label]));
   const quotes = [];
   const agreed = h("div", { class: "faint small" });
-  const labelled = () => ask(["run", run, "agreement"]).then((told) => put(agreed, agreementView(told))).catch(() => {});
   const checks = record.checks.map((check) => {
     const first = quotes.length;
     // Only a judge quotes; what code found is its own words.
     quotes.push(...check.evidence.map((quote) => (check.scale === undefined ? "" : quote)));
-    return checkView(run, id, check, first, labels.get(check.check), labelled);
+    return checkView(check, first, labels.get(check.check));
   });
   const look = { quotes, found: new Set() };
   look.changed = () => {
@@ -123,6 +102,6 @@ export async function trialPage(page, [run, id]) {
         h("section", {}, h("h2", {}, "Checks"), checks.length ? checks : h("p", { class: "empty" }, "Nothing was checked."), agreed),
         h("section", {}, h("h2", {}, "Files"), files.length ? files.map((file) => fileView(run, id, file)) : h("p", { class: "empty" }, "It left no files.")),
         h("section", {}, h("h2", {}, "Facts"), facts))));
-  labelled();
+  ask(["run", run, "agreement"]).then((told) => put(agreed, agreementView(told))).catch(() => {});
   await told.ready;
 }
