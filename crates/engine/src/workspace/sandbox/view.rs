@@ -50,6 +50,9 @@ const SYSTEM_FOLDERS: [&str; 15] = [
 /// The most links or interpreters that are followed one after the other.
 const MOST_HOPS: usize = 8;
 
+/// The most files and folders that are shown beside a program.
+pub const MOST_SIBLINGS: usize = 500;
+
 /// How an agent may use a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathAccess {
@@ -133,6 +136,38 @@ impl SandboxView {
     pub fn show_file(&mut self, path: &Path) {
         for hop in link_chain(path) {
             self.show(&hop);
+        }
+    }
+
+    /// Shows a program in the folder `owner` and what lies beside the program, which it may import. What is hidden
+    /// there, what begins with a dot and what leads out of `owner` is not shown.
+    pub fn show_program_with_siblings(&mut self, program: &Path, owner: &Path) {
+        let lies_in_owner = |path: &Path| path.canonicalize().is_ok_and(|real| real.starts_with(owner));
+        if !lies_in_owner(program) {
+            return;
+        }
+        self.show_file(program);
+        let folders: BTreeSet<PathBuf> =
+            link_chain(program).iter().filter_map(|hop| Some(hop.parent()?.to_owned())).collect();
+        let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+        for entry in entries.take(MOST_SIBLINGS) {
+            let is_visible_name = !entry.file_name().as_encoded_bytes().starts_with(b".");
+            let path = entry.path();
+            let Ok(real) = path.canonicalize() else { continue };
+            if is_visible_name && lies_in_owner(&path) && !self.hidden.contains(&real) {
+                self.show(&path);
+                self.hide_again_below(&real);
+            }
+        }
+    }
+
+    /// Hides what must stay hidden inside a path that is shown.
+    fn hide_again_below(&mut self, shown: &Path) {
+        let below = |hidden: &&PathBuf| *hidden != shown && hidden.starts_with(shown);
+        let hidden: Vec<PathBuf> = self.hidden.iter().filter(below).cloned().collect();
+        for path in hidden {
+            let how = if path.is_dir() { PathAccess::HiddenFolder } else { PathAccess::HiddenFile };
+            self.paths.entry(path).or_insert(how);
         }
     }
 
