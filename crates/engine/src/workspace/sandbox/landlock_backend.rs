@@ -2,14 +2,13 @@
 //! are not available, and is weaker: names of files can be guessed, modes and times of the user's files can be
 //! changed, and the network is open.
 
-use std::path::PathBuf;
-
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
     RulesetStatus, Scope, path_beneath_rules,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
+use super::inner_steps::InnerSteps;
 use super::{OPEN_NETWORK, SandboxBackend};
 
 /// The oldest usable version. With an older one, files outside the sandbox could still be truncated.
@@ -59,8 +58,9 @@ fn describe_open(has_scopes: bool, has_socket_files: bool) -> String {
     open.join("; ")
 }
 
-/// Restricts this process, and all that it starts, to these paths. After an error nothing may be started.
-pub fn restrict_files(read_only: &[PathBuf], writable: &[PathBuf]) -> Result<(), String> {
+/// Restricts this process, and all that it starts, to the paths of these steps. After an error nothing may be started.
+pub fn restrict_files(steps: &InnerSteps) -> Result<(), String> {
+    let InnerSteps { read_only, listable, writable, .. } = steps;
     let restrict = || -> Result<RulesetStatus, RulesetError> {
         let status = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
@@ -70,6 +70,7 @@ pub fn restrict_files(read_only: &[PathBuf], writable: &[PathBuf]) -> Result<(),
             .scope(Scope::from_all(BEST_ABI))?
             .create()?
             .add_rules(path_beneath_rules(read_only, AccessFs::from_read(BEST_ABI)))?
+            .add_rules(path_beneath_rules(listable, AccessFs::ReadDir))?
             .add_rules(path_beneath_rules(["/proc"], AccessFs::from_read(BEST_ABI)))?
             .add_rules(path_beneath_rules(DEVICES, AccessFs::from_file(BEST_ABI)))?
             .add_rules(path_beneath_rules(writable, AccessFs::from_all(BEST_ABI)))?

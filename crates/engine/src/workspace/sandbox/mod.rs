@@ -335,7 +335,8 @@ impl TrialSandbox {
             #[cfg(target_os = "linux")]
             SandboxBackend::Landlock(ourselves) => {
                 let (read_only, writable) = (view.readable(), view.writable().map(Path::to_owned).collect());
-                InnerSteps { read_only, writable, ..steps }.wrap(launch, ourselves.clone())
+                InnerSteps { read_only, listable: view.listable(), writable, ..steps }
+                    .wrap(launch, ourselves.clone())
             }
             SandboxBackend::Seatbelt => seatbelt::wrap(launch, view),
             SandboxBackend::Bubblewrap(bubblewrap) => {

@@ -69,6 +69,8 @@ pub enum PathAccess {
 pub struct SandboxView {
     paths: BTreeMap<PathBuf, PathAccess>,
     hidden: Vec<PathBuf>,
+    /// Folders of which a part is shown, and in which programs look for what they import.
+    listed: BTreeSet<PathBuf>,
 }
 
 /// Resolves links in hidden paths. The root of the file system is left out: it cannot be hidden, and is never
@@ -84,7 +86,7 @@ pub fn resolve_hidden_paths(paths: impl IntoIterator<Item = PathBuf>) -> Vec<Pat
 
 impl SandboxView {
     pub fn new(hidden: &[PathBuf], room: &Path) -> Self {
-        let mut view = Self { paths: BTreeMap::new(), hidden: hidden.to_owned() };
+        let mut view = Self { paths: BTreeMap::new(), hidden: hidden.to_owned(), listed: BTreeSet::new() };
         for path in SYSTEM_FOLDERS.map(Path::new) {
             let Ok(real) = path.canonicalize() else { continue };
             let elsewhere = SYSTEM_FOLDERS.iter().any(|other| real != path && real.starts_with(other));
@@ -147,8 +149,12 @@ impl SandboxView {
             return;
         }
         self.show_file(program);
-        let folders: BTreeSet<PathBuf> =
-            link_chain(program).iter().filter_map(|hop| Some(hop.parent()?.to_owned())).collect();
+        let folders: BTreeSet<PathBuf> = link_chain(program)
+            .iter()
+            .filter_map(|hop| Some(hop.parent()?.to_owned()))
+            .filter(|folder| lies_in_owner(folder))
+            .collect();
+        self.listed.extend(folders.iter().cloned());
         let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
         for entry in entries.take(MOST_SIBLINGS) {
             let is_visible_name = !entry.file_name().as_encoded_bytes().starts_with(b".");
@@ -159,6 +165,12 @@ impl SandboxView {
                 self.hide_again_below(&real);
             }
         }
+    }
+
+    /// Gives the folders whose names a process may list. Only Landlock needs to be told.
+    #[cfg(target_os = "linux")]
+    pub fn listable(&self) -> Vec<PathBuf> {
+        self.listed.iter().cloned().collect()
     }
 
     /// Hides what must stay hidden inside a path that is shown.
