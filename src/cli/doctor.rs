@@ -14,7 +14,9 @@ use crate::session::run_setup;
 use crate::tree::read_regular_text;
 use crate::workspace::limits::ResourceLimits;
 use crate::workspace::observe::ProcessEnd;
-use crate::workspace::run::{CancelToken, OutputFiles, ProcessRules, adopt_orphans, supervise};
+use crate::workspace::run::{
+    CancelToken, OutputFiles, ProcessRules, adopt_orphans, control_groups_work, supervise,
+};
 use crate::workspace::sandbox::Sandbox;
 use crate::workspace::secrets::Scrubber;
 
@@ -110,6 +112,7 @@ fn check_machine(project: &Path) -> Vec<DoctorFinding> {
         }
     }
     findings.push(check_sandbox(&env));
+    findings.push(check_limits());
     findings.push(check_disk_space(project));
     findings
 }
@@ -150,6 +153,15 @@ fn check_sandbox(env: &BTreeMap<String, String>) -> DoctorFinding {
     DoctorFinding { is_good: good, what, fix: Some(sandbox_fix().to_owned()) }
 }
 
+/// Says how the limits of trials are kept.
+fn check_limits() -> DoctorFinding {
+    let how = match control_groups_work() {
+        Ok(()) => "by cgroup v2 and a watchdog".to_owned(),
+        Err(why) => format!("by a watchdog and limits of each process, because {why}"),
+    };
+    DoctorFinding { is_good: true, what: format!("limits of trials: {how}"), fix: None }
+}
+
 /// Describes how the agent is logged in. Only its vendor knows whether the login is still valid.
 fn check_login(agent: &crate::agents::AgentCli, env: &BTreeMap<String, String>) -> Option<DoctorFinding> {
     let variables = &agent.credentials.variables;
@@ -163,7 +175,11 @@ fn check_login(agent: &crate::agents::AgentCli, env: &BTreeMap<String, String>) 
     };
     Some(match agent.credentials.find_login(env) {
         Some(AgentLogin::Variable(name)) => good(name),
-        Some(AgentLogin::File(path)) => good(format!("its own login in {}", path.display())),
+        Some(AgentLogin::File(path)) => good(format!(
+            "its own login in {}; agents get a copy that they cannot renew, so {} is better for long runs",
+            path.display(),
+            variables.join(" or ")
+        )),
         None => DoctorFinding {
             is_good: false,
             what: format!("agent {}: not logged in", agent.name),

@@ -11,6 +11,9 @@ pub struct SandboxInnerArgs {
     /// Can be read, with everything below
     #[arg(long)]
     ro: Vec<PathBuf>,
+    /// Can be listed, with the folders below
+    #[arg(long)]
+    list: Vec<PathBuf>,
     /// Can be written, with everything below
     #[arg(long)]
     rw: Vec<PathBuf>,
@@ -51,6 +54,7 @@ fn run(args: SandboxInnerArgs) -> Result<u8, String> {
     }
     confine_this_process(&InnerSteps {
         read_only: args.ro,
+        listable: args.list,
         writable: args.rw,
         user: args.user,
         processes: args.processes,

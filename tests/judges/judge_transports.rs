@@ -18,6 +18,7 @@ use practicum::model::{
     Observation, RelPath, ScoreScale, WorkspaceView,
 };
 use practicum::tree::{SourceFile, SourceSyntax};
+use practicum::workspace::limits::ResourceLimits;
 use practicum::workspace::run::CancelToken;
 use serde_json::{Value, json};
 
@@ -320,6 +321,27 @@ async fn a_cli_that_hangs_is_ended_with_all_it_started() {
     assert!(judge_result.verdicts[0].finding.rationale.contains("cancelled"), "{:?}", judge_result.verdicts);
     for marker in ["hangs-1", "hangs-2"] {
         assert_eq!(crate::common::processes_with(marker), [""; 0]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cli_that_uses_up_the_machine_is_ended_and_gives_no_answer() {
+    let few = ResourceLimits { processes: 64, disk: 1024 * 1024, ..ResourceLimits::default() };
+    for (index, (script, limit)) in [
+        ("for i in $(seq 200); do sleep 600 & done; wait\n", "64 processes"),
+        ("head -c 8000000 /dev/zero > big\n", "1 MB of disk"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let folder = fake_claude(script);
+        let cli = CliJudge::new(claude_model_cli(), user_env(folder.path(), &[])).with_limits(few);
+        let marker = format!("uses-up-{index}");
+        let judge_result = asked_alone(cli, &marker, &CancelToken::default()).await;
+        assert_eq!(verdicts(&judge_result), [("a", "not_scored")]);
+        let why = &judge_result.verdicts[0].finding.rationale;
+        assert!(why.contains(limit), "{why}");
+        assert_eq!(crate::common::processes_with(&marker), [""; 0]);
     }
 }
 

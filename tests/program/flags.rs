@@ -198,7 +198,9 @@ fn a_trigger_query_passes_by_its_rate() {
 fn doctor_tells_what_is_there_and_how_to_mend_what_is_not() {
     let project = project(&cases(1));
     let ran = project.run(&["doctor"]).exits(0);
-    assert!(ran.stdout.contains("sandbox: "), "{}", ran.stdout);
+    for part in ["sandbox: ", "limits of trials: by "] {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
     for part in [
         "✗ agent claude",
         "install it",

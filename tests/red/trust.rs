@@ -104,6 +104,46 @@ fn trust_in_one_project_reaches_a_copy_elsewhere() {
 }
 
 #[test]
+fn a_project_raises_the_limits_of_trials() {
+    let project = project();
+    let agent = std::fs::read_to_string(project.path().join("practicum.toml")).expect("settings");
+    let agent = agent.replace("sandbox = \"off\"\n", "");
+    let user = config(&project).join("practicum/config.toml");
+    std::fs::create_dir_all(user.parent().expect("a folder")).expect("create");
+    let explained = |args: &[&str], name: &str| {
+        let ran = run(&project, &[&["run", "evals", "--explain"], args].concat()).exits(0);
+        let row = ran.stdout.lines().find(|line| line.contains(name)).expect("a row").to_owned();
+        (row, ran.stderr.contains("because the project is not trusted"))
+    };
+    for (limit, of_user, expected, is_ignored) in [
+        ("memory = \"64GB\"", "", "2 GB", true),
+        ("memory = \"64GB\"", "[limits]\nmemory = \"3GB\"", "3 GB", false),
+        ("memory = \"64GB\"", "[limits]\nmemory = \"128GB\"", "64 GB", false),
+        ("memory = \"1GB\"", "", "1 GB", false),
+        ("processes = 100000", "", "1024", true),
+        ("cpu = \"100h\"", "", "3600s", true),
+        ("cpu = \"1m\"", "", "60s", false),
+        ("open-files = 100000", "", "4096", true),
+        ("disk = \"1TB\"", "", "4 GB", true),
+        ("files = 1000000", "", "75000", true),
+    ] {
+        project.write("practicum.toml", &format!("[limits]\n{limit}\n{agent}"));
+        std::fs::write(&user, of_user).expect("write");
+        let name = format!("limits.{}", limit.split(' ').next().expect("a name"));
+        let (row, ignored) = explained(&[], &name);
+        assert!(row.contains(&format!(" {expected} ")), "{limit} {of_user}: {row}");
+        assert_eq!(ignored, is_ignored, "{limit} {of_user}");
+    }
+    project.write("practicum.toml", &format!("[limits]\nmemory = \"64GB\"\n{agent}"));
+    std::fs::write(&user, "").expect("write");
+    assert!(explained(&["--trust"], "limits.memory").0.contains(" 64 GB "));
+    run(&project, &["trust", "."]).exits(0);
+    assert!(explained(&[], "limits.memory").0.contains(" 64 GB "), "trusted by name and value");
+    project.write("practicum.toml", &format!("[limits]\nmemory = \"65GB\"\n{agent}"));
+    assert!(explained(&[], "limits.memory").0.contains(" 2 GB "), "a higher one is another item");
+}
+
+#[test]
 fn a_project_switches_the_sandbox_off() {
     let project = project();
     let settings = std::fs::read_to_string(project.path().join("practicum.toml")).expect("settings");

@@ -44,6 +44,10 @@ try 'ls PROJECT/evals'
 try '[ "$(ls -d /proc/[0-9]* | wc -l)" -gt 40 ]'
 "#;
 
+/// What a sandbox holds that does not share the names of sockets with the machine.
+const SOCKET_ESCAPES: &str = "try 'perl -MSocket -e \"socket(S, AF_UNIX, SOCK_STREAM, 0); \
+    exit(!connect(S, pack_sockaddr_un(chr(0) . q(ABSTRACT))))\"'\n";
+
 /// What only a sandbox without network holds.
 const NETWORK_ESCAPES: &str = "try 'exec 3<>/dev/tcp/127.0.0.1/PORT'\n";
 
@@ -52,6 +56,8 @@ struct Scene {
     project: Project,
     home: tempfile::TempDir,
     service: std::net::TcpListener,
+    /// A service with an abstract name.
+    _named_service: std::os::unix::net::UnixListener,
 }
 
 impl Scene {
@@ -61,11 +67,16 @@ impl Scene {
         std::fs::write(home.path().join("secret.txt"), "user secret").expect("write");
         let project = Project::new(&[]);
         let service = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let scene = Self { project, home, service };
+        use std::os::linux::net::SocketAddrExt;
+        let name = format!("practicum-test-{}", project.path().display());
+        let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).expect("a name");
+        let named_service = std::os::unix::net::UnixListener::bind_addr(&address).expect("a socket");
+        let scene = Self { project, home, service, _named_service: named_service };
         let port = scene.service.local_addr().expect("bound").port();
         let script = format!("{TRY}{escapes}")
             .replace("SECRET", &scene.home.path().join("secret.txt").display().to_string())
             .replace("PROJECT", &scene.project.path().display().to_string())
+            .replace("ABSTRACT", &name)
             .replace("PARENT", &std::process::id().to_string())
             .replace("PORT", &port.to_string());
         let (agent, setup, check) = match place {
@@ -157,7 +168,8 @@ fn all_means() -> Vec<&'static str> {
 fn escapes_of(means: &str) -> String {
     let namespaces = if means == "landlock" { "" } else { NAMESPACE_ESCAPES };
     let network = if means == "strict" { NETWORK_ESCAPES } else { "" };
-    format!("{ESCAPES}{namespaces}{network}")
+    let sockets = if means == "bubblewrap" { "" } else { SOCKET_ESCAPES };
+    format!("{ESCAPES}{namespaces}{sockets}{network}")
 }
 
 #[track_caller]
@@ -197,7 +209,8 @@ fn the_command_of_a_check_reaches_the_machine() {
 
 #[test]
 fn without_a_sandbox_the_same_check_gets_out() {
-    let scene = Scene::new("check", "try 'cat SECRET'\ntry 'exec 3<>/dev/tcp/127.0.0.1/PORT'\n");
+    let escapes = format!("try 'cat SECRET'\n{SOCKET_ESCAPES}{NETWORK_ESCAPES}");
+    let scene = Scene::new("check", &escapes);
     let mut command = scene.command("", None);
     command.args(["--sandbox", "off"]);
     let ran = Ran::of(
@@ -208,7 +221,9 @@ fn without_a_sandbox_the_same_check_gets_out() {
             .expect("starts"),
     );
     assert_eq!(ran.code, 1, "else the tests above prove nothing: {}", scene.found());
-    assert!(scene.found().contains("ESCAPED"), "{}", scene.found());
+    for escape in ["cat", "perl", "exec"] {
+        assert!(scene.found().contains(&format!("ESCAPED: {escape} ")), "{escape}: {}", scene.found());
+    }
     drop(command);
 }
 
@@ -224,7 +239,7 @@ fn the_plan_says_what_stays_open() {
                 assert!(open.is_some_and(|open| open.contains("the list of processes")), "{}", ran.stderr)
             }
             _ => {
-                assert!(open.is_some_and(|open| open.contains("services of this machine")), "{}", ran.stderr)
+                assert!(open.is_some_and(|open| open.contains("on 127.0.0.1")), "{}", ran.stderr)
             }
         }
     }
@@ -251,7 +266,7 @@ fn an_agent_replaces_the_users_login() {
         echo stolen > \"$login\"\nrm -f \"$login\"\n\
         for own in USERHOME/.claude/.credentials.json; do echo stolen > $own; rm -f $own; done\n\
         rm -rf \"$HOME/.claude\"; ln -sfn USERHOME/.claude \"$HOME/.claude\"\necho stolen > \"$login\"\n";
-    let token = "{\"token\": \"sk-of-the-user\"}";
+    let token = "{\"token\":\"sk-of-the-user\"}";
     for means in all_means() {
         let scene = Scene::new("agent", "");
         let home = scene.home.path();
@@ -276,6 +291,110 @@ fn an_agent_replaces_the_users_login() {
         assert_eq!(seen.trim(), token.len().to_string(), "{means}: it has the login\n{}", ran.stderr);
         let after = std::fs::read_to_string(&login).unwrap_or_default();
         assert_eq!(after, token, "{means}: {}\n{}", scene.found(), ran.stderr);
+    }
+}
+
+/// A token that renews a login works only once. If the agent used it, the user would be logged out.
+#[test]
+fn an_agent_renews_the_users_login_away() {
+    let agent = "#!/bin/bash\ncat \"$HOME/.claude/.credentials.json\" > seen.txt\n\
+        echo '{\"claudeAiOauth\":{\"accessToken\":\"sk-new\",\"refreshToken\":\"r-new\"}}' > \"$HOME/.claude/.credentials.json\"\n\
+        echo done\n";
+    let own = "{\"claudeAiOauth\": {\"accessToken\": \"sk-now\", \"refreshToken\": \"r-now\", \"expiresAt\": 9},\n\
+        \"mcpOAuth\": {\"s\": {\"accessToken\": \"of-a-server\"}}}";
+    for means in all_means() {
+        let scene = Scene::new("agent", "");
+        let home = scene.home.path();
+        for (name, text, mode) in [("bin/claude", agent, 0o755), (".claude/.credentials.json", own, 0o600)] {
+            let path = home.join(name);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("create");
+            std::fs::write(&path, text).expect("write");
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("set");
+        }
+        let evals = scene.project.path().join("evals/e.practicum.yaml");
+        let text = std::fs::read_to_string(evals).expect("evals");
+        scene.project.write("evals/e.practicum.yaml", &text.replace("agents: [own]", "agents: [claude]"));
+        let mut command = scene.command(means, None);
+        command.arg("--no-probe");
+        command.env("PATH", format!("{}:/usr/bin:/bin", home.join("bin").display()));
+        let ran = Ran::of(command.output().expect("starts"));
+        let seen = std::fs::read_to_string(scene.trial().join("files/seen.txt")).unwrap_or_default();
+        let has = |part: &str| seen.contains(part);
+        assert!(has("expiresAt") && has("refreshToken"), "{means}: {seen}\n{}", ran.stderr);
+        assert!(!has("r-now") && !has("of-a-server"), "{means}: {seen}");
+        let after = std::fs::read_to_string(home.join(".claude/.credentials.json")).unwrap_or_default();
+        assert_eq!(after, own, "{means}");
+    }
+}
+
+/// A check beside the evals finds what it imports. The agent does not, and the evals stay hidden from both.
+#[test]
+fn a_program_beside_the_evals_misses_its_modules() {
+    let skillgrade = "version: '1'\nskill: ..\ndefaults: { agent: own, trials: 1, timeout: 60 }\ntasks:\n\
+        \x20 - name: x\n    instruction: p\n    graders:\n\
+        \x20     - { type: deterministic, name: py, run: python3 graders/check.py }\n\
+        \x20     - { type: deterministic, name: sh, run: bash graders/check.sh }\n";
+    let reward = "print('{\"score\": 1, \"details\": \"\", \"checks\": []}')\n";
+    let python = format!("import os, helper, lib.inner\nassert helper.A + lib.inner.B == 3\n{reward}");
+    let look = "for f in FOLDER/EVALS FOLDER/GRADERS.env FOLDER/GRADERSout/secret.txt; do\n\
+        \x20 if cat \"$f\" >/dev/null 2>&1; then echo \"ESCAPED $f\"; exit 1; fi\ndone\n";
+    let shell = format!(
+        "set -e\nsource \"$(dirname \"$0\")/lib.sh\"\ncd \"$(dirname \"$0\")\"; source ./lib.sh\n[ \"$found\" = yes ]\n{look}\
+         echo '{{\"score\": 1, \"details\": \"\", \"checks\": []}}'\n"
+    );
+    for (format, graders) in
+        [("native", "graders/"), ("native", ""), ("skillgrade", "graders/"), ("skillgrade", "")]
+    {
+        for means in all_means() {
+            let scene = Scene::new("agent", "");
+            let folder = scene.project.path().join("skills/gull/evals");
+            let shown = folder.display().to_string();
+            let (name, evals) = match format {
+                "native" => (
+                    "e.practicum.yaml",
+                    format!(
+                        "practicum: 1\nworkspace: empty\nrun: {{ agents: [own], timeout: 60s }}\ncases:\n  - id: x\n    prompt: p\n    \
+                         checks: [{{ contains: done }}, {{ command: python3 {shown}/{graders}check.py }}, {{ command: 'bash {shown}/{graders}check.sh' }}]\n"
+                    ),
+                ),
+                _ => ("eval.yaml", skillgrade.replace("graders/", graders)),
+            };
+            let shell = shell.replace("FOLDER", &shown).replace("EVALS", name).replace("GRADERS", graders);
+            scene.project.write(&format!("skills/gull/evals/{name}"), &evals);
+            scene
+                .project
+                .write("skills/gull/SKILL.md", "---\nname: gull\ndescription: Speaks.\n---\nkee-ow\n");
+            for (path, text) in [
+                ("check.py", python.as_str()),
+                ("helper.py", "A = 1\n"),
+                ("lib/inner.py", "B = 2\n"),
+                ("check.sh", &shell),
+                ("lib.sh", "found=yes\n"),
+                (".env", "KEY=x\n"),
+            ] {
+                scene.project.write(&format!("skills/gull/evals/{graders}{path}"), text);
+            }
+            std::os::unix::fs::symlink(scene.home.path(), folder.join(format!("{graders}out")))
+                .expect("a link");
+            scene.project.write(
+                "agent.sh",
+                &format!(
+                    "cat {shown}/{graders}helper.py {shown}/{graders}lib.sh && echo ESCAPED\necho done\n"
+                ),
+            );
+            std::fs::remove_dir_all(scene.project.path().join("evals")).expect("removed");
+            let mut command = scene.command(means, None);
+            command.args(["--no-probe", "--agent", "own"]);
+            let args: Vec<_> = command.get_args().map(std::ffi::OsStr::to_owned).collect();
+            let args = args.iter().map(|arg| if arg == "evals" { shown.as_ref() } else { arg.as_os_str() });
+            let mut given = Command::new(command.get_program());
+            given.args(args).current_dir(scene.project.path()).env_clear();
+            given.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            let ran = Ran::of(given.output().expect("starts"));
+            let found = scene.found();
+            assert_eq!(ran.code, 0, "{format} {graders} {means}: {found}\n{}\n{}", ran.stdout, ran.stderr);
+            assert!(!found.contains("ESCAPED"), "{format} {means}: {found}");
+        }
     }
 }
 

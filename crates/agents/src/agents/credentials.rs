@@ -29,8 +29,8 @@ pub struct LoginFile {
 pub enum AgentLogin {
     /// The variable of this name, which holds a key.
     Variable(String),
-    /// The agent's own login file. An agent under test gets a copy, because it must not be able to change the user's
-    /// login. A judge gets a link, because a renewed login must reach the user.
+    /// The agent's own login file. An agent under test gets a copy that it cannot renew, because it must not be able to
+    /// change the user's login. A judge gets a link, because a renewed login must reach the user.
     File(PathBuf),
 }
 

@@ -92,3 +92,27 @@ impl AsyncWrite for BoundedStream {
         self.inner.is_write_vectored()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn a_connection_too_many_waits_until_another_is_closed() {
+        let inner = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let mut listener = BoundedListener::new(inner, 2);
+        let address = listener.local_addr().expect("bound");
+        let mut clients = Vec::new();
+        for _ in 0..3 {
+            clients.push(TcpStream::connect(address).await.expect("the system queues it"));
+        }
+        let (first, _) = listener.accept().await;
+        let (_second, _) = listener.accept().await;
+        let third = tokio::time::timeout(Duration::from_millis(100), listener.accept()).await;
+        assert!(third.is_err(), "two are open");
+        drop(first);
+        let third = tokio::time::timeout(Duration::from_secs(30), listener.accept()).await;
+        assert!(third.is_ok(), "one was closed");
+    }
+}

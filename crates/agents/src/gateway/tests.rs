@@ -248,6 +248,14 @@ async fn what_else_a_client_may_ask() {
     let too_much = http().post(format!("{base}/v1/messages")).body(vec![b' '; 64 * 1024 * 1024 + 1]);
     // The server may close the connection before it has received everything.
     assert!(matches!(outcome(too_much).await.0, 413 | 0));
+    // A body in parts does not say its length in advance. The same body within the limit is read and refused as JSON.
+    for (parts, expected) in [(63, &[400][..]), (65, &[413, 0])] {
+        let part = axum::body::Bytes::from(vec![b' '; 1024 * 1024]);
+        let body = futures_util::stream::iter((0..parts).map(move |_| Ok::<_, std::io::Error>(part.clone())));
+        let request = http().post(format!("{base}/v1/messages")).body(reqwest::Body::wrap_stream(body));
+        let status = outcome(request).await.0;
+        assert!(expected.contains(&status), "{parts} MB in parts: {status}");
+    }
     let address = scope.base_url().to_owned();
     drop(scope);
     assert_eq!(outcome(http().head(address)).await.0, 404);

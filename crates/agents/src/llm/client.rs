@@ -279,6 +279,38 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_answer_of_more_than_4_mb_is_refused() {
+        let padded = |length: usize| format!("{}{FINE}", " ".repeat(length - FINE.len()));
+        // An answer in parts does not say its length in advance.
+        let in_parts = |body: &str| {
+            format!(
+                "HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n",
+                body.len()
+            )
+        };
+        let (largest, too_large) = (padded(LARGEST_ANSWER), padded(LARGEST_ANSWER + 1));
+        for (answer, is_taken) in [
+            (answer(200, "", &largest), true),
+            (in_parts(&largest), true),
+            (answer(200, "", &too_large), false),
+            (in_parts(&too_large), false),
+            (answer(500, "", &too_large), false),
+        ] {
+            let (base_url, server) = serve(vec![answer]).await;
+            let endpoint = Endpoint { api: ModelApi::AnthropicMessages, base_url, credential: None };
+            let result = ModelClient::new(endpoint).expect("a client").send(&request()).await;
+            // The server cannot write all of an answer that is refused.
+            server.abort();
+            match is_taken {
+                true => assert_eq!(result.expect("taken").text(), "hi"),
+                false => {
+                    assert_eq!(result.err(), Some(LlmError::Malformed("the reply is too large".to_owned())));
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn tries_again_where_it_helps() {
         let failure = r#"{"error":{"type":"x","message":"bad sk-secret"}}"#;
         let api = |status| Err(LlmError::Api { status, message: "bad ***".to_owned() });

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::plan::{Plan, PlannedSuite};
-use crate::workspace::sandbox::named_files;
+use crate::workspace::sandbox::{MOST_SIBLINGS, is_of_system, is_program, named_files};
 use crate::workspace::stage::{HiddenFiles, LARGEST_STAGED_FILE, staged_of_folder, staged_of_project};
 use practicum_agents::agents::AgentCli;
 use practicum_core::model::{
@@ -314,7 +314,18 @@ fn script_file_stamps(script: &str, environment: &BTreeMap<String, String>) -> V
         let mut places = std::env::split_paths(search_path).filter(|folder| folder.is_absolute());
         places.find_map(|folder| Some(folder.join(word)).filter(|path| is_script(path)))
     });
-    let files: BTreeSet<PathBuf> = named_files(script).into_iter().chain(called).collect();
+    let mut files: BTreeSet<PathBuf> = named_files(script).into_iter().chain(called).collect();
+    let folders: BTreeSet<PathBuf> = files
+        .iter()
+        .filter(|file| is_program(file))
+        .filter_map(|file| Some(file.parent()?.to_owned()))
+        .collect();
+    // A program may import those beside it. Folders of the system have far too many, and none of them is edited.
+    let own = folders.iter().filter(|folder| !is_of_system(folder));
+    let beside = own
+        .filter_map(|folder| std::fs::read_dir(folder).ok())
+        .flat_map(|entries| entries.flatten().take(MOST_SIBLINGS));
+    files.extend(beside.map(|entry| entry.path()).filter(|path| path.is_file() && is_program(path)));
     files.iter().map(|file| format!("{}\n{}", file.display(), digest_of_path(file))).collect()
 }
 

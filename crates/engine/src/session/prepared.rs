@@ -96,8 +96,8 @@ impl PreparedRun {
         let trust = run.trust.decide(&plan, &layers, options.inputs.only_shown, observer)?;
         trust.notice.iter().for_each(|notice| observer.on_notice(notice));
         notices.extend(trust.notice.clone());
-        if !trust.sandbox {
-            layers.ignore_project_sandbox();
+        if !trust.weaker_settings {
+            layers.ignore_weakened_settings();
         }
         let sandbox_mode = setting(&layers, &SANDBOX)?;
         let hidden = hidden_files(&plan, &options, &project, &run.registry.evals).and_hiding(&trust.hidden);

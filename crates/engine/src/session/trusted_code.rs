@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::SessionError;
 use crate::plan::Plan;
 use crate::store::RunDir;
+use crate::workspace::sandbox::is_of_system;
 use practicum_core::model::{Case, Digest, WorkspaceBase};
 use practicum_core::tree::{open_regular, read_regular};
 use practicum_skills::project_files::ProjectFiles;
@@ -188,13 +189,6 @@ fn files_named(text: &str, case: &Case, project: &Path, folder: Option<&Path>) -
         found.extend(paths.filter(|path| path.is_file() && !is_of_system(path)));
     }
     found
-}
-
-/// Says whether a file belongs to the system. The user is not asked about programs of the system.
-fn is_of_system(path: &Path) -> bool {
-    ["/bin", "/sbin", "/usr", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev"]
-        .iter()
-        .any(|folder| path.starts_with(folder))
 }
 
 /// Says whether a file looks like code: it is executable, begins with `#!`, or has the name of a script or of a

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::JudgeContext;
 use super::connection::JudgeCallError;
+use crate::workspace::limits::{ResourceLimits, TrialLimits};
 use crate::workspace::observe::ProcessEnd;
 use crate::workspace::run::{LoginAccess, OutputFiles, ProcessRules, decode, supervise, write_launch_files};
 use crate::workspace::secrets::Scrubber;
@@ -37,6 +38,8 @@ pub struct CliJudge {
     gateway: Option<String>,
     patience: ApiRetries,
     time_limit: Duration,
+    /// What the processes of one call may use.
+    limits: ResourceLimits,
 }
 
 impl CliJudge {
@@ -47,6 +50,7 @@ impl CliJudge {
             gateway: None,
             patience: ApiRetries::default(),
             time_limit: TIME_LIMIT,
+            limits: ResourceLimits::default(),
         }
     }
 
@@ -59,6 +63,12 @@ impl CliJudge {
     #[must_use]
     pub fn with_time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
+        self
+    }
+
+    #[must_use]
+    pub fn with_limits(mut self, limits: ResourceLimits) -> Self {
+        self.limits = limits;
         self
     }
 
@@ -138,7 +148,7 @@ impl CliJudge {
             folder: &folder,
             marker: &marker,
             time_limit: self.time_limit,
-            limits: None,
+            limits: Some(&TrialLimits::new(self.limits, room.path(), false)),
             has_init_process: false,
         };
         let supervised = supervise(&launch, &rules, &output, sitting.cancel).await;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use super::definitions::{SANDBOX, SETTING_DESCRIPTIONS, SettingDefinition};
+use super::limits;
 use super::weakening::weakens;
 use super::{Setting, SettingSource};
 use practicum_core::model::Suite;
@@ -155,19 +156,39 @@ impl SettingLayers {
         }
     }
 
-    /// Gives the sandbox of the project's file, if it is weaker than without that file and would apply.
-    pub fn weakened_sandbox(&self) -> Option<&str> {
-        let new = self.project.as_ref()?.values.get(SANDBOX.name)?;
-        let applies = matches!(self.resolve_global(&SANDBOX).ok()?.source, SettingSource::Project(_));
-        let of_user = self.user.as_ref().and_then(|layer| layer.values.get(SANDBOX.name));
-        let without = of_user.map_or((SANDBOX.default)().name(), String::as_str);
-        (applies && weakens(SANDBOX.name, new, without)).then_some(new)
+    /// Gives the names and values of the sandbox and the limits in the project's file that protect less than without
+    /// that file and would apply.
+    pub fn weakened_settings(&self) -> Vec<(&'static str, String)> {
+        let bytes = |bytes: u64| bytes.to_string();
+        let weakened = [
+            self.weakened(&SANDBOX, |mode| mode.name().to_owned()),
+            self.weakened(&limits::MEMORY, bytes),
+            self.weakened(&limits::PROCESSES, bytes),
+            self.weakened(&limits::CPU, |time| format!("{}s", time.as_secs_f64())),
+            self.weakened(&limits::OPEN_FILES, bytes),
+            self.weakened(&limits::DISK, bytes),
+            self.weakened(&limits::FILES, bytes),
+        ];
+        weakened.into_iter().flatten().collect()
     }
 
-    /// Leaves out the sandbox of the project's file.
-    pub fn ignore_project_sandbox(&mut self) {
+    fn weakened<T>(
+        &self,
+        knob: &SettingDefinition<T>,
+        text: impl Fn(T) -> String,
+    ) -> Option<(&'static str, String)> {
+        let new = self.project.as_ref()?.values.get(knob.name)?;
+        let applies = matches!(self.resolve_global(knob).ok()?.source, SettingSource::Project(_));
+        let of_user = self.user.as_ref().and_then(|layer| layer.values.get(knob.name));
+        let without = of_user.cloned().unwrap_or_else(|| text((knob.default)()));
+        (applies && weakens(knob.name, new, &without)).then(|| (knob.name, new.clone()))
+    }
+
+    /// Leaves out the sandbox and the limits of the project's file that protect less than without that file.
+    pub fn ignore_weakened_settings(&mut self) {
+        let weakened = self.weakened_settings();
         if let Some(layer) = &mut self.project {
-            layer.values.remove(SANDBOX.name);
+            weakened.iter().for_each(|(name, _)| drop(layer.values.remove(*name)));
         }
     }
 

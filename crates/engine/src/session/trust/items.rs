@@ -20,7 +20,7 @@ pub fn items_of_plan(plan: &Plan, layers: &SettingLayers, project: &Path) -> Vec
         .filter(|(name, _)| used.contains(name.as_str()))
         .map(|(name, table)| agent_item(name, table, project))
         .collect();
-    items.extend(sandbox_item(layers));
+    items.extend(weakening_items(layers));
     let selected: BTreeSet<(usize, usize)> =
         plan.trials.iter().map(|trial| (trial.suite, trial.case)).collect();
     for (suite, case) in selected {
@@ -39,12 +39,14 @@ pub fn items_of_plan(plan: &Plan, layers: &SettingLayers, project: &Path) -> Vec
     items
 }
 
-/// Gives the item of a project's sandbox setting, if it is weaker than without the project.
-pub fn sandbox_item(layers: &SettingLayers) -> Option<TrustItem> {
-    let value = layers.weakened_sandbox()?;
-    let text = format!("sandbox = \"{value}\"");
-    let what = format!("{text} in practicum.toml");
-    Some(TrustItem::new(TrustKind::Settings, what, text, false, &BTreeMap::new()))
+/// Gives the items of a project's sandbox and limits that protect less than without the project.
+pub fn weakening_items(layers: &SettingLayers) -> Vec<TrustItem> {
+    let item = |(name, value): (&str, String)| {
+        let text = format!("{name} = \"{value}\"");
+        let what = format!("{text} in practicum.toml");
+        TrustItem::new(TrustKind::Settings, what, text, false, &BTreeMap::new())
+    };
+    layers.weakened_settings().into_iter().map(item).collect()
 }
 
 fn agent_item(name: &str, table: &toml::Value, project: &Path) -> TrustItem {

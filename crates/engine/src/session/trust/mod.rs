@@ -14,7 +14,7 @@ use super::{RunObserver, SessionError};
 use crate::plan::Plan;
 use crate::plan::settings::SettingLayers;
 use agent_files::agent_files_in;
-use items::{items_of_plan, plugin_item, project_file_item, sandbox_item};
+use items::{items_of_plan, plugin_item, project_file_item, weakening_items};
 use practicum_core::model::{Digest, WorkspaceBase};
 pub use store::TrustStore;
 
@@ -24,7 +24,7 @@ pub const TRUST_VARIABLE: &str = "PRACTICUM_TRUST";
 /// A kind of items that need trust.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TrustKind {
-    /// Agents' commands and a weaker sandbox in the project's settings.
+    /// Agents' commands, a weaker sandbox and higher limits in the project's settings.
     Settings,
     /// Setup, teardown and command checks of eval files.
     Scripts,
@@ -143,8 +143,8 @@ pub struct TrustDecision {
     pub scripts: bool,
     /// Whether hooks and servers of plugins are staged.
     pub plugin_code: bool,
-    /// Whether the sandbox of the project's settings applies.
-    pub sandbox: bool,
+    /// Whether a weaker sandbox and higher limits in the project's settings apply.
+    pub weaker_settings: bool,
     /// Files of projects that agents do not get, because they are not trusted.
     pub hidden: Vec<PathBuf>,
     /// A sentence about what is ignored.
@@ -186,11 +186,16 @@ impl ProjectTrust {
         plugin_item(root).is_none_or(|item| self.has(&item))
     }
 
-    /// Leaves out a sandbox of the project that is not trusted, where only the settings are shown. Gives a notice.
+    /// Leaves out a sandbox and limits of the project that are weaker and not trusted, where only the settings are
+    /// shown. Gives a notice.
     pub fn restrict_settings(&self, layers: &mut SettingLayers) -> Option<String> {
-        let item = sandbox_item(layers).filter(|item| !self.has(item))?;
-        layers.ignore_project_sandbox();
-        Some(ignored_notice(&[item]))
+        let mut items = weakening_items(layers);
+        items.retain(|item| !self.has(item));
+        if items.is_empty() {
+            return None;
+        }
+        layers.ignore_weakened_settings();
+        Some(ignored_notice(&items))
     }
 
     /// Gives the items of a plan, each with whether it is trusted.
@@ -233,12 +238,12 @@ impl ProjectTrust {
 /// Makes the decision that allows everything but some items.
 fn allow_except(open: &[TrustItem], plan: &Plan) -> TrustDecision {
     let has_none = |kind: TrustKind| open.iter().all(|item| item.kind != kind);
-    let sandbox = open.iter().all(|item| item.kind != TrustKind::Settings || item.is_required);
+    let weaker_settings = open.iter().all(|item| item.kind != TrustKind::Settings || item.is_required);
     let ignored: Vec<TrustItem> = open.iter().filter(|item| !item.is_required).cloned().collect();
     TrustDecision {
         scripts: has_none(TrustKind::Scripts),
         plugin_code: has_none(TrustKind::Plugins),
-        sandbox,
+        weaker_settings,
         hidden: hidden_agent_files(&ignored, plan),
         notice: (!ignored.is_empty()).then(|| ignored_notice(&ignored)),
     }

@@ -4,6 +4,7 @@
 
 mod blocking;
 mod check_command;
+mod control_group;
 mod conversation;
 mod decode;
 mod launch_files;
@@ -19,6 +20,7 @@ mod watchdog;
 
 pub use blocking::run_blocking;
 pub use check_command::CheckedWorkspace;
+pub use control_group::control_groups_work;
 pub use conversation::{Conversation, ConversationResult, run_conversation};
 pub use decode::decode;
 pub use launch_files::{LoginAccess, write_launch_files};

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
+use super::control_group::{ControlGroup, new_control_group};
 use super::process_tree::{MARKER_VARIABLE, TrialProcesses, reap_dead};
 use super::stream_capture::capture_stream;
 use super::watchdog::wait_until_exceeded;
@@ -89,7 +90,8 @@ pub async fn supervise(
 ) -> ProcessResult {
     let ProcessRules { folder, marker, time_limit, limits, has_init_process } = *rules;
     let (mut notes, mut cut) = (Vec::new(), None);
-    let mut child = match start_process(launch, folder, marker).await {
+    let group = limits.and_then(|limits| new_control_group(&limits.limits)).map(Arc::new);
+    let mut child = match start_process(launch, folder, marker, group.as_deref()).await {
         Ok(child) => child,
         Err(error) => {
             let why = format!("{}: {error}", launch.program.display());
@@ -114,7 +116,7 @@ pub async fn supervise(
         };
         let watch = async {
             match limits {
-                Some(limits) => wait_until_exceeded(limits, &family).await,
+                Some(limits) => wait_until_exceeded(limits, &family, group.as_ref()).await,
                 None => std::future::pending().await,
             }
         };
@@ -151,8 +153,15 @@ pub async fn supervise(
             }
         }
     };
+    // A process may end before the first look.
+    let excess = match (limits, &end) {
+        (None, _) | (_, ProcessEnd::TimedOut | ProcessEnd::Cancelled | ProcessEnd::OverLimit(_)) => None,
+        (Some(limits), _) => look_once_more(limits, &family, group.as_ref()).await,
+    };
+    let end = excess.map_or(end, ProcessEnd::OverLimit);
     let ended_by_us = matches!(end, ProcessEnd::TimedOut | ProcessEnd::Cancelled | ProcessEnd::OverLimit(_));
     if ended_by_us || family.may_be_alive() {
+        group.iter().for_each(|group| group.kill());
         let left = tokio::task::spawn_blocking(move || family.kill_all()).await.unwrap_or(0);
         if left > 0 {
             notes.push(format!("{left} processes of this trial could not be ended"));
@@ -163,7 +172,6 @@ pub async fn supervise(
     // This reaps the child if it was killed.
     let _ = child.wait().await;
     reap_dead(None);
-    let end = if ended_by_us { end } else { disk_excess(limits).await.unwrap_or(end) };
     ProcessResult { end, cut_reason: cut, notes }
 }
 
@@ -173,21 +181,49 @@ fn ask_to_end(family: &TrialProcesses, deadline: Pin<&mut tokio::time::Sleep>) {
     deadline.reset(tokio::time::Instant::now() + GRACE_PERIOD);
 }
 
-/// Looks at the disk once more: a process may end before the first look.
-async fn disk_excess(limits: Option<&TrialLimits>) -> Option<ProcessEnd> {
-    let limits = limits?.clone();
-    tokio::task::spawn_blocking(move || limits.disk_excess()).await.ok().flatten().map(ProcessEnd::OverLimit)
+/// Says which limit was exceeded when the first process ended: by what the kernel refused, by processes that it left
+/// running, or on the disk.
+async fn look_once_more(
+    limits: &TrialLimits,
+    family: &TrialProcesses,
+    group: Option<&Arc<ControlGroup>>,
+) -> Option<String> {
+    let (limits, family, group) = (limits.clone(), family.clone(), group.cloned());
+    let look = move || {
+        let refused = group.and_then(|group| group.excess(&limits.limits));
+        let left = || if family.may_be_alive() { family.excess(&limits) } else { None };
+        refused.or_else(left).or_else(|| limits.disk_excess())
+    };
+    tokio::task::spawn_blocking(look).await.ok().flatten()
 }
 
 /// Starts the process. Tries again a few times if the machine lacks a resource for a moment.
-async fn start_process(launch: &Launch, folder: &Path, marker: &str) -> std::io::Result<Child> {
+async fn start_process(
+    launch: &Launch,
+    folder: &Path,
+    marker: &str,
+    group: Option<&ControlGroup>,
+) -> std::io::Result<Child> {
     let mut waits = [20, 100, 500].into_iter();
     loop {
         let stdin = match &launch.stdin {
             Some(text) => Stdio::from(unnamed_file(text)?),
             None => Stdio::null(),
         };
-        let spawned = Command::new(&launch.program)
+        let mut command = Command::new(&launch.program);
+        if let Some(entrance) = group.and_then(|group| group.entrance().ok()) {
+            let enter = move || {
+                // If this fails, the watchdog and the limits of the process still hold.
+                let _ = rustix::io::write(&entrance, b"0");
+                Ok(())
+            };
+            #[expect(unsafe_code, reason = "a process must enter its group before it can start another one")]
+            // SAFETY: between fork and exec this makes a single system call and uses no memory of its own.
+            unsafe {
+                command.pre_exec(enter);
+            }
+        }
+        let spawned = command
             .args(&launch.args)
             .env_clear()
             .envs(&launch.env)

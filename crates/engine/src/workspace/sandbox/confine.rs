@@ -24,7 +24,7 @@ pub fn confine_this_process(steps: &InnerSteps) -> Result<(), String> {
         limit(Resource::Nproc, steps.processes)?;
     }
     if !(steps.read_only.is_empty() && steps.writable.is_empty()) {
-        landlock_backend::restrict_files(&steps.read_only, &steps.writable)?;
+        landlock_backend::restrict_files(steps)?;
     }
     system_calls::forbid_dangerous_calls()
 }

@@ -13,6 +13,8 @@ pub const UNPRIVILEGED_ID: u32 = 65534;
 pub struct InnerSteps {
     /// Paths that can be read, with everything below, if the kernel's rules for files are used.
     pub read_only: Vec<PathBuf>,
+    /// Folders whose names can be listed, with the folders below, whatever of their content can be read.
+    pub listable: Vec<PathBuf>,
     /// Paths that can also be written to.
     pub writable: Vec<PathBuf>,
     /// The user and group that the process becomes; `None` to stay who it is.
@@ -30,6 +32,7 @@ impl InnerSteps {
     pub fn wrap(&self, launch: Launch, program: PathBuf) -> Launch {
         let mut args = vec![SUBCOMMAND.to_owned()];
         let paths = self.read_only.iter().map(|path| ("--ro", path));
+        let paths = paths.chain(self.listable.iter().map(|path| ("--list", path)));
         let paths = paths.chain(self.writable.iter().map(|path| ("--rw", path)));
         for (flag, path) in paths {
             args.extend([flag.to_owned(), path_text(path)]);

@@ -29,6 +29,7 @@ pub use inner_steps::InnerSteps;
 #[cfg(not(target_os = "linux"))]
 pub use landlock_backend::confine_this_process;
 pub use port_forwarding::{PortForward, forward_while};
+pub use view::MOST_SIBLINGS;
 
 use crate::workspace::limits::ResourceLimits;
 use bubblewrap::{Bubblewrap, SandboxNetwork};
@@ -43,6 +44,9 @@ pub const SUBCOMMAND: &str = "confined";
 
 /// The folders inside a sandbox of namespaces that are kept in memory.
 pub const MEMORY_FOLDERS: [&str; 2] = ["/tmp", "/dev/shm"];
+
+/// What a sandbox with the network of this machine leaves open.
+const OPEN_NETWORK: &str = "the network, with the services of this machine on 127.0.0.1";
 
 /// A variable that forces one backend, so that each can be tested on a machine that has both.
 const BACKEND_VARIABLE: &str = "PRACTICUM_SANDBOX_MEANS";
@@ -218,17 +222,13 @@ impl SandboxBackend {
     }
 
     /// Names what an agent can still reach, for the plan.
-    fn what_stays_open(&self, strict: bool) -> Option<&'static str> {
+    fn what_stays_open(&self, strict: bool) -> Option<String> {
         match self {
             SandboxBackend::Off => None,
             SandboxBackend::Bubblewrap(_) if strict => None,
-            SandboxBackend::Bubblewrap(_) => Some("the network, with the services of this machine"),
+            SandboxBackend::Bubblewrap(_) | SandboxBackend::Seatbelt => Some(OPEN_NETWORK.to_owned()),
             #[cfg(target_os = "linux")]
-            SandboxBackend::Landlock(_) => Some(
-                "the network, with the services of this machine; sockets that are files; the list of processes; \
-                 names, modes and times of files",
-            ),
-            SandboxBackend::Seatbelt => Some("the network, with the services of this machine"),
+            SandboxBackend::Landlock(_) => Some(landlock_backend::what_stays_open()),
         }
     }
 }
@@ -263,13 +263,23 @@ struct ActiveSandbox {
     own_program: PathBuf,
     /// The user that the agent becomes; `None` if it stays the user of this program.
     user: Option<u32>,
-    /// The folder of the eval file. Scripts of the evals see the files in it that they name.
+    /// The folder of the eval file. Scripts of the evals see the programs in it that they name, and what lies beside
+    /// those.
     script_folder: Option<PathBuf>,
 }
 
-/// How many times a limit is what the kernel still allows. Whatever lies between is seen, and the trial ends with the
-/// right reason. What the kernel refuses is not seen, and the agent would only look as if it had failed.
+/// How many times a limit is what the kernel still allows at least. Whatever lies between is seen, and the trial ends
+/// with the right reason. What the kernel refuses is not seen, and the agent would only look as if it had failed.
 const KERNEL_LIMIT_PER_LIMIT: u64 = 3;
+
+/// What the kernel allows at least above a limit: more than can be started or opened between two looks.
+const LEAST_MORE_PROCESSES: u64 = 4096;
+const LEAST_MORE_OPEN_FILES: u64 = 65_536;
+
+/// Gives the amount from which on the kernel refuses what a trial asks for.
+fn kernel_limit(limit: u64, least_more: u64) -> u64 {
+    limit.saturating_mul(KERNEL_LIMIT_PER_LIMIT).max(limit.saturating_add(least_more))
+}
 
 impl TrialSandbox {
     pub fn none() -> Self {
@@ -302,21 +312,22 @@ impl TrialSandbox {
         self.wrap_with(launch, folder, false, command)
     }
 
-    /// Wraps a process. Programs beside the evals that the script names by absolute paths are visible to it: they belong
-    /// to the author of the evals, whose code the user trusts. The evals themselves stay hidden. An agent has no script,
-    /// so it sees none of them.
+    /// Wraps a process. Programs beside the evals that the script names by absolute paths are visible to it, with the
+    /// files in their folders that they may import: they belong to the author of the evals, whose code the user trusts.
+    /// The evals themselves stay hidden. An agent has no script, so it sees none of them.
     fn wrap_with(&self, launch: Launch, folder: &Path, reaches_model: bool, script: &str) -> Launch {
         let Some(active) = &self.0 else { return launch };
         let ActiveSandbox { backend, view, sockets, limits, own_program, user, script_folder } = active;
         let mut view = view.clone();
-        let own_files = named_files(script);
-        let is_own = |file: &&PathBuf| is_program(file) && lies_in(file, script_folder.as_deref());
-        let own_files = own_files.iter().filter(is_own);
-        own_files.for_each(|file| view.show_file(file));
+        if let Some(owner) = script_folder.as_deref().and_then(|folder| folder.canonicalize().ok()) {
+            for program in named_files(script).iter().filter(|file| is_program(file)) {
+                view.show_program_with_siblings(program, &owner);
+            }
+        }
         let view = &view;
         let steps = InnerSteps {
-            open_files: Some(limits.open_files.saturating_mul(KERNEL_LIMIT_PER_LIMIT)),
-            file_size: Some(limits.disk.saturating_mul(KERNEL_LIMIT_PER_LIMIT)),
+            open_files: Some(kernel_limit(limits.open_files, LEAST_MORE_OPEN_FILES)),
+            file_size: Some(kernel_limit(limits.disk, 0)),
             ..InnerSteps::default()
         };
         match backend {
@@ -324,11 +335,12 @@ impl TrialSandbox {
             #[cfg(target_os = "linux")]
             SandboxBackend::Landlock(ourselves) => {
                 let (read_only, writable) = (view.readable(), view.writable().map(Path::to_owned).collect());
-                InnerSteps { read_only, writable, ..steps }.wrap(launch, ourselves.clone())
+                InnerSteps { read_only, listable: view.listable(), writable, ..steps }
+                    .wrap(launch, ourselves.clone())
             }
             SandboxBackend::Seatbelt => seatbelt::wrap(launch, view),
             SandboxBackend::Bubblewrap(bubblewrap) => {
-                let processes = Some(limits.processes.saturating_mul(KERNEL_LIMIT_PER_LIMIT));
+                let processes = Some(kernel_limit(limits.processes, LEAST_MORE_PROCESSES));
                 let steps = InnerSteps { user: *user, processes, ..steps };
                 let launch = steps.wrap(launch, own_program.clone());
                 let (launch, network) = match sockets {
@@ -372,21 +384,23 @@ fn path_text(path: &Path) -> String {
 fn to_strings<const N: usize>(words: [&str; N]) -> [String; N] {
     words.map(str::to_owned)
 }
+
 /// The endings of programs that an interpreter runs.
 const PROGRAM_ENDINGS: [&str; 10] = ["sh", "bash", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "php"];
 
 /// Says whether a file is a program by its ending or its mode.
-fn is_program(file: &Path) -> bool {
+pub fn is_program(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let is_executable = || file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0);
     PROGRAM_ENDINGS.contains(&ending) || is_executable()
 }
 
-/// Says whether a file lies in a folder, after following links.
-fn lies_in(file: &Path, folder: Option<&Path>) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    folder.and_then(real).is_some_and(|folder| real(file).is_some_and(|file| file.starts_with(folder)))
+/// Says whether a file belongs to the system. The user is not asked about programs of the system.
+pub fn is_of_system(path: &Path) -> bool {
+    ["/bin", "/sbin", "/usr", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev"]
+        .iter()
+        .any(|folder| path.starts_with(folder))
 }
 
 /// Gives the files that a script names by absolute paths, also in quotes.

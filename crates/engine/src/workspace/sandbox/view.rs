@@ -50,6 +50,9 @@ const SYSTEM_FOLDERS: [&str; 15] = [
 /// The most links or interpreters that are followed one after the other.
 const MOST_HOPS: usize = 8;
 
+/// The most files and folders that are shown beside a program.
+pub const MOST_SIBLINGS: usize = 500;
+
 /// How an agent may use a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathAccess {
@@ -66,6 +69,8 @@ pub enum PathAccess {
 pub struct SandboxView {
     paths: BTreeMap<PathBuf, PathAccess>,
     hidden: Vec<PathBuf>,
+    /// Folders of which a part is shown, and in which programs look for what they import.
+    listed: BTreeSet<PathBuf>,
 }
 
 /// Resolves links in hidden paths. The root of the file system is left out: it cannot be hidden, and is never
@@ -81,7 +86,7 @@ pub fn resolve_hidden_paths(paths: impl IntoIterator<Item = PathBuf>) -> Vec<Pat
 
 impl SandboxView {
     pub fn new(hidden: &[PathBuf], room: &Path) -> Self {
-        let mut view = Self { paths: BTreeMap::new(), hidden: hidden.to_owned() };
+        let mut view = Self { paths: BTreeMap::new(), hidden: hidden.to_owned(), listed: BTreeSet::new() };
         for path in SYSTEM_FOLDERS.map(Path::new) {
             let Ok(real) = path.canonicalize() else { continue };
             let elsewhere = SYSTEM_FOLDERS.iter().any(|other| real != path && real.starts_with(other));
@@ -133,6 +138,48 @@ impl SandboxView {
     pub fn show_file(&mut self, path: &Path) {
         for hop in link_chain(path) {
             self.show(&hop);
+        }
+    }
+
+    /// Shows a program in the folder `owner` and what lies beside the program, which it may import. What is hidden
+    /// there, what begins with a dot and what leads out of `owner` is not shown.
+    pub fn show_program_with_siblings(&mut self, program: &Path, owner: &Path) {
+        let lies_in_owner = |path: &Path| path.canonicalize().is_ok_and(|real| real.starts_with(owner));
+        if !lies_in_owner(program) {
+            return;
+        }
+        self.show_file(program);
+        let folders: BTreeSet<PathBuf> = link_chain(program)
+            .iter()
+            .filter_map(|hop| Some(hop.parent()?.to_owned()))
+            .filter(|folder| lies_in_owner(folder))
+            .collect();
+        self.listed.extend(folders.iter().cloned());
+        let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+        for entry in entries.take(MOST_SIBLINGS) {
+            let is_visible_name = !entry.file_name().as_encoded_bytes().starts_with(b".");
+            let path = entry.path();
+            let Ok(real) = path.canonicalize() else { continue };
+            if is_visible_name && lies_in_owner(&path) && !self.hidden.contains(&real) {
+                self.show(&path);
+                self.hide_again_below(&real);
+            }
+        }
+    }
+
+    /// Gives the folders whose names a process may list. Only Landlock needs to be told.
+    #[cfg(target_os = "linux")]
+    pub fn listable(&self) -> Vec<PathBuf> {
+        self.listed.iter().cloned().collect()
+    }
+
+    /// Hides what must stay hidden inside a path that is shown.
+    fn hide_again_below(&mut self, shown: &Path) {
+        let below = |hidden: &&PathBuf| *hidden != shown && hidden.starts_with(shown);
+        let hidden: Vec<PathBuf> = self.hidden.iter().filter(below).cloned().collect();
+        for path in hidden {
+            let how = if path.is_dir() { PathAccess::HiddenFolder } else { PathAccess::HiddenFile };
+            self.paths.entry(path).or_insert(how);
         }
     }
 
