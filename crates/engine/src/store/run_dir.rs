@@ -11,6 +11,7 @@ use crate::workspace::stage::remove_folder;
 use super::{
     EventLog, LineMarker, RecordKey, RunInfo, Scrubber, TrialChecks, TrialDigest, TrialFacts, TrialOrigin,
 };
+use practicum_core::event::{EventSink, EventSinks};
 use practicum_core::model::{Summary, TrialId, TrialRecord};
 use practicum_core::tree::{create_private_folder, read_regular, write_unlinked};
 
@@ -205,10 +206,15 @@ impl RunDir {
         self.path.join("probes").join(probe.as_str())
     }
 
-    /// Creates the log of the run's events.
-    pub fn open_log(&self, scrubber: Scrubber) -> Result<EventLog, StoreError> {
+    /// Creates the log of the run's events. The other sinks get each event when it is on disk.
+    pub fn open_log(
+        &self,
+        scrubber: Scrubber,
+        others: Vec<Box<dyn EventSink>>,
+    ) -> Result<EventSinks, StoreError> {
         let path = self.path.join("events.jsonl");
-        EventLog::create(&path, scrubber, self.line_marker()).map_err(StoreError::at_path(&path))
+        let log = EventLog::create(&path, scrubber, self.line_marker(), EventSinks::new(others));
+        Ok(EventSinks::new(vec![Box::new(log.map_err(StoreError::at_path(&path))?)]))
     }
 
     /// Writes how the run is made to `run.json`.
