@@ -247,8 +247,15 @@ impl PreparedRun {
             stop_early: options.stop_early,
         };
         let summary = execute_run(context, sinks).await?;
+        // The workspaces are deleted before the lock: a run that is killed here still says what to clean up.
+        let workspaces = match options.keep_workspaces {
+            true => Some(rooms.keep_workspaces()),
+            false => {
+                drop(rooms);
+                None
+            }
+        };
         RunLock::remove(run_dir.path());
-        let workspaces = options.keep_workspaces.then(|| rooms.keep_workspaces());
         Ok(FinishedRun { summary, run_dir, workspaces })
     }
 
