@@ -37,8 +37,10 @@ impl GroupSync {
     /// Announces an event as soon as everything that was written before is on disk. Gives the error of an earlier
     /// sync, such as a disk that is full or broken.
     pub fn announce(&self, event: &RunEvent) -> io::Result<()> {
-        // The thread ends before the sender is dropped only if a sync failed.
-        let _ = self.events.as_ref().map(|events| events.send(event.clone()));
+        if let Some(events) = &self.events {
+            // The thread ends before the sender is dropped only if a sync failed.
+            let _ = events.send(event.clone());
+        }
         self.first_failure()
     }
 
