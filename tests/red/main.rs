@@ -7,6 +7,7 @@
 mod common;
 
 mod clean;
+mod faults;
 mod forged_records;
 mod git;
 mod given_files;

@@ -12,8 +12,17 @@ fn a_record_of_a_newer_program_is_read_as_if_it_were_known() {
     let newer = text.replacen("\"schema_version\": 1", "\"schema_version\": 2", 1);
     assert_ne!(newer, text);
     std::fs::write(&path, newer).expect("write");
-    for args in [["show", "latest"], ["grade", "latest"]] {
-        let ran = project.run(&args);
+    let commands: [&[&str]; 7] = [
+        &["show", "latest"],
+        &["baseline", "latest"],
+        &["grade", "latest"],
+        &["report", "latest"],
+        &["import", "latest"],
+        &["show", "latest", "x"],
+        &["run", "--resume", "latest"],
+    ];
+    for args in commands {
+        let ran = project.run(args);
         assert!(ran.code > 1 && ran.stderr.contains("the record has version 2"), "{args:?} {}", ran.stderr);
     }
 }

@@ -52,7 +52,15 @@ fn holds_no_secret(project: &Project) {
         for (name, _, part) in SECRETS {
             assert!(!text.contains(part), "{name} is in {}", path.display());
         }
-        for encoded in ["pass%2Fword", "pass%2fword", "cGFzc3cwcmQtb2YtYW5u", "YW5kLW1vcmU"] {
+        for encoded in [
+            "pass%2Fword",
+            "pass%2fword",
+            "cGFzc3cwcmQtb2YtYW5u",
+            "YW5kLW1vcmU",
+            "MTIzNDU2NzgtYW5kLW1vcm",
+            "EyMzQ1Njc4LWFuZC1tb3Jl",
+            "xMjM0NTY3OC1hbmQtbW9yZ",
+        ] {
             assert!(!text.contains(encoded), "{encoded} is in {}", path.display());
         }
     }
@@ -112,6 +120,45 @@ fn a_killed_run_leaves_what_the_agent_said_as_it_was() {
     child.wait().expect("ended");
     holds_no_secret(&project);
     project.run(&["clean"]).exits(0);
+}
+
+#[test]
+fn a_secret_in_pieces_or_in_base64_is_stored() {
+    let secret = "prefix-12345678-and-more";
+    let in_base64 = |before: &str| {
+        format!("printf '%s' '{before}{secret}zz' | base64 -w0 >> notes.txt; echo >> notes.txt\n")
+    };
+    let commands = [
+        in_base64(""),
+        in_base64("x"),
+        in_base64("xy"),
+        // A secret that comes in two writes, so that neither contains it, and one that is never completed.
+        format!("printf '%s' '{}' >&2; sleep 0.3; printf '%s\\n' '{}' >&2\n", &secret[..9], &secret[9..]),
+        "cat notes.txt >&2\n".to_owned(),
+        format!(
+            "mkdir -p 'deep/{secret}'; echo x > 'deep/{secret}/$(printf mail%%20pass%%2Fword%%2B1).txt'\n"
+        ),
+        "echo x > mail%20pass%2Fword%2B1.txt\n".to_owned(),
+    ];
+    for kill in [false, true] {
+        let end = if kill { "touch said.txt; sleep 60\n" } else { "" };
+        let project = secretive_project(&format!("{}{end}", commands.concat()));
+        let mut command = project.practicum(&["run", "evals", "--no-probe"]);
+        command.envs(SECRETS.map(|(name, value, _)| (name, value)));
+        command.env("TMPDIR", project.path().join("tmp"));
+        std::fs::create_dir(project.path().join("tmp")).expect("a folder");
+        if kill {
+            let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+            let said = || below(&project.path().join("tmp")).iter().any(|path| path.ends_with("said.txt"));
+            wait_until(said);
+            child.kill().expect("killed");
+            child.wait().expect("ended");
+        } else {
+            Ran::of(command.output().expect("starts")).exits(0);
+        }
+        holds_no_secret(&project);
+        project.run(&["clean"]).exits(0);
+    }
 }
 
 #[test]

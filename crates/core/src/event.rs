@@ -112,6 +112,15 @@ impl EventSinks {
         });
         failed
     }
+
+    /// Sends an event to every sink, and tells the others about those that failed.
+    pub fn send_and_report(&mut self, event: &RunEvent) {
+        for (name, error) in self.send(event) {
+            let text = format!("{name} failed and gets no more events: {error}");
+            // If the others fail too, there is nowhere left to report it.
+            let _ = self.send(&RunEvent::Notice { text });
+        }
+    }
 }
 
 #[cfg(test)]

@@ -267,11 +267,3 @@ fn unfinished_record(plan: &Plan, trial: &Trial, ended: AgentEnding, why: &str) 
         judged_by: None,
     }
 }
-
-fn send_event(sinks: &mut EventSinks, event: &RunEvent) {
-    for (name, error) in sinks.send(event) {
-        let text = format!("{name} failed and gets no more events: {error}");
-        // The remaining sinks should know. If they fail too, there is nowhere left to report it.
-        let _ = sinks.send(&RunEvent::Notice { text });
-    }
-}

@@ -15,7 +15,6 @@ use crate::cli::{
     command_words, environment, global_setting, interrupts, print, print_json, runtime, tell_notices,
 };
 use crate::dialects::{EvalRegistry, LocatedSuite};
-use crate::event::{EventSink, EventSinks};
 use crate::model::{
     Case, Outcome, Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_verdicts, count_with_noun,
 };
@@ -134,8 +133,7 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<Outc
         .context("cannot mark the run as running")?;
     let scrubber = Scrubber::new(&environment);
     let progress = PlainProgress::new(std::io::stderr(), SuiteNaming::from_count(plan.suites.len()));
-    let sinks: Vec<Box<dyn EventSink>> =
-        vec![Box::new(run_dir.open_log(scrubber.clone())?), Box::new(progress)];
+    let sinks = run_dir.open_log(scrubber.clone(), vec![Box::new(progress)])?;
     let stop = StopSignal::default();
     let again = Arc::new(Regrade {
         agents: AgentRegistry::default(),
@@ -164,7 +162,7 @@ pub fn regrade_stored_run(args: &GradeArgs, wanted: &str) -> anyhow::Result<Outc
     });
     let (summary, records) = runtime.block_on(async {
         tokio::spawn(interrupts::stop_on_requests(stop));
-        regrade_run(&again, EventSinks::new(sinks)).await
+        regrade_run(&again, sinks).await
     })?;
     RunLock::remove(run_dir.path());
     let mut changes = verdict_changes(&again, &then, &records);

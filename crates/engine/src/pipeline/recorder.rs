@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{new_tally, send_event, suite_gates};
+use super::{new_tally, suite_gates};
 use crate::plan::Plan;
 use crate::store::{RunDir, StoreError};
 use practicum_core::aggregate::{RunCompletion, RunTally};
@@ -34,7 +34,7 @@ impl RunRecorder {
     }
 
     pub fn send_event(&mut self, event: &RunEvent) {
-        send_event(&mut self.sinks, event);
+        self.sinks.send_and_report(event);
     }
 
     /// Writes the summary of the run, and reports its end.
@@ -54,8 +54,11 @@ impl RunRecorder {
         let seconds = started.elapsed().as_secs_f64();
         let summary = tally.summary(run_dir.id(), &suite_gates(plan), seconds, completion);
         run_dir.write_summary(&summary)?;
-        send_event(&mut sinks, &RunEvent::RunFinished { summary: Box::new(summary.clone()) });
-        Ok(summary)
+        sinks.send_and_report(&RunEvent::RunFinished { summary: Box::new(summary.clone()) });
+        match sinks.lost_record() {
+            Some(why) => Err(StoreError::at_path(run_dir.path())(std::io::Error::other(why.to_owned()))),
+            None => Ok(summary),
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::store::{
     read_skill_judgements,
 };
 use practicum_core::aggregate::RunCompletion;
-use practicum_core::event::{EventSink, EventSinks, RunEvent};
+use practicum_core::event::RunEvent;
 use practicum_core::model::{Outcome, ProbeRecord, SkillJudgement, TrialId, TrialRecord};
 
 /// The deepest folder, below one that the user names, in which runs are searched.
@@ -93,9 +93,9 @@ impl RunParts {
         self.write_info(&plan, &run_dir, notices)?;
         // What the parts recorded was scrubbed of secrets where it was written.
         let scrubber = Scrubber::new(&run.environment);
-        let mut sinks: Vec<Box<dyn EventSink>> = vec![Box::new(run_dir.open_log(scrubber.clone())?)];
-        sinks.push(Box::new(IndexSink::new(&project, &run_dir)));
-        let mut recorder = RunRecorder::start(&plan, &run_dir, EventSinks::new(sinks));
+        let index = IndexSink::new(&project, &run_dir);
+        let sinks = run_dir.open_log(scrubber.clone(), vec![Box::new(index)])?;
+        let mut recorder = RunRecorder::start(&plan, &run_dir, sinks);
         for probe in self.probes() {
             recorder.tally.add_probe(&probe);
             recorder.send_event(&RunEvent::ProbeFinished { probe: Box::new(probe) });

@@ -30,7 +30,7 @@ use crate::workspace::run::{TranscriptMemory, kill_run_processes};
 use crate::workspace::sandbox::Sandbox;
 use crate::workspace::stage::{HiddenFiles, WorkspaceRoot};
 use practicum_agents::agents::{AgentCli, AgentLogin};
-use practicum_core::event::{EventSink, EventSinks};
+use practicum_core::event::EventSink;
 use practicum_core::model::{Baseline, Gate, GateName, Noise, SandboxMode, Summary, TrialId};
 use practicum_evals::url_check::HttpUrlChecker;
 use practicum_skills::own_files;
@@ -215,9 +215,9 @@ impl PreparedRun {
         RunLock::write(run_dir.path(), &rooms).map_err(SessionError::io("cannot mark the run as running"))?;
         let rooms =
             WorkspaceRoot::create(rooms).map_err(SessionError::io("cannot make a folder for workspaces"))?;
-        let mut sinks: Vec<Box<dyn EventSink>> = vec![Box::new(run_dir.open_log(self.scrubber.clone())?)];
-        sinks.push(Box::new(IndexSink::new(&self.project, &run_dir)));
+        let mut sinks: Vec<Box<dyn EventSink>> = vec![Box::new(IndexSink::new(&self.project, &run_dir))];
         sinks.extend(observer.event_sinks(&self.plan));
+        let sinks = run_dir.open_log(self.scrubber.clone(), sinks)?;
         let stop = StopSignal::default();
         observer.on_start(&stop);
         stop_at(&stop, self.limits.deadline);
@@ -255,9 +255,16 @@ impl PreparedRun {
             baseline,
             stop_early: options.stop_early,
         };
-        let summary = execute_run(context, EventSinks::new(sinks)).await?;
+        let summary = execute_run(context, sinks).await?;
+        // The workspaces are deleted before the lock: a run that is killed here still says what to clean up.
+        let workspaces = match options.keep_workspaces {
+            true => Some(rooms.keep_workspaces()),
+            false => {
+                drop(rooms);
+                None
+            }
+        };
         RunLock::remove(run_dir.path());
-        let workspaces = options.keep_workspaces.then(|| rooms.keep_workspaces());
         Ok(FinishedRun { summary, run_dir, workspaces })
     }
 

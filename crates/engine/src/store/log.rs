@@ -6,11 +6,11 @@ use std::path::Path;
 
 use super::group_sync::GroupSync;
 use super::{LineMarker, Scrubber};
-use practicum_core::event::{EventSink, RunEvent};
+use practicum_core::event::{EventSink, EventSinks, RunEvent};
 use practicum_core::tree::append_unlinked;
 
 /// The append-only log of a run, with one line for each event. Each line is written with one call, so that a
-/// killed run leaves complete lines and at most one partial last line.
+/// killed run leaves complete lines and at most one partial last line. Other sinks get an event only when it is on disk.
 pub struct EventLog {
     file: File,
     scrubber: Scrubber,
@@ -19,10 +19,16 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// Creates the log file. Secrets that the scrubber knows are removed from every line.
-    pub fn create(path: &Path, scrubber: Scrubber, marker: LineMarker) -> std::io::Result<Self> {
+    /// Creates the log file. Secrets that the scrubber knows are removed from every line. The other sinks get each
+    /// event when the log, and the files of the trial, are on disk.
+    pub fn create(
+        path: &Path,
+        scrubber: Scrubber,
+        marker: LineMarker,
+        others: EventSinks,
+    ) -> std::io::Result<Self> {
         let file = append_unlinked(path)?;
-        let sync = GroupSync::start(file.try_clone()?);
+        let sync = GroupSync::start(file.try_clone()?, others);
         Ok(Self { file, scrubber, marker, sync })
     }
 }
@@ -44,11 +50,14 @@ impl EventSink for EventLog {
         self.marker.add_to(&mut line);
         line.push(b'\n');
         self.file.write_all(&line)?;
+        self.sync.announce(event)?;
         match event {
-            RunEvent::TrialFinished { .. } | RunEvent::RunFinished { .. } => self.sync.request(),
+            // The end of the run is reported when everything is on disk.
+            RunEvent::RunFinished { .. } => self.sync.finish(),
             RunEvent::RunStarted { .. }
             | RunEvent::ProbeFinished { .. }
             | RunEvent::TrialStarted { .. }
+            | RunEvent::TrialFinished { .. }
             | RunEvent::SkillJudged { .. }
             | RunEvent::Notice { .. } => Ok(()),
         }

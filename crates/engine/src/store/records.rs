@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::log_line::{LineMarker, is_damaged};
 use practicum_core::event::RunEvent;
-use practicum_core::model::{ProbeRecord, SkillJudgement, TrialId, TrialRecord};
+use practicum_core::model::{ProbeRecord, SkillJudgement, Summary, TrialId, TrialRecord};
 use practicum_core::tree::open_regular;
 
 /// Reads the records of a run: the last one of each trial. A line that was cut short by a kill or damaged is ignored.
@@ -73,6 +73,22 @@ fn read_judgements_of(run: &Path, counts: impl Fn(&[u8]) -> bool) -> std::io::Re
         }
     })?;
     Ok(all)
+}
+
+/// Reads the summary of a run from its log. `None` if the run did not come to its end, or the line is damaged.
+pub(super) fn read_logged_summary(run: &Path) -> Option<Summary> {
+    let mut last = None;
+    let read = read_lines(
+        run,
+        b"\"run_finished\"",
+        |line| !is_damaged(line),
+        |event| {
+            if let RunEvent::RunFinished { summary } = event {
+                last = Some(*summary);
+            }
+        },
+    );
+    read.ok().and(last)
 }
 
 /// Reads the events of this name in the lines that count. Lines of other events are skipped without parsing.

@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::workspace::stage::remove_folder;
 
+use super::records::read_logged_summary;
 use super::{
     EventLog, LineMarker, RecordKey, RunInfo, Scrubber, TrialChecks, TrialDigest, TrialFacts, TrialOrigin,
 };
+use practicum_core::event::{EventSink, EventSinks};
 use practicum_core::model::{Summary, TrialId, TrialRecord};
 use practicum_core::tree::{create_private_folder, read_regular, write_unlinked};
 
@@ -85,8 +88,17 @@ impl RunDir {
         self.path.canonicalize().ok()?.ancestors().nth(3).map(Path::to_owned)
     }
 
-    /// Finds an existing run by its id, a unique part of it, its path, or `latest`.
+    /// Finds an existing run by its id, a unique part of it, its path, or `latest`. The record of a newer program is
+    /// refused.
     pub fn find(project: &Path, wanted: &str) -> Result<Self, String> {
+        let found = Self::find_any(project, wanted)?;
+        let path = found.path.join("run.json");
+        let bytes = read_regular(&path).unwrap_or_default();
+        refuse_newer_record(&bytes).map_err(|why| format!("{}: {why}", path.display()))?;
+        Ok(found)
+    }
+
+    fn find_any(project: &Path, wanted: &str) -> Result<Self, String> {
         if let Some(run) = Self::at_path(Path::new(wanted)) {
             return Ok(run);
         }
@@ -173,9 +185,14 @@ impl RunDir {
         Ok(info)
     }
 
-    /// Reads the summary, if the run ended normally.
+    /// Reads the summary, if the run ended normally. `None` also if the file is not as the log of the run says, whose
+    /// lines have checksums: `--resume` writes it again.
     pub fn summary(&self) -> Option<Summary> {
-        serde_json::from_slice(&read_regular(self.path.join("summary.json")).ok()?).ok()
+        let stored: Summary =
+            serde_json::from_slice(&read_regular(self.path.join("summary.json")).ok()?).ok()?;
+        let Some(logged) = read_logged_summary(&self.path) else { return Some(stored) };
+        let (logged, found) = (serde_json::to_value(&logged).ok()?, serde_json::to_value(&stored).ok()?);
+        is_scrubbed_form(&logged, &found).then_some(stored)
     }
 
     /// Gives the id of the run.
@@ -205,10 +222,15 @@ impl RunDir {
         self.path.join("probes").join(probe.as_str())
     }
 
-    /// Creates the log of the run's events.
-    pub fn open_log(&self, scrubber: Scrubber) -> Result<EventLog, StoreError> {
+    /// Creates the log of the run's events. The other sinks get each event when it is on disk.
+    pub fn open_log(
+        &self,
+        scrubber: Scrubber,
+        others: Vec<Box<dyn EventSink>>,
+    ) -> Result<EventSinks, StoreError> {
         let path = self.path.join("events.jsonl");
-        EventLog::create(&path, scrubber, self.line_marker()).map_err(StoreError::at_path(&path))
+        let log = EventLog::create(&path, scrubber, self.line_marker(), EventSinks::new(others));
+        Ok(EventSinks::new(vec![Box::new(log.map_err(StoreError::at_path(&path))?)]))
     }
 
     /// Writes how the run is made to `run.json`.
@@ -330,6 +352,24 @@ fn refuse_newer_record(bytes: &[u8]) -> Result<(), String> {
             "the record has version {schema_version}, and this practicum reads version {RECORD_VERSION}; use a newer one"
         )),
         Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// Says whether two documents are equal, but for secrets that were removed from texts of the first.
+fn is_scrubbed_form(scrubbed: &Value, whole: &Value) -> bool {
+    let is_same_text = |scrubbed: &str, whole: &str| scrubbed == whole || scrubbed.contains("[secret]");
+    match (scrubbed, whole) {
+        (Value::String(scrubbed), Value::String(whole)) => is_same_text(scrubbed, whole),
+        (Value::Array(scrubbed), Value::Array(whole)) => {
+            scrubbed.len() == whole.len() && scrubbed.iter().zip(whole).all(|(a, b)| is_scrubbed_form(a, b))
+        }
+        (Value::Object(scrubbed), Value::Object(whole)) => {
+            let is_same = |(a, b): ((&String, &Value), (&String, &Value))| {
+                is_same_text(a.0, b.0) && is_scrubbed_form(a.1, b.1)
+            };
+            scrubbed.len() == whole.len() && scrubbed.iter().zip(whole).all(is_same)
+        }
+        _ => scrubbed == whole,
     }
 }
 

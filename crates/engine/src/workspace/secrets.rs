@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use practicum_core::tree::{open_regular, read_regular, write_unlinked};
+use practicum_core::tree::{open_regular, read_bounded, read_regular, write_unlinked};
 
-use super::secret_forms::{collect_tokens, forms_of, secrets_of};
+use super::secret_forms::{SHORTEST_TOKEN, collect_tokens, forms_of, secrets_of};
 
 /// Removes the user's secrets from stored files. An agent's shell can see its own key, so a key may appear in any
 /// file or text that it writes.
@@ -28,6 +28,11 @@ struct SecretForms {
 const CHUNK_BYTES: usize = 64 * 1024;
 
 const MASK: &[u8] = b"[secret]";
+
+/// The largest login file, in bytes, and the most words of it that count as tokens. An agent may write anything into the
+/// copy in its home, and each word is searched for in many forms. Real logins have a few tokens.
+const LARGEST_LOGIN: u64 = 1024 * 1024;
+const MOST_TOKENS: usize = 200;
 
 impl SecretForms {
     fn new(secrets: &[String]) -> Self {
@@ -74,14 +79,19 @@ impl Scrubber {
         Self { secrets, forms }
     }
 
-    /// Adds the secrets of a login file: every text in it that is long enough to be a token.
+    /// Adds the secrets of a login file: every word in it that is long enough to be a token.
     #[must_use]
     pub fn with_secrets_in_file(self, path: &Path) -> Self {
-        let logins = read_regular(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let bytes = read_bounded(path, LARGEST_LOGIN).ok();
+        let logins = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let mut found = Vec::new();
         if let Some(logins) = logins {
             collect_tokens(&logins, &mut found);
         }
+        // Tokens are words. A sentence that an agent writes there would otherwise be removed from its own record.
+        let words = found.iter().flat_map(|text| text.split_whitespace());
+        let words = words.filter(|word| word.len() >= SHORTEST_TOKEN).take(MOST_TOKENS);
+        let mut found: Vec<String> = words.map(str::to_owned).collect();
         found.retain(|secret| !self.secrets.contains(secret));
         match found.is_empty() {
             true => self,
@@ -306,6 +316,31 @@ mod tests {
                 "{text}: {clean}"
             );
         }
+    }
+
+    #[test]
+    fn a_login_with_many_texts_takes_the_memory() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("login.json");
+        let texts: Vec<String> = (0..40_000).map(|n| format!("a-token-of-the-agent-{n:06}")).collect();
+        for (count, known) in [(3, true), (20_000, true), (40_000, false)] {
+            std::fs::write(&path, serde_json::json!(texts[..count]).to_string()).expect("written");
+            let scrubber = scrubber(&[]).with_secrets_in_file(&path);
+            assert!(scrubber.secrets.len() <= MOST_TOKENS, "{}", scrubber.secrets.len());
+            assert_eq!(scrubber.scrub_text(&texts[0]) == "[secret]", known, "{count}");
+        }
+    }
+
+    #[test]
+    fn an_agent_hides_what_it_said_as_a_login() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("login.json");
+        let said = "I have deleted all of the files.";
+        let login = serde_json::json!({"a": said, "header": "Bearer abcdefghijklmnopqrstuvwxyz"});
+        std::fs::write(&path, login.to_string()).expect("written");
+        let scrubber = scrubber(&[]).with_secrets_in_file(&path);
+        assert_eq!(scrubber.scrub_text(said), said);
+        assert_eq!(scrubber.scrub_text("x abcdefghijklmnopqrstuvwxyz"), "x [secret]");
     }
 
     #[test]

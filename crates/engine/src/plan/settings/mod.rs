@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(crate) use agents::own_agents;
+pub use agents::own_agents;
 pub use definitions::{
     JOBS, JUDGE_JOBS, MAX_COST, MAX_TOKENS, PROBE, REPEAT, RETRIES, RETRY_WAIT, SANDBOX,
     SETTING_DESCRIPTIONS, SettingDefinition,
