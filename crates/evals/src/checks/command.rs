@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::json::first_object;
 use super::regex::decode_pattern;
 use super::{PythonPattern, RuleKind, excerpt};
 use practicum_core::model::{
@@ -287,16 +288,6 @@ fn score_finding(shown: &str, stdout: &str, least: f64) -> CheckFinding {
         ),
     );
     CheckFinding { score: Some(score), ..finding }
-}
-
-/// Finds the first JSON object in a text.
-fn first_object(text: &str) -> Option<Value> {
-    const MOST_TRIES: usize = 200;
-    let starts = text.match_indices('{').take(MOST_TRIES);
-    starts.into_iter().find_map(|(at, _)| {
-        let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
-        values.next()?.ok()
-    })
 }
 
 fn schema() -> Value {

@@ -10,6 +10,7 @@ mod folder;
 mod loading;
 mod native;
 mod plugin_eval;
+mod promptfoo;
 mod reading;
 mod recognition;
 mod refused;
@@ -255,6 +256,7 @@ pub static DIALECTS: &[&dyn Dialect] = &[
     &tessl::Tessl,
     &vally::Vally,
     &skillgrade::Skillgrade,
+    &promptfoo::Promptfoo,
     &refused::Harbor,
     &refused::SkillValidator,
 ];

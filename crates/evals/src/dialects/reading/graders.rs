@@ -79,6 +79,18 @@ pub fn portable_pattern(pattern: &str, flags: &str) -> Result<String, String> {
     Ok(if kept.is_empty() { translated } else { format!("(?{kept}){translated}") })
 }
 
+/// Writes a text as a pattern that matches only this text.
+pub fn escape_pattern(text: &str) -> String {
+    let mut pattern = String::new();
+    for letter in text.chars() {
+        if letter.is_ascii_punctuation() && letter != '_' {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern
+}
+
 /// Writes a pattern in Python's syntax.
 struct PatternWriter {
     letters: Vec<char>,
