@@ -248,7 +248,7 @@ fn parse_json(text: &str) -> Result<Value, String> {
 }
 
 /// Finds the first JSON object in a text.
-pub fn first_object(text: &str) -> Option<Value> {
+fn first_object(text: &str) -> Option<Value> {
     const MOST_TRIES: usize = 200;
     let starts = text.match_indices('{').take(MOST_TRIES);
     starts.into_iter().find_map(|(at, _)| {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::reading::graders::{
-    Unsupported, escape_pattern, portable_pattern, scored_rule, scored_statement,
+    Unsupported, all_or_nothing, escape_pattern, portable_pattern, scored_rule, scored_statement,
 };
 use super::super::reading::{UniqueIds, UnusedKeys, activation_check};
 use super::files::ConfigFiles;
@@ -437,7 +437,7 @@ fn text_rule(kind: &str, value: &Value) -> Result<(&'static str, Value), String>
                 return Err("it has no texts".to_owned());
             }
             let rules: Value = texts.iter().map(|text| json!({"contains": needle(text)})).collect();
-            Ok((if kind.ends_with("-all") { "all" } else { "any" }, rules))
+            Ok(if kind.ends_with("-all") { all_or_nothing(&rules) } else { ("any", rules) })
         }
     }
 }

@@ -44,6 +44,13 @@ pub fn export(suite: &Suite, _folder: &Path) -> ExportedSuite {
         gates: reading::all_cases_pass(),
     };
     let mut losses = Losses::from_suite(suite, &format);
+    if suite.skills.is_empty() {
+        for case in &suite.cases {
+            losses.add_whole_case(&case.id, "a config without a skill is refused");
+        }
+        let lost_cases = losses.lost_cases();
+        return ExportedSuite { files: Vec::new(), lost_cases, losses: losses.into_sentences() };
+    }
     let tests: Vec<Value> =
         suite.cases.iter().filter_map(|case| export_case(case, suite, &mut losses)).collect();
     let files = if tests.is_empty() {
@@ -67,7 +74,6 @@ pub fn export(suite: &Suite, _folder: &Path) -> ExportedSuite {
 
 fn providers(suite: &Suite, agents: &[String], model: Option<&str>, runs_both: bool) -> Value {
     let names: Vec<&str> = suite.skills.iter().map(|skill| skill.name.as_str()).collect();
-    let names = if names.is_empty() { json!("all") } else { json!(names) };
     let ids: Vec<&str> = match agents {
         [] => vec![PROVIDERS[0].1],
         agents => PROVIDERS
@@ -224,6 +230,10 @@ fn rule_assertion(key: &str, value: &Value) -> Option<(String, Value)> {
             let (kind, text) = needle(value)?;
             let prefix = if key == "contains" { "" } else { "not-" };
             plain(&format!("{prefix}{kind}"), json!(text))
+        }
+        // One rule alone is joined with nothing; an importer writes it so that it has no partial score.
+        "any" if value.as_array().is_some_and(|rules| rules.len() == 1 && rules[0].get("all").is_some()) => {
+            rule_assertion("all", &value[0]["all"])
         }
         "all" | "any" => {
             let parts: Option<Vec<(&str, &str)>> =
