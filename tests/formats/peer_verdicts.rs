@@ -3,6 +3,7 @@
 
 mod claude_plugin_eval;
 mod promptfoo;
+mod skill_up;
 mod skillgrade;
 mod tessl;
 mod vally;
@@ -75,6 +76,7 @@ fn script(rows: &[Row]) -> String {
             "not-llm-rubric",
             "g-eval",
             "g-eval-2",
+            "judge",
             "model-graded-closedqa",
         ];
         let ids = ids.map(|id| mark(id.to_owned()));
@@ -84,8 +86,8 @@ fn script(rows: &[Row]) -> String {
     json!({"practicum_script": 1, "scenarios": scenarios}).to_string()
 }
 
-/// Runs a project and gives the verdict of each case with the skill.
-fn verdicts(project: &Project) -> BTreeMap<String, String> {
+/// Runs a project and gives the results of each case with the skill.
+fn results(project: &Project) -> Vec<Value> {
     let args = [
         "run",
         ".",
@@ -100,9 +102,12 @@ fn verdicts(project: &Project) -> BTreeMap<String, String> {
         "1",
         "--json",
     ];
-    let ran = project.run(&args);
-    let summary = ran.json();
-    let cases = summary["cases"].as_array().unwrap_or_else(|| panic!("{summary:#}"));
+    let summary = project.run(&args).json();
+    summary["cases"].as_array().unwrap_or_else(|| panic!("{summary:#}")).clone()
+}
+
+/// Runs a project and gives the verdict of each case with the skill.
+fn verdicts(project: &Project) -> BTreeMap<String, String> {
     let verdict = |case: &Value| {
         let count = |key: &str| case[key].as_u64().unwrap_or(0);
         let word = match (count("passed"), count("failed")) {
@@ -112,7 +117,7 @@ fn verdicts(project: &Project) -> BTreeMap<String, String> {
         };
         (case["id"].as_str().unwrap_or_default().to_owned(), word.to_owned())
     };
-    cases.iter().map(verdict).collect()
+    results(project).iter().map(verdict).collect()
 }
 
 fn compare(rows: &[Row], found: &BTreeMap<String, String>) {

@@ -1,6 +1,6 @@
 //! Graders and scores of `claude plugin eval`.
 
-use super::{Row, SKILL, compare, prompt, row, script, verdicts};
+use super::{Row, SKILL, compare, prompt, results, row, script, verdicts};
 use crate::common::Project;
 
 const PLUGIN_EVAL: &[Row] = &[
@@ -156,4 +156,29 @@ fn scores_of_claude_plugin_eval() {
     }
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     compare(ROWS, &verdicts(&Project::new(&files)));
+}
+
+/// A grader that asks for several things at once counts in full or not at all, as measured with `claude plugin eval`: a
+/// half of its weight would let a case reach a lower threshold.
+#[test]
+fn a_failed_count_of_claude_plugin_eval_earns_nothing() {
+    const ROWS: &[Row] =
+        &[row("three", "", &[], "- a - b - c", "fail"), row("missing", "", &[], "ok", "fail")];
+    let graders = [
+        "type: regex\npattern: '- '\nmatch: 'count:2'",
+        "type: regex\npattern: v1\nmatch: not_contains\ntarget: {source: file, path: out.txt}",
+    ];
+    let mut files = vec![
+        ("script.yaml".to_owned(), script(ROWS)),
+        (".claude-plugin/plugin.json".to_owned(), r#"{"name": "kit"}"#.to_owned()),
+        ("skills/tidy/SKILL.md".to_owned(), SKILL.to_owned()),
+    ];
+    for (row, grader) in ROWS.iter().zip(graders) {
+        files.push((format!("evals/{}/prompt.md", row.id), format!("---\nruns: 1\n---\n{}", prompt(row.id))));
+        files.push((format!("evals/{}/graders/g.md", row.id), format!("---\n{grader}\n---\n")));
+    }
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    for case in results(&Project::new(&files)) {
+        assert_eq!(case["score"]["mean"].as_f64(), Some(0.0), "{case}");
+    }
 }

@@ -18,6 +18,7 @@ mod registry;
 mod rules;
 mod skill_creator;
 mod skill_test;
+mod skill_up;
 mod skillet;
 mod skillgrade;
 mod tessl;
@@ -257,6 +258,7 @@ pub static DIALECTS: &[&dyn Dialect] = &[
     &vally::Vally,
     &skillgrade::Skillgrade,
     &promptfoo::Promptfoo,
+    &skill_up::SkillUp,
     &refused::Harbor,
     &refused::SkillValidator,
 ];
