@@ -215,7 +215,7 @@ impl CommandRule {
         // If the program is missing or not executable, its missing score says nothing about the agent.
         if self.score.is_some()
             && matches!(end, CommandEnd::Exited(CANNOT_EXECUTE | NO_SUCH_PROGRAM))
-            && first_object(stdout).is_none()
+            && printed_object(stdout).is_none()
         {
             return not_scored(format!("`{shown}` cannot be run: {}", excerpt(stderr.trim(), 200)));
         }
@@ -266,12 +266,13 @@ impl CommandRule {
     }
 }
 
-/// Reads the score that a command prints: the number under `score` in the first JSON object of its output. A command
-/// that prints none has the score 0, whatever its exit code.
+/// Reads the score that a command prints: the number under `score` in the JSON object of its output. A command that
+/// prints none has the score 0, whatever its exit code.
 fn score_finding(shown: &str, stdout: &str, least: f64) -> CheckFinding {
-    let printed = first_object(stdout);
+    let printed = printed_object(stdout);
+    let number = |value: &Value| value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
     let score =
-        printed.as_ref().and_then(|object| object.get("score")?.as_f64()).filter(|score| score.is_finite());
+        printed.as_ref().and_then(|object| number(object.get("score")?)).filter(|score| score.is_finite());
     let Some(score) = score else {
         let finding = CheckFinding::new(false, format!("`{shown}` prints no JSON with a \"score\""));
         return CheckFinding { score: Some(0.0), ..finding };
@@ -289,14 +290,11 @@ fn score_finding(shown: &str, stdout: &str, least: f64) -> CheckFinding {
     CheckFinding { score: Some(score), ..finding }
 }
 
-/// Finds the first JSON object in a text.
-fn first_object(text: &str) -> Option<Value> {
-    const MOST_TRIES: usize = 200;
-    let starts = text.match_indices('{').take(MOST_TRIES);
-    starts.into_iter().find_map(|(at, _)| {
-        let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
-        values.next()?.ok()
-    })
+/// Gives the JSON object that a command prints: all from the first brace to the last, as other tools read it. Two objects,
+/// or braces around something else, are none: which of them is meant is not known.
+fn printed_object(stdout: &str) -> Option<Value> {
+    let (begin, end) = (stdout.find('{')?, stdout.rfind('}')?);
+    serde_json::from_str(stdout.get(begin..=end)?).ok()
 }
 
 fn schema() -> Value {

@@ -17,7 +17,7 @@ use practicum_core::tree::{
 pub static KIND: RuleKind = RuleKind {
     key: "json",
     doc: "the text, or its first ```json block, is JSON; with `path`, what is there: that it `exists`, \
-          `equals` a value or `matches` a pattern",
+          `equals` a value or `matches` a pattern; `extent` says which part of the text is read",
     schema,
     decode: |node, diagnostics| Some(Arc::new(JsonRule::decode(node, diagnostics)?)),
 };
@@ -27,6 +27,31 @@ pub static KIND: RuleKind = RuleKind {
 pub struct JsonRule {
     path: JsonPath,
     expect: JsonExpectation,
+    extent: JsonExtent,
+}
+
+/// The part of a text that must be JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum JsonExtent {
+    /// The whole text, or its first block labelled JSON.
+    TextOrBlock,
+    /// The whole text.
+    Whole,
+    /// Some object in the text.
+    Part,
+}
+
+impl JsonExtent {
+    /// The extents that a file may name.
+    const NAMED: [(&'static str, JsonExtent); 2] = [("whole", JsonExtent::Whole), ("part", JsonExtent::Part)];
+
+    fn parse(self, text: &str) -> Result<Value, String> {
+        match self {
+            JsonExtent::TextOrBlock => parse_json(text),
+            JsonExtent::Whole => serde_json::from_str(text.trim()).map_err(|problem| problem.to_string()),
+            JsonExtent::Part => first_object(text).ok_or_else(|| "there is no object in the text".to_owned()),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -40,12 +65,13 @@ impl JsonRule {
     /// matches}`.
     fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         let present = JsonExpectation::Present { equals: None, matches: None };
+        let extent = JsonExtent::TextOrBlock;
         match &node.data {
             NodeData::Null | NodeData::Bool(true) => {
-                return Some(Self { path: JsonPath::default(), expect: present });
+                return Some(Self { path: JsonPath::default(), expect: present, extent });
             }
             NodeData::Text(_) => {
-                return Some(Self { path: decode_path(node, diagnostics)?, expect: present });
+                return Some(Self { path: decode_path(node, diagnostics)?, expect: present, extent });
             }
             NodeData::Map(_) => {}
             NodeData::Bool(false) | NodeData::Int(_) | NodeData::Float(_) | NodeData::List(_) => {
@@ -65,6 +91,10 @@ impl JsonRule {
         // `given` would not do here: the required value may be null.
         let equals = object.get("equals").map(TreeNode::to_value);
         let matches = object.get_non_null("matches").map(|node| decode_pattern("matches", node, diagnostics));
+        let extent = match object.get_non_null("extent") {
+            Some(node) => decode_extent(node, diagnostics),
+            None => Some(extent),
+        };
         object.reject_unknown_keys(KIND.key, diagnostics);
         let matches = match matches {
             Some(pattern) => Some(pattern?),
@@ -79,8 +109,17 @@ impl JsonRule {
                 return None;
             }
         };
-        Some(Self { path: path?, expect })
+        Some(Self { path: path?, expect, extent: extent? })
     }
+}
+
+fn decode_extent(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<JsonExtent> {
+    let text = node_text(node, "extent", diagnostics)?;
+    let found = JsonExtent::NAMED.iter().find(|(name, _)| *name == text).map(|(_, extent)| *extent);
+    if found.is_none() {
+        diagnostics.error("unknown-value", node.span, "\"extent\" must be whole or part");
+    }
+    found
 }
 
 fn decode_path(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<JsonPath> {
@@ -106,6 +145,9 @@ impl Rule for JsonRule {
     fn value(&self) -> Value {
         let mut map = Map::new();
         map.insert("path".to_owned(), json!(self.path.to_string()));
+        if let Some((name, _)) = JsonExtent::NAMED.iter().find(|(_, extent)| *extent == self.extent) {
+            map.insert("extent".to_owned(), json!(name));
+        }
         match &self.expect {
             JsonExpectation::Absent => {
                 map.insert("exists".to_owned(), json!(false));
@@ -143,7 +185,7 @@ impl Rule for JsonRule {
 
 impl JsonRule {
     fn check_text(&self, text: &str) -> CheckFinding {
-        let document = match parse_json(text) {
+        let document = match self.extent.parse(text) {
             Ok(document) => document,
             Err(problem) => return CheckFinding::new(false, format!("this is no JSON: {problem}")),
         };
@@ -203,6 +245,16 @@ fn parse_json(text: &str) -> Result<Value, String> {
         Some(block) => serde_json::from_str(block).map_err(|problem| format!("in the block, {problem}")),
         None => Err(problem),
     }
+}
+
+/// Finds the first JSON object in a text.
+fn first_object(text: &str) -> Option<Value> {
+    const MOST_TRIES: usize = 200;
+    let starts = text.match_indices('{').take(MOST_TRIES);
+    starts.into_iter().find_map(|(at, _)| {
+        let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
+        values.next()?.ok()
+    })
 }
 
 /// Gives the first code block labelled JSON. If there is none and the whole text is one code block, gives that
@@ -268,6 +320,12 @@ fn schema() -> Value {
             "matches",
             "A pattern for the text that is there (Python's `re` syntax).",
             json_schema::text(),
+        )
+        .optional(
+            "extent",
+            "The part of the text that must be JSON: the whole text, or some object in it. Nothing means the whole \
+             text or its first block labelled JSON.",
+            json!({"enum": ["whole", "part"]}),
         );
     json_schema::any_of([json!({"enum": [true, null]}), path(), value.into()])
 }
@@ -324,6 +382,15 @@ mod tests {
                 ("{path: '$name'}", document, "refused"),
                 ("{path: $.name, matches: '('}", document, "refused"),
                 ("{path: $.name, is: Ada}", document, "refused"),
+                ("{extent: whole}", document, "pass"),
+                ("{extent: whole}", " [1]\n", "pass"),
+                ("{extent: whole}", "```json\n{}\n```", "fail"),
+                ("{extent: whole, equals: {a: 1}}", r#"{"a": 1.0}"#, "pass"),
+                ("{extent: part}", r#"So: {"a": 1}, as you said."#, "pass"),
+                ("{extent: part, path: $.a}", r#"So: {x} {"a": 1}"#, "pass"),
+                ("{extent: part}", "[1, 2]", "fail"),
+                ("{extent: part}", "{name}", "fail"),
+                ("{extent: some}", document, "refused"),
                 ("false", document, "refused"),
                 ("3", document, "refused"),
             ],

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::checks::Globs;
 use practicum_core::model::{Digest, RelPath};
 use practicum_core::tree::read_bounded;
 
@@ -17,6 +18,9 @@ pub struct EvalFolder {
 
 /// The most entries of a folder that are looked at. A folder with more is no eval.
 const MOST_FOLDER_ENTRIES: usize = 10_000;
+
+/// The deepest folder in which a pattern finds files, below the one that it begins with.
+const DEEPEST_FILES: usize = 4;
 
 /// The largest file of an eval that is read.
 const LARGEST_FOLDER_FILE: u64 = 16 * 1024 * 1024;
@@ -58,6 +62,42 @@ impl EvalFolder {
     pub fn read_text(&self, path: &RelPath) -> io::Result<String> {
         let bytes = read_bounded(&self.real_path(path)?, LARGEST_FOLDER_FILE).map_err(io::Error::other)?;
         String::from_utf8(bytes).map_err(|_| io::Error::other(format!("{path} is not UTF-8 text")))
+    }
+
+    /// Finds the files in the folder that match a pattern, in order. Only the folder that the pattern begins with is
+    /// listed. A pattern that leads out of the folder is an error.
+    pub fn find_files(&self, pattern: &str) -> Result<Vec<RelPath>, String> {
+        let plain = RelPath::new(pattern).ok_or_else(|| {
+            format!("{pattern:?} leads out of the folder of the eval file; put the files below it")
+        })?;
+        let pattern = plain.as_str();
+        let is_wild = |part: &str| part.contains(['*', '?', '[', '{']);
+        if !is_wild(pattern) {
+            return Ok(if plain.join_to(&self.path).is_file() { vec![plain] } else { Vec::new() });
+        }
+        let globs = Globs::new(&[pattern])?;
+        let fixed: Vec<&str> = pattern.split('/').take_while(|part| !is_wild(part)).collect();
+        let mut open = vec![(fixed.join("/"), 0)];
+        let mut found = Vec::new();
+        while let Some((path, depth)) = open.pop() {
+            let inside = match RelPath::new(&path) {
+                Some(path) => self.open_inside(&path),
+                None => Self::open(&self.path),
+            };
+            let Ok(inside) = inside else { continue };
+            for name in inside.names().filter(|name| !name.starts_with('.')) {
+                let below = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+                let Some(below) = RelPath::new(&below) else { continue };
+                let full = below.join_to(&self.path);
+                if full.is_dir() && depth < DEEPEST_FILES && pattern.contains('/') {
+                    open.push((below.as_str().to_owned(), depth + 1));
+                } else if full.is_file() && globs.match_path(&below) {
+                    found.push(below);
+                }
+            }
+        }
+        found.sort();
+        Ok(found)
     }
 
     fn real_path(&self, path: &RelPath) -> io::Result<PathBuf> {

@@ -10,6 +10,7 @@ mod folder;
 mod loading;
 mod native;
 mod plugin_eval;
+mod promptfoo;
 mod reading;
 mod recognition;
 mod refused;
@@ -17,6 +18,7 @@ mod registry;
 mod rules;
 mod skill_creator;
 mod skill_test;
+mod skill_up;
 mod skillet;
 mod skillgrade;
 mod tessl;
@@ -255,6 +257,8 @@ pub static DIALECTS: &[&dyn Dialect] = &[
     &tessl::Tessl,
     &vally::Vally,
     &skillgrade::Skillgrade,
+    &promptfoo::Promptfoo,
+    &skill_up::SkillUp,
     &refused::Harbor,
     &refused::SkillValidator,
 ];

@@ -9,7 +9,10 @@ use super::reading::case_keys::{self, TRIGGERS_KEY};
 use super::reading::{self, SkillHint, TriggerReader, UniqueIds, UnusedKeys};
 use super::recognition::{self, ForeignFormat};
 use super::{Dialect, EvalFileLocation, ExportedSuite, FormatMatch};
-use practicum_core::model::{Arm, Case, Diagnostics, Ratio, RunPolicy, Suite, WorkspaceSpec};
+use practicum_core::model::{
+    Arm, Case, CheckKind, CheckNeed, Diagnostics, PassRule, Ratio, RunPolicy, ScoreOf, ScoreRule, Suite,
+    WorkspaceSpec,
+};
 use practicum_core::tree::{MapEntry, NodeData, ObjectReader, SourceFile, TreeNode};
 
 pub(super) mod assertions;
@@ -132,6 +135,7 @@ fn read_mapping(
             diagnostics.warning("unread-setup", file.span, format!("the file has a \"{key}\", {why}"));
         }
     }
+    let threshold = read_threshold(&mut file, diagnostics);
     let meta = reader.unused_keys.collect_unused(&file, "the file", diagnostics);
     if lists.is_empty() {
         return None;
@@ -151,9 +155,31 @@ fn read_mapping(
         }
     }
     cases.extend(reader.read_queries(queries, diagnostics));
+    if let Some(at_least) = threshold {
+        cases.iter_mut().for_each(|case| pass_by_score(case, at_least));
+    }
     let mut suite = reader.into_suite(cases, source, diagnostics);
     suite.meta = meta;
     Some(suite)
+}
+
+/// Reads the share of its assertions that each case must pass, where a file has one.
+fn read_threshold(file: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> Option<Ratio> {
+    file.peek("pass_threshold").filter(|node| !node.is_null())?;
+    file.number("pass_threshold", 0.0, 1.0, diagnostics).and_then(Ratio::new)
+}
+
+/// Lets a case pass by the share of its checks. Whether the skill is activated must be right all the same.
+fn pass_by_score(case: &mut Case, at_least: Ratio) {
+    if case.pass_rule != PassRule::EveryRequiredCheck {
+        return;
+    }
+    for check in &mut case.checks {
+        if !matches!(check.kind, CheckKind::Activation(_)) {
+            check.need = CheckNeed::Advisory;
+        }
+    }
+    case.pass_rule = PassRule::Score(ScoreRule { at_least, of: ScoreOf::EachTrial });
 }
 
 /// Gives cases ids that no other list of the file uses: with the key of their list if an id is taken.

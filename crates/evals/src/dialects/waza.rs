@@ -9,7 +9,6 @@ use super::reading::graders::Unsupported;
 use super::reading::{self, SkillHint, UniqueIds, UnusedKeys, parts};
 use super::writing;
 use super::{Dialect, EvalFileLocation, EvalFolder, ExportedSuite, FormatMatch};
-use crate::checks::Globs;
 use practicum_core::model::{
     ActivationExpectation, Arm, Case, Diagnostics, Gate, GateName, Origin, PassRule, Ratio, RelPath,
     RunPolicy, SkillRef, Suite, WorkspaceBase,
@@ -382,7 +381,7 @@ impl SpecReader<'_> {
                 diagnostics.error("unread-cases", node.span, message);
                 continue;
             };
-            match find_files(self.folder, pattern) {
+            match self.folder.find_files(pattern) {
                 Ok(files) if files.is_empty() => {
                     diagnostics.warning("file-not-found", node.span, format!("no file matches {pattern}"));
                 }
@@ -406,42 +405,6 @@ fn same_file(one: &Path, other: &Path) -> bool {
     one == other
         || one.canonicalize().ok().is_some_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
-
-/// Finds the files in a folder that match a pattern, in order. Only the folder that the pattern begins with is listed.
-fn find_files(folder: &EvalFolder, pattern: &str) -> Result<Vec<RelPath>, String> {
-    let plain = RelPath::new(pattern)
-        .ok_or_else(|| format!("{pattern:?} leads out of the folder of eval.yaml; put the tasks below it"))?;
-    let pattern = plain.as_str();
-    let is_wild = |part: &str| part.contains(['*', '?', '[', '{']);
-    if !is_wild(pattern) {
-        return Ok(if plain.join_to(folder.path()).is_file() { vec![plain] } else { Vec::new() });
-    }
-    let globs = Globs::new(&[pattern])?;
-    let fixed: Vec<&str> = pattern.split('/').take_while(|part| !is_wild(part)).collect();
-    let mut open = vec![(fixed.join("/"), 0)];
-    let mut found = Vec::new();
-    while let Some((path, depth)) = open.pop() {
-        let inside = match RelPath::new(&path) {
-            Some(path) => folder.open_inside(&path),
-            None => EvalFolder::open(folder.path()),
-        };
-        let Ok(inside) = inside else { continue };
-        for name in inside.names().filter(|name| !name.starts_with('.')) {
-            let below = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
-            let Some(below) = RelPath::new(&below) else { continue };
-            let full = below.join_to(folder.path());
-            if full.is_dir() && depth < DEEPEST_TASKS && pattern.contains('/') {
-                open.push((below.as_str().to_owned(), depth + 1));
-            } else if full.is_file() && globs.match_path(&below) {
-                found.push(below);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-const DEEPEST_TASKS: usize = 4;
 
 /// The settings of a suite under `config`.
 #[derive(Default)]

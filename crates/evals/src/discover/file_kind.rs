@@ -30,7 +30,7 @@ pub enum EvalFileKind {
 pub enum DataSyntax {
     Yaml,
     Json,
-    /// A syntax in which no eval format is written: a JSON value in each line, JSON with comments.
+    /// A syntax in which evals are rarely or never written: a JSON value in each line, JSON with comments.
     Unsupported,
 }
 
@@ -80,6 +80,9 @@ impl EvalFileKind {
                         at_first_sight => at_first_sight,
                     }
                 })
+            }
+            Some(DataSyntax::Unsupported) if name.ends_with(".jsonl") && is_list_of_evals(path, registry) => {
+                EvalFileKind::Evals(DataSyntax::Json)
             }
             Some(DataSyntax::Unsupported) => EvalFileKind::Data(DataSyntax::Unsupported),
             // A link to nothing that may have led to a folder of evals.
@@ -131,6 +134,22 @@ pub fn is_broken_link(path: &Path) -> bool {
 
 /// The largest file that is parsed to find out whether it is an eval.
 const LARGEST_PARSED: u64 = 1024 * 1024;
+
+/// Says whether a file with a JSON value in each line holds evals: each line is a case, and a format knows them. The
+/// transcripts of agents and the results of runs have such files too.
+fn is_list_of_evals(path: &Path, registry: &EvalRegistry) -> bool {
+    if !std::fs::metadata(path).is_ok_and(|file| file.len() <= LARGEST_PARSED) {
+        return false;
+    }
+    let Some(source) = SourceFile::read(path, &mut Diagnostics::default()).1 else { return false };
+    let is_case = |item: &TreeNode| {
+        ["prompt", "query", "question"]
+            .iter()
+            .any(|key| item.get(key).is_some_and(|node| node.as_text().is_some()))
+    };
+    let items = source.root.as_list().unwrap_or_default();
+    !items.is_empty() && items.iter().all(is_case) && registry.knows_file(&source)
+}
 
 /// Says whether a JSON file holds evals although its beginning does not show it, as when the first prompt or the
 /// description is very long. A long file of data may mention some of the keys, so it must also fit a format.

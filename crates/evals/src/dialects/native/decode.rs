@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::super::reading::{leads_out_of, lies_outside, report_missing_skill, skill_at};
 use super::super::{EvalFileLocation, EvalRegistry};
 use super::case_checks::{self, CaseChecks};
-use super::{about_skill, inline_files, policy, schema};
+use super::{about_skill, gates, inline_files, policy, schema};
 use practicum_core::model::{
-    Case, CasePrompt, Diagnostics, Fixture, FixtureAccess, Gate, GateName, Origin, PassRule, Ratio, RelPath,
-    ScoreOf, ScoreRule, SkillRef, Span, StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec,
-    duration_from_seconds, parse_duration,
+    Case, CasePrompt, Diagnostics, Fixture, FixtureAccess, Origin, PassRule, Ratio, RelPath, ScoreOf,
+    ScoreRule, SkillRef, Span, StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec, duration_from_seconds,
+    parse_duration,
 };
 use practicum_core::tree::{
     NodeData, ObjectReader, SourceFile, TreeNode, closest_word, node_text, report_wrong_type,
@@ -61,7 +61,7 @@ pub fn decode_suite(
     let run = policy::decode_run_policy(file.get_non_null("run"), "run", folder, diagnostics);
     let defaults = policy::decode_run_policy(file.get_non_null("defaults"), "defaults", folder, diagnostics);
     let judge = policy::decode_judge_policy(file.get_non_null("judge"), diagnostics);
-    let gates = decode_gates(&mut file, diagnostics);
+    let gates = gates::decode_gates(&mut file, diagnostics);
     let meta = decode_meta(&mut file, diagnostics);
     let cases_node = file.get_non_null("cases");
     let case_nodes = file.list("cases", diagnostics);
@@ -188,112 +188,6 @@ fn skill_name(path: &Path) -> String {
         |_| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
         |skill| skill.name,
     )
-}
-
-fn decode_gates(file: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> Vec<Gate> {
-    let Some(node) = file.get_non_null("gates") else { return vec![Gate::ALL_CASES_PASS] };
-    let Some(entries) = node.as_map() else {
-        report_wrong_type(node, "gates", "a mapping of gate to threshold", diagnostics);
-        return Vec::new();
-    };
-    let mut gates = Vec::new();
-    for entry in entries {
-        let Some(name) = GateName::parse(&entry.key) else {
-            let known: Vec<&str> = GateName::ALL.iter().map(|gate| gate.name()).collect();
-            let help = closest_word(&entry.key, &known).map_or_else(
-                || format!("the gates are {}", known.join(", ")),
-                |known| format!("did you mean \"{known}\"?"),
-            );
-            diagnostics.error_with_help(
-                "unknown-gate",
-                entry.key_span,
-                format!("unknown gate \"{}\"", entry.key),
-                help,
-            );
-            continue;
-        };
-        if let Some(gate) = decode_gate_with_confidence(name, &entry.value, diagnostics) {
-            gates.extend(gate);
-            continue;
-        }
-        let value = match entry.value.data {
-            NodeData::Bool(true)
-                if matches!(
-                    name,
-                    GateName::AllCasesPass | GateName::ActivationCasesPass | GateName::NoRegression
-                ) =>
-            {
-                Some(1.0)
-            }
-            NodeData::Int(n) => Some(n as f64),
-            NodeData::Float(x) => Some(x),
-            _ => None,
-        };
-        match value.and_then(Ratio::new) {
-            Some(threshold) => gates.push(Gate::new(name, threshold)),
-            None => diagnostics.error_with_help(
-                "out-of-range",
-                entry.value.span,
-                format!("\"{}\" must be between 0 and 1", entry.key),
-                "80 % is 0.8",
-            ),
-        }
-    }
-    gates
-}
-
-/// Reads `{at_least: 0.8, confidence: 0.9}`. `None` if the value has another form; `Some(None)` if it is not valid, which
-/// is reported.
-fn decode_gate_with_confidence(
-    name: GateName,
-    node: &TreeNode,
-    diagnostics: &mut Diagnostics,
-) -> Option<Option<Gate>> {
-    let entries = node.as_map()?;
-    let number = |value: &TreeNode| match value.data {
-        NodeData::Int(n) => Some(n as f64),
-        NodeData::Float(x) => Some(x),
-        _ => None,
-    };
-    let (mut at_least, mut confidence) = (None, None);
-    for entry in entries {
-        match entry.key.as_str() {
-            "at_least" => at_least = number(&entry.value).and_then(Ratio::new),
-            "confidence" => confidence = number(&entry.value),
-            key => {
-                let help = "a gate has the keys at_least and confidence";
-                diagnostics.error_with_help(
-                    "unknown-key",
-                    entry.key_span,
-                    format!("unknown key \"{key}\""),
-                    help,
-                );
-                return Some(None);
-            }
-        }
-    }
-    let Some((threshold, confidence)) = at_least.zip(confidence) else {
-        let help = "write {at_least: 0.8, confidence: 0.9}, both between 0 and 1";
-        diagnostics.error_with_help(
-            "out-of-range",
-            node.span,
-            format!("\"{}\" needs at_least and confidence", name.name()),
-            help,
-        );
-        return Some(None);
-    };
-    Some(match Gate::new(name, threshold).with_confidence(confidence) {
-        Ok(gate) => Some(gate),
-        Err(why) => {
-            diagnostics.error_with_help(
-                "out-of-range",
-                node.span,
-                format!("\"{}\": {why}", name.name()),
-                "90 % is 0.9",
-            );
-            None
-        }
-    })
 }
 
 fn decode_meta(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> BTreeMap<String, Value> {

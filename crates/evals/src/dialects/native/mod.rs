@@ -4,6 +4,7 @@ mod about_skill;
 mod case_checks;
 mod decode;
 mod encode;
+mod gates;
 mod inline_files;
 mod policy;
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::reading::graders::{Unsupported, portable_pattern, scored_rule, scored_statement};
+use super::super::reading::graders::{
+    Unsupported, all_or_nothing, portable_pattern, scored_rule, scored_statement,
+};
 use super::super::reading::parts::{self, MarkdownPart};
 use super::super::reading::{UniqueIds, activation_check};
 use crate::checks::PythonPattern;
@@ -332,7 +334,7 @@ fn read_regex(
     let counted = |count: u32| {
         let lines = json!({"pattern": whole_text_anchors(&pattern, flags), "count": count});
         let more = json!({"pattern": whole_text_anchors(&pattern, flags), "count": u64::from(count) + 1});
-        ("all", json!([{"min_count": lines}, {"not": {"min_count": more}}]))
+        all_or_nothing(&json!([{"min_count": lines}, {"not": {"min_count": more}}]))
     };
     let (key, value, target) = match (target, wanted) {
         (GraderTarget::MockCalls, _) => return Err("it looks at calls of mocks".to_owned()),
@@ -351,7 +353,9 @@ fn read_regex(
         // A file that is not there does not prove that the text is not in it.
         (GraderTarget::File(path), WantedMatches::None) => {
             let path = path.as_str();
-            ("all", json!([{"file": path}, {"not": {"file": {"path": path, "matches": pattern}}}]), None)
+            let rules = json!([{"file": path}, {"not": {"file": {"path": path, "matches": pattern}}}]);
+            let (key, value) = all_or_nothing(&rules);
+            (key, value, None)
         }
         (GraderTarget::File(path), WantedMatches::Exactly(count)) => {
             let (key, value) = counted(count);

@@ -1,7 +1,7 @@
 //! What the formats of other tools share when their graders become checks: rules by their native key, patterns of
 //! other languages, and reasons why a case cannot run.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::rules::{BuiltRule, build_rule};
 use super::{UniqueIds, judged_check};
@@ -30,6 +30,11 @@ pub fn scored_statement(id: &str, statement: &str, scale: ScoreScale, target: Ch
     let kind =
         CheckKind::Judged(JudgedStatement { statement: statement.trim().to_owned(), context: None, scale });
     Check { need: CheckNeed::Advisory, target, kind, ..check }
+}
+
+/// Joins rules that must all hold to one rule whose score is 1 or 0. A plain `all` counts with the share that holds.
+pub fn all_or_nothing(rules: &Value) -> (&'static str, Value) {
+    ("any", json!([{"all": rules}]))
 }
 
 /// Gives a number to each check whose id an earlier one has. A grader that becomes several checks makes ids that another
@@ -77,6 +82,18 @@ pub fn portable_pattern(pattern: &str, flags: &str) -> Result<String, String> {
     let kept: String = flags.chars().filter(|flag| "ims".contains(*flag)).collect();
     let translated = PatternWriter::new(pattern, flags.contains('m')).write()?;
     Ok(if kept.is_empty() { translated } else { format!("(?{kept}){translated}") })
+}
+
+/// Writes a text as a pattern that matches only this text.
+pub fn escape_pattern(text: &str) -> String {
+    let mut pattern = String::new();
+    for letter in text.chars() {
+        if letter.is_ascii_punctuation() && letter != '_' {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern
 }
 
 /// Writes a pattern in Python's syntax.

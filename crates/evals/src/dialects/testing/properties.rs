@@ -52,11 +52,12 @@ pub const EXAMPLES: [(&str, &str); 15] = [
     ("native", "everything.json"),
 ];
 
-/// Valid documents of formats that are read and not written.
-const READ_ONLY_EXAMPLES: [(&str, &str); 3] = [
+/// Valid documents of formats that are not written, or not in full.
+const READ_ONLY_EXAMPLES: [(&str, &str); 4] = [
     ("vally", "evals/tidy/eval.json"),
     ("skillgrade", "evals/tidy/eval.json"),
     ("waza", "evals/tidy/trigger_tests.json"),
+    ("promptfoo", "evals/promptfooconfig.json"),
 ];
 
 pub fn examples_of(name: &str) -> Vec<&'static str> {
@@ -165,6 +166,7 @@ unbroken! {
     no_change_breaks_vally: "vally",
     no_change_breaks_skillgrade: "skillgrade",
     no_change_breaks_waza: "waza",
+    no_change_breaks_promptfoo: "promptfoo",
 }
 
 proptest! {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::super::reading::graders::{Unsupported, portable_pattern, scored_rule, scored_statement};
+use super::super::reading::graders::{
+    Unsupported, all_or_nothing, portable_pattern, scored_rule, scored_statement,
+};
 use super::super::reading::{UniqueIds, UnusedKeys, activation_check};
 use super::read_duration;
 use crate::dialects::copilot_tools::{agent_tool, is_glob, shell_word};
@@ -289,7 +291,7 @@ fn file_check(id: &str, path: &str, rule: Value, negated: bool) -> MadeChecks {
         (None, None) => return Err("it asks for nothing".to_owned()),
     };
     let rule = match negated {
-        true => json!({"all": [{"file": path}, {"not": content}]}),
+        true => json!({"any": [{"all": [{"file": path}, {"not": content}]}]}),
         false => content,
     };
     Ok(vec![rule_check(id, &rule)?])
@@ -350,7 +352,8 @@ fn read_tool_calls(id: &str, config: &mut ObjectReader<'_>, diagnostics: &mut Di
     if rules.is_empty() {
         return Err("it names no tool call".to_owned());
     }
-    Ok(vec![scored_rule(id, "all", &Value::Array(rules))?])
+    let (key, value) = all_or_nothing(&Value::Array(rules));
+    Ok(vec![scored_rule(id, key, &value)?])
 }
 
 fn read_tool_count(id: &str, config: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> MadeChecks {
@@ -365,7 +368,8 @@ fn read_tool_count(id: &str, config: &mut ObjectReader<'_>, diagnostics: &mut Di
     if rules.is_empty() {
         return Err("it has no \"max\" and no \"min\"".to_owned());
     }
-    Ok(vec![scored_rule(id, "all", &Value::Array(rules))?])
+    let (key, value) = all_or_nothing(&Value::Array(rules));
+    Ok(vec![scored_rule(id, key, &value)?])
 }
 
 fn read_command(id: &str, config: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> MadeChecks {

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use super::super::EvalFolder;
 use super::super::copilot_tools::{agent_tool, is_glob, shell_word};
-use super::super::reading::graders::{Unsupported, portable_pattern, scored_rule, scored_statement};
+use super::super::reading::graders::{
+    Unsupported, escape_pattern, portable_pattern, scored_rule, scored_statement,
+};
 use super::super::reading::{UniqueIds, UnusedKeys, activation_check};
 use practicum_core::model::{
     ActivationExpectation, Check, CheckTarget, Diagnostics, RelPath, ScoreScale, SkillRef,
@@ -152,7 +154,9 @@ impl<'r> WazaGraderReader<'r> {
                     .and_then(|path| self.folder.read_text(&path).ok())
                     .or_else(|| self.folder.read_text(&RelPath::new(snapshot)?).ok())
                     .ok_or_else(|| format!("the snapshot {snapshot} cannot be read"))?;
-                rules.push(json!({"file": {"path": path, "matches": format!(r"\A{}\Z", escape(&text))}}));
+                rules.push(
+                    json!({"file": {"path": path, "matches": format!(r"\A{}\Z", escape_pattern(&text))}}),
+                );
             }
         }
         all_of(id, rules)
@@ -495,16 +499,4 @@ fn read_tool_constraint(
         }
     }
     all_of(id, rules)
-}
-
-/// Writes a text as a pattern that matches only this text.
-fn escape(text: &str) -> String {
-    let mut pattern = String::new();
-    for letter in text.chars() {
-        if letter.is_ascii_punctuation() && letter != '_' {
-            pattern.push('\\');
-        }
-        pattern.push(letter);
-    }
-    pattern
 }

@@ -1,0 +1,5 @@
+// Gives the share of the known harbours that an answer names.
+module.exports = (output) => {
+  const known = ["Harwich", "Vlissingen"];
+  return known.filter((harbour) => output.includes(harbour)).length / known.length;
+};
