@@ -129,11 +129,13 @@ fn every_command_does_what_its_page_says() {
 fn every_format_has_its_page_and_every_page_is_in_the_index() {
     let index = std::fs::read_to_string(format!("{ROOT}/docs/README.md")).expect("the index");
     let book = std::fs::read_to_string(format!("{ROOT}/docs/SUMMARY.md")).expect("the contents of the book");
+    let for_models = std::fs::read_to_string(format!("{ROOT}/docs/llms.txt")).expect("the index for models");
     for page in pages() {
         let name = page.file_name().expect("a name").to_string_lossy().into_owned();
         let is_contents = name == "README.md" || name == "SUMMARY.md";
         assert!(is_contents || index.contains(&format!("({name})")), "{name} is not in the index");
         assert!(is_contents || book.contains(&format!("({name})")), "{name} is not in the book");
+        assert!(is_contents || for_models.contains(&format!("({name})")), "{name} is not in llms.txt");
     }
     for dialect in practicum::dialects::DIALECTS {
         assert!(Path::new(ROOT).join(format!("docs/{}.md", dialect.name())).is_file(), "{}", dialect.name());
