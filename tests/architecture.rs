@@ -123,6 +123,7 @@ const ALLOWED_READERS: &[(&str, &str)] = &[
     ("crates/agents/src/agents/testing.rs", "recorded streams, in tests"),
     ("crates/evals/src/checks/rule_tests.rs", "files of tests"),
     ("crates/engine/src/store/run_lock.rs", "a folder, to lock it"),
+    ("crates/engine/src/workspace/run/control_group.rs", "files of the kernel"),
     ("crates/engine/src/workspace/run/proc_fs.rs", "files of the kernel"),
     ("crates/engine/src/workspace/stage/workspace_root.rs", "a folder that this program made"),
     ("src/cli/grade/output.rs", "what the user names, with a limit; it may be a pipe"),

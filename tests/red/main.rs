@@ -17,6 +17,7 @@ mod reads;
 mod records;
 mod secrets;
 mod trust;
+#[cfg(target_os = "linux")]
 mod walls;
 
 use std::path::Path;
