@@ -67,7 +67,12 @@ fn fill(project: &Project, from: &str, to: &str) -> Vec<String> {
 
 fn calibrate(project: &Project, more: &[&str]) -> Value {
     let ran = project.run(&[&["calibrate", "--json"], more].concat()).exits(0);
-    serde_json::from_str(&ran.stdout).expect("JSON")
+    let found = serde_json::from_str(&ran.stdout).expect("JSON");
+    let schema = practicum::schema::schema("calibrate").expect("a schema");
+    if let Err(error) = jsonschema::draft202012::validate(schema, &found) {
+        panic!("{error} at {}", error.instance_path());
+    }
+    found
 }
 
 #[test]

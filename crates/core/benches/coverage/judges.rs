@@ -133,6 +133,9 @@ pub fn render(results: &[JudgeResult], suites: usize) -> String {
         results.len()
     );
     let describe = |of: &IntervalResult| {
+        if of.defined() == 0 {
+            return "–".to_owned();
+        }
         let undefined = of.share_undefined();
         let undefined = if undefined > 0.0 { format!(" ({undefined:.2})") } else { String::new() };
         format!("{:.3} ± {:.3}, {:.2}{undefined}", of.coverage(), of.error(), of.mean_width())
