@@ -7,14 +7,20 @@ use std::process::Command;
 pub type Seed = (PathBuf, Vec<u8>);
 
 /// The largest seed. Most of the fixtures are smaller, and small inputs are read more often.
-const LARGEST_SEED: u64 = 8 * 1024;
+const LARGEST_SEED: usize = 8 * 1024;
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Gives the files below a folder with one of these endings, in a fixed order, with their paths below `root`.
+/// Gives the small files below a folder with one of these endings, in a fixed order, with their paths below `root`.
 pub fn files_below(root: &Path, folder: &str, endings: &[&str]) -> Vec<Seed> {
+    let mut found = all_files_below(root, folder, endings);
+    found.retain(|(_, bytes)| bytes.len() <= LARGEST_SEED);
+    found
+}
+
+fn all_files_below(root: &Path, folder: &str, endings: &[&str]) -> Vec<Seed> {
     let mut folders = vec![root.join(folder)];
     let mut found = Vec::new();
     while let Some(next) = folders.pop() {
@@ -24,9 +30,8 @@ pub fn files_below(root: &Path, folder: &str, endings: &[&str]) -> Vec<Seed> {
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push(path),
                 Ok(kind) if kind.is_file() && (endings.is_empty() || endings.contains(&ending)) => {
-                    let small = entry.metadata().is_ok_and(|file| file.len() <= LARGEST_SEED);
                     let name = path.strip_prefix(root).expect("below").to_owned();
-                    if small && let Ok(bytes) = std::fs::read(&path) {
+                    if let Ok(bytes) = std::fs::read(&path) {
                         found.push((name, bytes));
                     }
                 }
@@ -46,7 +51,7 @@ pub fn of_repository(endings: &[&str]) -> Vec<Seed> {
 
 /// Adds what once broke a reader. The first line of such a file is the path of its seed.
 pub fn with_found(reader: &str, mut seeds: Vec<Seed>) -> Vec<Seed> {
-    for (_, bytes) in files_below(repository(), &format!("fuzz/found/{reader}"), &[]) {
+    for (_, bytes) in all_files_below(repository(), &format!("fuzz/found/{reader}"), &[]) {
         let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
         let path = PathBuf::from(String::from_utf8_lossy(&bytes[..end]).into_owned());
         seeds.push((path, bytes.get(end + 1..).unwrap_or_default().to_vec()));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -50,12 +51,12 @@ impl SecretForms {
         Self { by_first_byte, longest }
     }
 
-    /// Finds the first secret from a position on: where it begins, and where it ends.
-    fn find(&self, bytes: &[u8], from: usize) -> Option<(usize, usize)> {
+    /// Finds the first secret that begins at a position in a range: where it begins, and where it ends.
+    fn find(&self, bytes: &[u8], mut starts: Range<usize>) -> Option<(usize, usize)> {
         if self.longest == 0 {
             return None;
         }
-        (from..bytes.len()).find_map(|at| {
+        starts.find_map(|at| {
             let same = &self.by_first_byte[usize::from(bytes[at])];
             let found = same.iter().find(|form| bytes[at..].starts_with(form))?;
             Some((at, at + found.len()))
@@ -109,14 +110,14 @@ impl Scrubber {
 
     /// Gives the bytes without secrets, or `None` if there were none.
     pub fn scrub_bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let mut found = self.forms.find(bytes, 0)?;
+        let mut found = self.forms.find(bytes, 0..bytes.len())?;
         let mut clean = Vec::with_capacity(bytes.len());
         let mut from = 0;
         loop {
             clean.extend_from_slice(&bytes[from..found.0]);
             clean.extend_from_slice(MASK);
             from = found.1;
-            match self.forms.find(bytes, from) {
+            match self.forms.find(bytes, from..bytes.len()) {
                 Some(next) => found = next,
                 None => break,
             }
@@ -159,7 +160,7 @@ impl Scrubber {
                 return Ok(false);
             }
             let seen = &buffer[..held + count];
-            if self.forms.find(seen, 0).is_some() {
+            if self.forms.find(seen, 0..seen.len()).is_some() {
                 return Ok(true);
             }
             // A secret may begin at the end of one part and continue in the next.
@@ -241,7 +242,8 @@ impl StreamScrubber {
 
     fn write_until(&mut self, safe: usize, clean: &mut Vec<u8>) {
         let mut from = 0;
-        while let Some((start, end)) = self.forms.find(&self.held, from).filter(|(start, _)| *start < safe) {
+        // Only until there, so that a stream of many small parts is not searched again with each of them.
+        while let Some((start, end)) = self.forms.find(&self.held, from..safe) {
             clean.extend_from_slice(&self.held[from..start]);
             clean.extend_from_slice(MASK);
             from = end;
