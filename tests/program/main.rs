@@ -15,6 +15,7 @@ mod docs;
 mod documented_shapes;
 mod examples;
 mod flags;
+mod format_tables;
 mod grade;
 mod history;
 mod lint;

@@ -1,6 +1,6 @@
 //! Scores of Tessl.
 
-use super::{Row, SKILL, compare, prompt, row, script, verdicts};
+use super::{Row, SKILL, compare, prompt, row, verdicts};
 use crate::common::Project;
 use serde_json::{Value, json};
 
