@@ -143,7 +143,7 @@ fn every_example_runs_offline_and_ends_as_it_should() {
         assert_eq!(records, example.trials, "{}", example.name);
 
         // A command runs in the workspace, which is gone when a run is graded again.
-        if example.name == "skillgrade" {
+        if ["skillgrade", "promptfoo"].contains(&example.name) {
             continue;
         }
         // Grading the stored run again changes nothing.

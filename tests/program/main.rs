@@ -16,6 +16,7 @@ mod docs;
 mod documented_shapes;
 mod examples;
 mod flags;
+mod format_tables;
 mod grade;
 mod history;
 mod install_skill;

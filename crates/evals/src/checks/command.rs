@@ -375,9 +375,12 @@ mod tests {
             ("{run: grep -q hello}", "fail", None),
             ("{run: sleep 5, timeout: 100ms}", "not_scored", None),
             (r#"{run: 'echo "{\"score\": 0.75}"', score: 0.5}"#, "pass", Some(0.75)),
-            (r#"{run: 'echo noise {x} "{\"score\": 0.25}"; exit 1', score: 0.5}"#, "fail", Some(0.25)),
+            (r#"{run: 'echo noise "{\"score\": 0.25}" more; exit 1', score: 0.5}"#, "fail", Some(0.25)),
+            // Which of several things in braces is meant is not known.
+            (r#"{run: 'echo noise {x} "{\"score\": 1}"', score: 0.5}"#, "fail", Some(0.0)),
             (r#"{run: 'echo "{\"score\": 7}"', score: 1}"#, "pass", Some(1.0)),
-            (r#"{run: 'echo "{\"score\": \"1\"}"', score: 0.5}"#, "fail", Some(0.0)),
+            (r#"{run: 'echo "{\"score\": \"1\"}"', score: 0.5}"#, "pass", Some(1.0)),
+            (r#"{run: 'echo "{\"score\": \"all\"}"', score: 0.5}"#, "fail", Some(0.0)),
             ("{run: 'true', score: 0.5}", "fail", Some(0.0)),
             ("{run: no-such-command-here, score: 0.5}", "not_scored", None),
         ] {
