@@ -49,7 +49,7 @@ pub fn main(args: &InstallSkillArgs) -> Outcome {
 
 fn install(args: &InstallSkillArgs) -> anyhow::Result<()> {
     if args.print {
-        return print(SKILL_TEXT).map_err(Into::into);
+        return print(SKILL_TEXT);
     }
     let root = if args.user {
         std::env::home_dir().context("there is no home folder")?

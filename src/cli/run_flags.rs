@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_time_of_the_day_is_the_next_one() {
-        let now: jiff::Timestamp = "2026-11-17T22:30:00Z".parse().unwrap();
+        let now: jiff::Timestamp = "2026-11-17T22:30:00Z".parse().expect("a time");
         let now = now.to_zoned(jiff::tz::TimeZone::UTC);
         let hours =
             |text| next_time_of_day(text, &now).map(|at| (at as i64 - now.timestamp().as_second()) / 60);

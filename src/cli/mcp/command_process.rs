@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn progress_is_read_and_other_lines_are_not() {
-        let read = read_progress("[2/6] passed     some-case #1 (claude, 3.0 s)").unwrap();
+        let read = read_progress("[2/6] passed     some-case #1 (claude, 3.0 s)").expect("it is there");
         assert_eq!((read.done, read.all), (2, 6));
         assert!(read.line.starts_with("passed"));
         for other in ["plan: 6 trials", "[x/6] passed", "[2] passed", "", "[2/6]"] {
@@ -154,7 +154,7 @@ mod tests {
     #[tokio::test]
     async fn of_an_endless_output_the_end_is_kept() {
         let text = format!("{}the verdict", "x".repeat(10 * LONGEST_OUTPUT));
-        let kept = read_end(text.as_bytes()).await.unwrap();
+        let kept = read_end(text.as_bytes()).await.expect("read");
         assert!(kept.len() <= LONGEST_OUTPUT + 100);
         assert!(kept.starts_with("(the beginning is left out)"));
         assert!(kept.ends_with("the verdict"));

@@ -351,23 +351,24 @@ mod tests {
     use super::*;
 
     fn arguments(tool: &str, parameters: serde_json::Value) -> Result<Vec<String>, String> {
-        let tool = TOOLS.iter().find(|known| known.name == tool).unwrap();
-        (tool.arguments)(parameters.as_object().cloned().unwrap())
+        let tool = TOOLS.iter().find(|known| known.name == tool).expect("it is there");
+        (tool.arguments)(parameters.as_object().cloned().expect("it is there"))
     }
 
     #[test]
     fn a_run_without_a_budget_is_refused() {
-        assert!(arguments("run", json!({})).unwrap_err().contains("max_cost_usd"));
+        assert!(arguments("run", json!({})).expect_err("a problem").contains("max_cost_usd"));
         for bad in [0.0, -1.0] {
             assert!(arguments("run", json!({"max_cost_usd": bad})).is_err());
         }
-        let good = arguments("run", json!({"max_cost_usd": 0.5, "paths": ["skills/x"]})).unwrap();
+        let good =
+            arguments("run", json!({"max_cost_usd": 0.5, "paths": ["skills/x"]})).expect("it is there");
         assert_eq!(good, ["run", "--max-cost=0.5", "--", "skills/x"]);
     }
 
     #[test]
     fn a_value_is_never_an_option() {
-        let made = arguments("check", json!({"paths": ["--json"], "skill": "--trust"})).unwrap();
+        let made = arguments("check", json!({"paths": ["--json"], "skill": "--trust"})).expect("it is there");
         assert_eq!(made, ["check", "--skill=--trust", "--", "--json"]);
         assert!(arguments("run", json!({"max_cost_usd": 1, "trust": true})).is_err());
     }

@@ -138,7 +138,7 @@ pub fn render(results: &[JudgeResult], suites: usize) -> String {
         }
         let undefined = of.share_undefined();
         let undefined = if undefined > 0.0 { format!(" ({undefined:.2})") } else { String::new() };
-        format!("{:.3} ± {:.3}, {:.2}{undefined}", of.coverage(), of.error(), of.mean_width())
+        format!("{:.3} ± {:.3}, {:.2}{undefined}", of.coverage(), of.standard_error(), of.mean_width())
     };
     for of in results {
         let [own, corrected, powered] = [&of.by_judge, &of.corrected, &of.powered].map(describe);
@@ -152,7 +152,7 @@ pub fn broken_promises(results: &[JudgeResult]) -> Vec<String> {
     let mut broken = Vec::new();
     for of in results {
         for (name, found) in [("corrected rate", &of.corrected), ("prediction-powered rate", &of.powered)] {
-            if found.defined() >= 100 && found.coverage() + 3.0 * found.error() < LEAST_COVERAGE {
+            if found.defined() >= 100 && found.coverage() + 3.0 * found.standard_error() < LEAST_COVERAGE {
                 broken.push(format!("{name} covers {:.3} in {}", found.coverage(), of.cell.name()));
             }
             if found.without_width > 0 {
