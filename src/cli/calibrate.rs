@@ -31,9 +31,9 @@ Exit codes:
   3  no label yet
 
 Examples:
-  practicum calibrate --export labels.csv           what to label, in random order
-  practicum calibrate --labels labels.csv           the newest run, with these labels
-  practicum calibrate latest --against RUN          what another judge changed")]
+  practicum calibrate --export labels.csv    what to label, in random order
+  practicum calibrate --labels labels.csv    the newest run, with these labels
+  practicum calibrate latest --against RUN   what another judge changed")]
 pub struct CalibrateArgs {
     /// The runs: their ids, parts of them, or latest
     #[arg(value_name = "RUN", default_value = "latest")]

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use super::{print, report_error};
 use crate::model::Outcome;
 use crate::report::display_path;
+use crate::tree::read_bounded;
 
 /// The name of the skill, and of its folder.
 const NAME: &str = "writing-evals";
@@ -75,9 +76,8 @@ fn was_changed(file: &Path) -> bool {
     match fs::symlink_metadata(file) {
         Err(error) => error.kind() != ErrorKind::NotFound,
         Ok(found) => {
-            !found.is_file()
-                || found.len() != SKILL_TEXT.len() as u64
-                || fs::read(file).ok().as_deref() != Some(SKILL_TEXT.as_bytes())
+            let text = read_bounded(file, SKILL_TEXT.len() as u64).ok();
+            !found.is_file() || text.as_deref() != Some(SKILL_TEXT.as_bytes())
         }
     }
 }

@@ -20,7 +20,7 @@ use rmcp::task_manager::{TaskExit, TaskManager, TaskOptions};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use tokio::sync::mpsc;
 
-use self::command_process::{CommandEnd, CommandProcess, TrialProgress};
+use self::command_process::{CommandOutput, CommandProcess, TrialProgress};
 use self::tools::{McpTool, TOOLS};
 use super::{interrupts, report_error, runtime};
 use crate::model::Outcome;
@@ -96,7 +96,7 @@ impl Commands {
 }
 
 /// Makes the answer of a tool. A failed gate is an answer; only a command that could not do its work is an error.
-fn tool_answer(end: CommandEnd) -> CallToolResult {
+fn tool_answer(end: CommandOutput) -> CallToolResult {
     let text = vec![ContentBlock::text(end.text())];
     if end.is_bad_usage() { CallToolResult::error(text) } else { CallToolResult::success(text) }
 }

@@ -19,6 +19,7 @@ use serde_json::Value;
 /// Says what its skill says, activates the skill if the prompt says fire or asks for it, and never ends if it
 /// says hang.
 const AGENT: &str = r#"
+said=nothing
 skill=$(ls .agents/skills 2>/dev/null | head -1)
 if [ -n "$skill" ]; then said=$(tail -1 ".agents/skills/$skill/SKILL.md"); seen="\"$skill\""; fi
 echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[$seen]}"

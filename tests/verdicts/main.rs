@@ -9,6 +9,7 @@ mod arms;
 mod bmad;
 mod bmad_folders;
 mod clauditor;
+mod clauditor_commands;
 mod clauditor_gates;
 mod command_files;
 mod frontmatter;

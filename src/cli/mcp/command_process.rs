@@ -28,7 +28,7 @@ pub struct TrialProgress {
 }
 
 /// What a command that has ended left: its output, its messages and its exit status.
-pub struct CommandEnd {
+pub struct CommandOutput {
     output: String,
     messages: String,
     status: ExitStatus,
@@ -44,7 +44,7 @@ impl CommandProcess {
     }
 
     /// Waits until the command has ended, and tells about each trial that has finished before.
-    pub async fn wait(mut self, tell: impl Fn(TrialProgress)) -> std::io::Result<CommandEnd> {
+    pub async fn wait(mut self, tell: impl Fn(TrialProgress)) -> std::io::Result<CommandOutput> {
         let output = self.child.stdout.take().map(read_end);
         let messages = self.child.stderr.take().map(|stream| read_messages(stream, tell));
         let (output, messages) = tokio::join!(
@@ -52,7 +52,7 @@ impl CommandProcess {
             async { if let Some(messages) = messages { messages.await } else { Ok(String::new()) } },
         );
         let status = self.child.wait().await?;
-        Ok(CommandEnd { output: output?, messages: messages?, status })
+        Ok(CommandOutput { output: output?, messages: messages?, status })
     }
 }
 
@@ -66,7 +66,7 @@ impl Drop for CommandProcess {
     }
 }
 
-impl CommandEnd {
+impl CommandOutput {
     /// Says whether the command could not do its work at all.
     pub fn is_bad_usage(&self) -> bool {
         matches!(self.status.code(), Some(2) | None)

@@ -230,6 +230,23 @@ fn parse<T>(
 /// Tables of a settings file that are not settings.
 const OTHER_TABLES: [&str; 2] = ["agents", "modes"];
 
+/// The greatest number of brackets in a settings file that may be open at once. Each needs a part of the parser's stack,
+/// also in a file that is not valid.
+const DEEPEST_NESTING: usize = 200;
+
+/// Says whether too many brackets are open at once. Brackets in strings and comments count as well: they are closed there.
+fn opens_too_many_brackets(text: &str) -> bool {
+    let mut open = 0_usize;
+    text.bytes().any(|byte| {
+        match byte {
+            b'{' | b'[' => open += 1,
+            b'}' | b']' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        open > DEEPEST_NESTING
+    })
+}
+
 impl FileLayer {
     fn read(path: &Path) -> Result<Option<Self>, SettingsError> {
         let text = match read_regular_text(path) {
@@ -240,6 +257,9 @@ impl FileLayer {
             }
         };
         let bad = |why: String| SettingsError::BadFile { path: path.to_owned(), why };
+        if opens_too_many_brackets(&text) {
+            return Err(bad(format!("more than {DEEPEST_NESTING} brackets are open at once")));
+        }
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| bad(error.to_string()))?;
         let mut layer = FileLayer { path: path.to_owned(), ..FileLayer::default() };
         layer.add("", table).map_err(bad)?;

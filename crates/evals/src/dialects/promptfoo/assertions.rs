@@ -45,7 +45,7 @@ const GEVAL_THRESHOLD: f64 = 0.7;
 type MadeChecks = Result<Vec<Check>, String>;
 
 /// Reads the assertions of one case.
-pub struct AssertionReader<'r> {
+pub struct PromptfooAssertionReader<'r> {
     pub files: &'r ConfigFiles<'r>,
     pub skills: &'r [SkillRef],
     pub variables: &'r TestVariables,
@@ -57,7 +57,7 @@ pub struct AssertionReader<'r> {
     pub checks: Vec<Check>,
 }
 
-impl AssertionReader<'_> {
+impl PromptfooAssertionReader<'_> {
     /// Reads one assertion, or a set of them. What cannot be checked is a reason not to score the case.
     pub fn read(&mut self, node: &TreeNode, unsupported: &mut Unsupported, diagnostics: &mut Diagnostics) {
         let node = match self.files.dereference(node) {

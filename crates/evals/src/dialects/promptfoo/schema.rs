@@ -61,5 +61,5 @@ fn test() -> MappingSchema {
         .optional("assert", "The assertions.", json_schema::list(assertion))
         .optional("threshold", "The least weighted mean of the assertions' scores.", json_schema::ratio())
         .optional("options", "How the test is read.", json!({"type": "object"}))
-        .optional("metadata", "Kept.", json!({}))
+        .optional("metadata", "Kept for reports and for writing the file again.", json!({}))
 }

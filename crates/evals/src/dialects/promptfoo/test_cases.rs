@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::reading::graders::{Unsupported, make_ids_unique};
 use super::super::reading::{self, UniqueIds, UnusedKeys, slug};
-use super::assertions::AssertionReader;
+use super::assertions::PromptfooAssertionReader;
 use super::files::ConfigFiles;
 use super::providers::ProviderSettings;
 use super::template::{TestVariables, render, resolve};
@@ -258,9 +258,11 @@ impl TestReader<'_> {
             unsupported.add(why);
             parts.prompt.text.clone()
         });
-        let prompt = prompt.trim().to_owned();
+        let mut prompt = prompt.trim().to_owned();
         if prompt.is_empty() {
             unsupported.add("its prompt is empty");
+            // A case has a prompt, also one that is never run.
+            prompt = format!("(empty: {})", parts.prompt.text.trim());
         }
         let values: serde_json::Map<String, Value> = variables.iter().cloned().collect();
         let context = json!({
@@ -273,7 +275,7 @@ impl TestReader<'_> {
                 "metadata": parts.metadata,
             },
         });
-        let mut reader = AssertionReader {
+        let mut reader = PromptfooAssertionReader {
             files: self.files,
             skills: &self.providers.skills,
             variables: &variables,
