@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::common::{Project, Ran};
 
-pub(crate) const SKILL: &str = "---\nname: clean\ndescription: Cleans.\n---\nClean it.\n";
+const SKILL: &str = "---\nname: clean\ndescription: Cleans.\n---\nClean it.\n";
 
 /// What the agent does for each argument of the command.
 const SCRIPT: &str = r#"

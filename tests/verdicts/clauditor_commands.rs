@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::clauditor::{SKILL, file_script, project, run};
+use crate::clauditor::{file_script, project, run};
 use crate::common::Project;
 
 #[test]
