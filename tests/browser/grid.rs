@@ -139,5 +139,14 @@ fn what_people_say_without_seeing_the_judge_becomes_a_kappa_with_an_interval() {
     assert!(message.starts_with("People agree with the judge on 3 of 4 checks, κ 0.50 ["), "{message}");
     browser.go(&format!("#/run/{run}"));
     browser.wait("return document.querySelector('#agreement')?.innerText.includes('κ 0.50 [')");
+    let labels = project.path().join(".practicum/runs").join(&run).join("labels.jsonl");
+    let labels = std::fs::read_to_string(labels).expect("labels");
+    let schema = practicum::schema::schema("labels").expect("a schema");
+    assert_eq!(labels.lines().count(), 4);
+    for line in labels.lines() {
+        let label: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
+        assert!(jsonschema::draft202012::is_valid(schema, &label), "{label}");
+        assert_eq!((&label["check"], &label["blind"]), (&"is-calm".into(), &true.into()), "{label}");
+    }
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

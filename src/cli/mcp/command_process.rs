@@ -75,7 +75,7 @@ impl CommandOutput {
     /// Gives all that an agent should read.
     pub fn text(&self) -> String {
         let meaning = match self.status.code() {
-            Some(0) => "exit code 0: it is as it should be",
+            Some(0) => "exit code 0: no gate failed, and there is no error",
             Some(1) => "exit code 1: a gate failed, or a comparison found a loss",
             Some(2) => "exit code 2: bad usage, an eval file that cannot be understood, or an invalid skill",
             Some(3) => "exit code 3: incomplete, there is no answer; this is not a pass",

@@ -18,7 +18,7 @@ pub struct JudgeCell {
     labels: u64,
 }
 
-pub struct JudgeResult {
+pub struct JudgeCoverage {
     cell: JudgeCell,
     by_judge: IntervalResult,
     corrected: IntervalResult,
@@ -62,10 +62,10 @@ struct LabelledCase {
     people_of_failed: Cluster,
 }
 
-pub fn measure_judge_cell(cell: &JudgeCell, suites: usize) -> JudgeResult {
+pub fn measure_judge_cell(cell: &JudgeCell, suites: usize) -> JudgeCoverage {
     let seed = cell.suite.seed() * 31 + cell.labels + (cell.specificity * 100.0) as u64 * 7919;
     let mut random = SeededRandom::new(seed);
-    let mut result = JudgeResult {
+    let mut result = JudgeCoverage {
         cell: *cell,
         by_judge: IntervalResult::default(),
         corrected: IntervalResult::default(),
@@ -125,7 +125,7 @@ fn count(cluster: &mut Cluster, is_hit: bool) {
     cluster.passed += u64::from(is_hit);
 }
 
-pub fn render(results: &[JudgeResult], suites: usize) -> String {
+pub fn render(results: &[JudgeCoverage], suites: usize) -> String {
     let mut out = format!(
         "{suites} suites in each of {} cells. Coverage of the 95 % interval ± the error of the simulation, mean width, and in \
          brackets the share without the figure.\n\n| cases × repeats, ICC, p, labels, q0, q1 | the judge's own rate | \
@@ -148,7 +148,7 @@ pub fn render(results: &[JudgeResult], suites: usize) -> String {
 }
 
 /// Lists what does not hold. The judge's own rate promises nothing about people.
-pub fn broken_promises(results: &[JudgeResult]) -> Vec<String> {
+pub fn broken_promises(results: &[JudgeCoverage]) -> Vec<String> {
     let mut broken = Vec::new();
     for of in results {
         for (name, found) in [("corrected rate", &of.corrected), ("prediction-powered rate", &of.powered)] {
