@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, ContentBlock,
-    GetTaskParams, Implementation, ProgressNotificationParam, TaskPayload,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities,
+    ClientConfig, ContentBlock, GetTaskParams, Implementation, ProgressNotificationParam, TaskPayload,
 };
 use rmcp::service::{NotificationContext, RoleClient, RunningService};
 use rmcp::transport::TokioChildProcess;
@@ -181,18 +181,40 @@ async fn a_long_run_is_a_task_for_clients_that_can_wait() {
     panic!("the run did not end");
 }
 
-/// The server ends the commands that it started when its client is gone.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_goes_away_leaves_nothing_running() {
+/// A run that never ends by itself.
+fn endless_project() -> Project {
     let project = project();
     project.write(
         "greeter/evals/script.yaml",
         "practicum_script: 1\nscenarios:\n  - steps: [{ text: Ahoy., delay: 300s }]\n",
     );
+    project
+}
+
+/// The server ends the commands that it started when its client is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_goes_away_leaves_nothing_running() {
+    let project = endless_project();
     let (server, _told) = connect(&project, true).await;
     let asked = request("run", json!({"paths": ["greeter"], "max_cost_usd": 0.1}));
     server.call_tool_once(asked).await.expect("a task");
     wait_until(|| !project.processes().is_empty());
     server.cancel().await.expect("the end");
     wait_until(|| project.processes().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_run_ends_its_agents_and_the_server_goes_on() {
+    let project = endless_project();
+    let (server, _told) = connect(&project, true).await;
+    let asked = request("run", json!({"paths": ["greeter"], "max_cost_usd": 0.1}));
+    let CallToolResponse::Task(created) = server.call_tool_once(asked).await.expect("an answer") else {
+        panic!("a task was expected");
+    };
+    wait_until(|| !project.processes().is_empty());
+    server.cancel_task(CancelTaskParams::new(created.task.task_id)).await.expect("cancelled");
+    wait_until(|| project.processes().is_empty());
+    let (failed, said) = call(&server, "list", json!({"paths": ["greeter"]})).await;
+    assert!(!failed && said.contains("greets-badly"), "{said}");
+    server.cancel().await.expect("the end");
 }
