@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 
+use super::editor_schema::schema_comment;
 use super::{environment, has_colour, print, print_to_stderr, report_error, tell_notices};
 use crate::dialects::EvalRegistry;
 use crate::dialects::{self, Dialect, ExportedFile, LocatedSuite};
@@ -119,7 +120,8 @@ fn convert_suite(args: &ConvertArgs, to: &dyn Dialect, suite: &Suite) -> anyhow:
         })?,
         Some(output) if into_folder => {
             for file in &raised.files {
-                write(&place_of(file, output)?, &text(file), args.force)?;
+                let place = place_of(file, output)?;
+                write(&place, &text_at(file, &place, &folder, to)?, args.force)?;
             }
         }
         Some(output) => {
@@ -130,7 +132,7 @@ fn convert_suite(args: &ConvertArgs, to: &dyn Dialect, suite: &Suite) -> anyhow:
                     args.to
                 )
             };
-            write(output, &text(file), args.force)?;
+            write(output, &text_at(file, output, &folder, to)?, args.force)?;
         }
     }
     Ok(())
@@ -169,7 +171,8 @@ fn convert_suites(args: &ConvertArgs, to: &dyn Dialect, suites: &[LocatedSuite])
                 })),
                 false => {
                     let place = unused_path(place_of(file, &folder)?, &mut taken);
-                    write(&place, &text(file), args.force)?;
+                    let top = args.output.as_deref().unwrap_or(&folder);
+                    write(&place, &text_at(file, &place, top, to)?, args.force)?;
                 }
             }
         }
@@ -244,6 +247,16 @@ pub fn text(file: &ExportedFile) -> String {
             lines.iter().map(|line| format!("{line}\n")).collect()
         }
     }
+}
+
+/// Gives the text of a file that is written to `place`. A native file names the schema at the top of what is written.
+fn text_at(file: &ExportedFile, place: &Path, top: &Path, to: &dyn Dialect) -> anyhow::Result<String> {
+    let text = text(file);
+    if to.name() != "native" || file.syntax != SourceSyntax::Yaml {
+        return Ok(text);
+    }
+    let folder = std::path::absolute(place)?.parent().map(Path::to_owned).unwrap_or_default();
+    Ok(format!("{}{text}", schema_comment(&folder, &std::path::absolute(top)?)?))
 }
 
 fn write(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {

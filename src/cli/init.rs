@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
+use super::editor_schema::schema_comment;
 use super::{convert, environment, report_error};
 use crate::dialects::{self, EvalFileLocation, EvalRegistry, ExportedFile};
 use crate::first_evals::{self, EvalFileDraft};
@@ -145,10 +146,12 @@ fn write(drafts: &[EvalFileDraft], within: Option<&Path>) -> anyhow::Result<()> 
             refuse_way_out(parent, folder)?;
         }
         std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
+        let is_native = path.to_string_lossy().ends_with(".practicum.yaml");
+        let first_line = is_native.then(|| schema_comment(parent, parent)).transpose()?.unwrap_or_default();
         // This fails if the file exists, even if it was created a moment ago. Nothing is overwritten.
         let mut file =
             std::fs::File::create_new(path).with_context(|| format!("cannot write {}", path.display()))?;
-        std::io::Write::write_all(&mut file, draft.content.as_bytes())?;
+        std::io::Write::write_all(&mut file, format!("{first_line}{}", draft.content).as_bytes())?;
         say!("wrote {}", shown_path(path));
     }
     Ok(())

@@ -26,6 +26,7 @@ mod convert;
 mod create;
 mod demo;
 mod doctor;
+mod editor_schema;
 mod export;
 mod findings_args;
 mod formats;
@@ -167,7 +168,7 @@ enum Command {
     Create(create::CreateArgs),
     /// Write the first evals of a skill, to be completed by its author
     Init(init::InitArgs),
-    /// List the text formats that has_format checks and fields know by name
+    /// List the eval formats that can be read, or the text formats that checks know
     Formats(formats::FormatsArgs),
     /// Check skills against the specification and conventions: frontmatter, links, scripts
     Lint(lint::LintArgs),

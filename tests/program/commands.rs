@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 const SKILL: &str = "---\nname: greeter\ndescription: Greets people by name. Use when asked to greet someone.\n---\n\nSay ahoy.\n";
 const GOOD: &str = "practicum: 1\nskill: ../greeter\nworkspace: empty\ncases:\n  - {id: hi, prompt: Greet Alice., checks: [{contains: Ahoy}]}\n";
+const SKILLET: &str = "timestamp: 2025-01-15T10:30:00Z\nname: greet\nprompt: Hi.\nexpected: Says ahoy.\n";
 const BAD: &str = "\
 practicum: 1
 skill: ../greeter
@@ -204,6 +205,63 @@ fn init_writes_what_check_accepts_and_never_overwrites() {
         project.run(&["check", "suite.json", "--json"]).exits(0).json()["files"][0]["dialect"],
         "skill-test"
     );
+}
+
+#[test]
+fn native_files_that_are_written_name_a_schema_that_is_there() {
+    let project =
+        Project::new(&[("greeter/SKILL.md", SKILL), ("s/deep/a.yaml", SKILLET), ("s/b.yaml", SKILLET)]);
+    project.run(&["init", "greeter"]).exits(0);
+    project.run(&["convert", "s/b.yaml", "--to", "native", "-o", "n.practicum.yaml"]).exits(0);
+    project.run(&["convert", "s/b.yaml", "s/deep/a.yaml", "--to", "native", "-o", "all/"]).exits(0);
+    let mut native = Vec::new();
+    for folder in ["greeter/evals", ".", "all", "all/deep"] {
+        let entries = std::fs::read_dir(project.path().join(folder)).into_iter().flatten().flatten();
+        let files = entries.map(|entry| entry.path());
+        native.extend(files.filter(|path| path.to_string_lossy().ends_with(".practicum.yaml")));
+    }
+    assert!(native.len() >= 3, "{native:?}");
+    for file in &native {
+        let text = std::fs::read_to_string(file).expect("read");
+        let first = text.lines().next().unwrap_or_default();
+        let schema = first.strip_prefix("# yaml-language-server: $schema=").expect(first);
+        let schema =
+            std::fs::read(file.parent().expect("a folder").join(schema)).expect("the schema is there");
+        let schema: Value = serde_json::from_slice(&schema).expect("JSON");
+        assert_eq!(schema["title"], "Practicum evals (*.practicum.yaml)");
+    }
+    // The schema is no eval, and nothing is said about it.
+    let ran = project.run(&["check", "greeter"]).exits(0);
+    assert!(!ran.stderr.contains("practicum.schema.json"), "{}", ran.stderr);
+
+    let target = project.path().join("mine.txt");
+    std::fs::write(&target, "mine").expect("write");
+    std::fs::remove_dir_all(project.path().join("greeter/evals")).expect("removed");
+    std::fs::create_dir(project.path().join("greeter/evals")).expect("a folder");
+    let link = project.path().join("greeter/evals/practicum.schema.json");
+    std::os::unix::fs::symlink(&target, &link).expect("a link");
+    project.run(&["init", "greeter"]).exits(2);
+    assert_eq!(std::fs::read_to_string(&target).expect("read"), "mine", "a link is not followed");
+}
+
+#[test]
+fn the_problem_matcher_for_editors_knows_what_check_and_lint_print() {
+    let page = include_str!("../../docs/editors.md");
+    let tasks = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the tasks");
+    let tasks: Value = serde_json::from_str(tasks).expect("JSON");
+    let pattern = &tasks["tasks"][0]["problemMatcher"]["pattern"];
+    let matcher = regex::Regex::new(pattern["regexp"].as_str().expect("a pattern")).expect("a regex");
+    let project = project();
+    project.write("evals/bad.practicum.yaml", BAD);
+    let checked = project.run(&["check", "evals", "--format", "github"]).exits(2).stdout;
+    let linted = project.run(&["lint", "greeter", "--format", "github"]).stdout;
+    assert!(checked.lines().count() >= 3, "{checked}");
+    for line in checked.lines().chain(linted.lines()) {
+        let found = matcher.captures(line).unwrap_or_else(|| panic!("{line}"));
+        let part = |name: &str| &found[pattern[name].as_u64().expect("a number") as usize];
+        assert!(project.path().join(part("file")).is_file(), "{line}");
+        assert!(part("line").parse::<u32>().is_ok() && !part("message").is_empty(), "{line}");
+    }
 }
 
 #[test]

@@ -31,6 +31,7 @@ mod predicted;
 mod probe;
 mod propose;
 mod readme;
+mod reference_pages;
 mod resume;
 mod retry;
 mod schema;

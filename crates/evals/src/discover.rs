@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use self::file_kind::EvalFileKind;
-pub use self::folder_search::SkippedFile;
+pub use self::folder_search::{EDITOR_SCHEMA_FILE, SkippedFile};
 use self::folder_search::{FolderSearchResult, search_folder};
 use crate::dialects::EvalRegistry;
 use practicum_skills::skill::{SKILL_FILE, normalise_path};

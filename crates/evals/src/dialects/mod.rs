@@ -41,6 +41,7 @@ pub use loading::{
 };
 pub use native::{
     case_value as case_to_native, decode_stored_suite, encode_stored_suite, encode_suite as to_native,
+    relative_path,
 };
 pub use reading::trigger_schema;
 pub use recognition::is_trigger_file;

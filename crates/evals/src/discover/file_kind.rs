@@ -66,6 +66,10 @@ impl EvalFileKind {
             Some(DataSyntax::Yaml) => {
                 read_head(path).map_or(EvalFileKind::Unfinished(DataSyntax::Yaml), |text| {
                     match detect_yaml(&text) {
+                        // The answers of a scripted model lie beside the evals that use them.
+                        _ if text.lines().any(|line| line.starts_with("practicum_script:")) => {
+                            EvalFileKind::Other
+                        }
                         EvalFileKind::Evals(syntax) => EvalFileKind::Evals(syntax),
                         at_first_sight => detect_by_keys(path, registry).unwrap_or(at_first_sight),
                     }

@@ -31,6 +31,9 @@ pub struct SkippedFile {
     pub why: &'static str,
 }
 
+/// The file with the schema of native eval files, which editors read. It lies beside evals and holds none.
+pub const EDITOR_SCHEMA_FILE: &str = "practicum.schema.json";
+
 /// The names of files that hold the evals of a whole folder, which may have fixtures and overlays beside them.
 const FOLDER_EVAL_NAMES: [&str; 3] = ["evals.json", "triggers.json", "cases.json"];
 
@@ -213,7 +216,11 @@ fn entry_filter(
         if entry.depth() == 0 {
             return true;
         }
-        if left_out || is_for_review(name) || has_unreadable_ignore_file(entry.path()) {
+        if left_out
+            || name == EDITOR_SCHEMA_FILE
+            || is_for_review(name)
+            || has_unreadable_ignore_file(entry.path())
+        {
             return false;
         }
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());

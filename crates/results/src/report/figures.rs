@@ -9,7 +9,7 @@ use practicum_core::model::{
     NamedActivationRates, PassRate, PredictedActivation, Reliability, ScoreScale, Summary, TrialTotals,
     VarianceShares, count_with_noun, decimals_to_compare,
 };
-use practicum_core::stats::{describe_f1, describe_rate, is_no_difference};
+use practicum_core::stats::{TOO_FEW_CASES, describe_f1, describe_rate, is_no_difference};
 
 /// Writes an estimate: `0.80 [0.38, 0.96]`, or a dash if it is undefined.
 pub fn format_estimate(of: Estimate) -> String {
@@ -343,8 +343,12 @@ fn describe_unlisted(listed: usize, all: usize, of: &str) -> Option<String> {
 }
 
 fn describe_rates(of: &ActivationRates) -> String {
+    let words = [describe_rate(of.precision), describe_rate(of.recall), describe_f1(of.f1)];
+    // What is true of all of them is said once.
+    let too_few = words == [Some(TOO_FEW_CASES); 3];
     let banded = |name: &str, rate: Estimate, band: fn(Estimate) -> Option<&'static str>| {
-        let word = band(rate).map(|word| format!(" {}", word.to_lowercase())).unwrap_or_default();
+        let word = band(rate).filter(|_| !too_few);
+        let word = word.map(|word| format!(" {}", word.to_lowercase())).unwrap_or_default();
         format!("{name} {}{word}", format_estimate(rate))
     };
     let mut text = format!(
@@ -362,6 +366,9 @@ fn describe_rates(of: &ActivationRates) -> String {
         if count > 0 {
             text.push_str(&format!(", {count} {word}"));
         }
+    }
+    if too_few {
+        text.push_str(&format!(" · {}", TOO_FEW_CASES.to_lowercase()));
     }
     text
 }

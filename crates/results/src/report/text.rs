@@ -95,7 +95,24 @@ fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
             results.written_reports.iter().map(|path| terminal_safe(&path.display().to_string())).collect();
         writeln!(out, "  reports: {}", paths.join(", "))?;
     }
-    writeln!(out, "  {FAINT}record: {}{FAINT:#}", display_path(results.run.path()))
+    writeln!(out, "  {FAINT}record: {}{FAINT:#}", display_path(results.run.path()))?;
+    match next_command(results) {
+        Some(command) => writeln!(out, "  next: {command}"),
+        None => Ok(()),
+    }
+}
+
+/// Gives the command that most users need after a run that is complete. A run that is not has its own advice, and the
+/// lines of failed cases name the command that shows them.
+fn next_command(results: &RunResults) -> Option<String> {
+    let is_example = results.info.scripted || results.info.replayed || is_answered_call(results);
+    match results.summary.status() {
+        RunStatus::Passed | RunStatus::Failed if !is_example => {
+            Some("practicum view shows every trial in a browser".to_owned())
+        }
+        RunStatus::Passed | RunStatus::Failed | RunStatus::Ungated => None,
+        RunStatus::Incomplete | RunStatus::OverBudget | RunStatus::Interrupted => None,
+    }
 }
 
 /// Writes the notes on cases that passed. Cases that did not pass show their notes themselves.
@@ -289,6 +306,13 @@ fn write_cases(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()>
         count if shown.len() > MAX_LISTED_CASES => {
             writeln!(out, "  {GOOD}✓{GOOD:#} {} passed", count_with_noun(count, "case"))?
         }
+        count @ 2.. if troubled.is_empty() && passed.iter().all(|case| is_told_by_totals(case, all)) => {
+            writeln!(
+                out,
+                "  {GOOD}✓{GOOD:#} {}, and every run of each passed",
+                count_with_noun(count, "case")
+            )?
+        }
         _ => passed.iter().try_for_each(|case| write_case_line(case, all, out))?,
     }
     // A stopped run has no results for them, neither good nor bad.
@@ -296,6 +320,17 @@ fn write_cases(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()>
         0 => Ok(()),
         count => writeln!(out, "  {UNSURE}?{UNSURE:#} {} not run", count_with_noun(count, "case")),
     }
+}
+
+/// Whether the line of a case would say nothing but that every run of it passed.
+fn is_told_by_totals(case: &CaseSummary, all: &[CaseSummary]) -> bool {
+    case.pass_rate.rate.value == Some(1.0)
+        && case.not_scored + case.not_run == 0
+        && case.deciding_rate().is_none()
+        && figures::describe_scores(case).is_none()
+        && all
+            .iter()
+            .all(|other| other.is_under_test() && (&other.agent, &other.model) == (&case.agent, &case.model))
 }
 
 fn write_case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> std::io::Result<()> {
@@ -472,6 +507,10 @@ fn write_figures(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> 
     let reliability = figures::describe_reliability(&summary.reliability).map(|text| format!(" · {text}"));
     let rate = figures::describe_pass_rate(&summary.pass_rate);
     writeln!(out, "  pass rate {rate}{}", reliability.unwrap_or_default())?;
+    if summary.pass_rate.rate.low.is_some() {
+        let words = "in brackets: the range in which the true rate lies, with 95 % confidence";
+        writeln!(out, "    {FAINT}{words}; more cases make it narrower{FAINT:#}")?;
+    }
     if let Some(left_out) = summary.left_out.filter(|count| *count > 0) {
         writeln!(out, "  {} not needed: earlier ones decided the case", count_with_noun(left_out, "trial"))?;
     }

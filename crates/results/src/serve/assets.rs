@@ -19,6 +19,7 @@ static ASSETS: &[(&str, &str, &str)] = &[
     ("keys.js", SCRIPT, include_str!("web/keys.js")),
     ("parts.js", SCRIPT, include_str!("web/parts.js")),
     ("chart.js", SCRIPT, include_str!("web/chart.js")),
+    ("figures.js", SCRIPT, include_str!("web/figures.js")),
     ("transcript.js", SCRIPT, include_str!("web/transcript.js")),
     ("runs.js", SCRIPT, include_str!("web/runs.js")),
     ("run.js", SCRIPT, include_str!("web/run.js")),

@@ -3,7 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -40,52 +42,100 @@ struct WrittenContent {
 /// The lists of some projects.
 #[derive(Debug, Default)]
 pub struct WrittenFiles {
+    lists: Vec<Arc<WrittenList>>,
+}
+
+/// The list of one project.
+#[derive(Debug, Default)]
+struct WrittenList {
     lengths: HashSet<u64>,
     digests: HashSet<Digest>,
     streams: HashMap<PathBuf, HashSet<FileId>>,
 }
 
+/// A list as it was when this process last read it, and what tells whether it has changed since.
+struct ListInMemory {
+    state: ListState,
+    list: Arc<WrittenList>,
+}
+
+/// The identity, length and time of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ListState {
+    file: FileId,
+    length: u64,
+    change_time: (i64, i64),
+}
+
+/// The lists that this process has read. A list has thousands of lines after some weeks, and is asked for with every
+/// skill and version.
+static LISTS_IN_MEMORY: LazyLock<Mutex<HashMap<PathBuf, ListInMemory>>> = LazyLock::new(Mutex::default);
+
 impl WrittenFiles {
     pub fn read<'p>(projects: impl IntoIterator<Item = &'p Path>) -> Self {
-        let mut all = Self::default();
-        for project in projects {
-            let mut text = Vec::new();
-            let list = open_regular(project.join(RECORDS_FOLDER).join(LIST_FILE));
-            // A part of a list that cannot be read completely is better than nothing.
-            let _ = list.and_then(|file| file.take(2 * MAX_LIST_SIZE).read_to_end(&mut text));
-            for line in text.split(|&byte| byte == b'\n') {
-                let Ok(WrittenFileEntry { path, content, file, .. }) = serde_json::from_slice(line) else {
-                    continue;
-                };
-                if let Some(WrittenContent { length, digest }) = content {
-                    all.lengths.insert(length);
-                    all.digests.insert(digest);
-                }
-                if let Some(file) = file {
-                    all.streams.entry(path).or_default().insert(file);
-                }
-            }
-        }
-        all
+        let paths = projects.into_iter().map(|project| project.join(RECORDS_FOLDER).join(LIST_FILE));
+        Self { lists: paths.filter_map(read_list).collect() }
     }
 
     /// Says whether a file at this path was empty when it was recorded, and is still that file.
     pub fn has_stream(&self, path: &Path, file: FileId) -> bool {
-        if self.streams.is_empty() {
+        if self.lists.iter().all(|list| list.streams.is_empty()) {
             return false;
         }
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        self.streams.get(&path).is_some_and(|files| files.contains(&file))
+        let has_stream =
+            |list: &Arc<WrittenList>| list.streams.get(&path).is_some_and(|files| files.contains(&file));
+        self.lists.iter().any(has_stream)
     }
 
     /// Says whether a file of this length was written.
     pub fn has_length(&self, length: u64) -> bool {
-        self.lengths.contains(&length)
+        self.lists.iter().any(|list| list.lengths.contains(&length))
     }
 
     /// Says whether a file with this digest was written.
     pub fn has_digest(&self, digest: &Digest) -> bool {
-        self.digests.contains(digest)
+        self.lists.iter().any(|list| list.digests.contains(digest))
+    }
+}
+
+/// Gives the list at this path, read again only if it has changed.
+fn read_list(path: PathBuf) -> Option<Arc<WrittenList>> {
+    let file = open_regular(&path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let state = ListState {
+        file: file_id(&metadata),
+        length: metadata.len(),
+        change_time: (metadata.mtime(), metadata.mtime_nsec()),
+    };
+    let mut in_memory = LISTS_IN_MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = in_memory.get(&path).filter(|known| known.state == state) {
+        return Some(known.list.clone());
+    }
+    let mut text = Vec::new();
+    // A part of a list that cannot be read completely is better than nothing.
+    let _ = file.take(2 * MAX_LIST_SIZE).read_to_end(&mut text);
+    let list = Arc::new(WrittenList::parse(&text));
+    in_memory.insert(path, ListInMemory { state, list: list.clone() });
+    Some(list)
+}
+
+impl WrittenList {
+    fn parse(text: &[u8]) -> Self {
+        let mut list = Self::default();
+        for line in text.split(|&byte| byte == b'\n') {
+            let Ok(WrittenFileEntry { path, content, file, .. }) = serde_json::from_slice(line) else {
+                continue;
+            };
+            if let Some(WrittenContent { length, digest }) = content {
+                list.lengths.insert(length);
+                list.digests.insert(digest);
+            }
+            if let Some(file) = file {
+                list.streams.entry(path).or_default().insert(file);
+            }
+        }
+        list
     }
 }
 
@@ -206,6 +256,21 @@ mod tests {
         ] {
             assert_eq!(own.is_own_file(&project.path().join(name)), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn what_was_written_after_a_list_was_read_is_known_too() {
+        let project = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(project.path().join(RECORDS_FOLDER)).expect("a folder");
+        for (name, text) in [("a.json", "{\"a\": 1}"), ("b.json", "{\"b\": 1}"), ("c.json", "{\"c\": 1}")] {
+            let path = project.path().join(name);
+            std::fs::write(&path, text).expect("written");
+            assert!(!OwnFiles::near_paths([project.path()]).is_own_file(&path), "{name}");
+            record_written_files(std::slice::from_ref(&path));
+            assert!(OwnFiles::near_paths([project.path()]).is_own_file(&path), "{name}");
+        }
+        std::fs::remove_file(project.path().join(RECORDS_FOLDER).join(LIST_FILE)).expect("removed");
+        assert!(!OwnFiles::near_paths([project.path()]).is_own_file(&project.path().join("a.json")));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 import { ask, follow } from "./api.js";
 import { h, link, put } from "./dom.js";
+import { confusionFigure, rateFigure } from "./figures.js";
 import { agreementView, bar, condition, counts, crumbs, interval, mark, money, named, pages, seconds, share, stateMark, together, unscoredWords, when } from "./parts.js";
 
 function columnKey({ agent, model, arm, mode }) {
@@ -71,6 +72,7 @@ function gates(summary) {
   const row = (gate) => h("tr", {},
     h("td", {}, mark(GATE_MARKS[gate.standing] ?? "not_scored")),
     h("td", {}, gate.name.replaceAll("_", " "), h("div", { class: "faint small" }, gate.agent ? `${gate.suite} with ${gate.agent}` : gate.suite)),
+    h("td", {}, rateFigure(gate, GATE_MARKS[gate.standing] ?? "not_scored", gate.threshold)),
     h("td", { class: "number" }, share(gate.value), h("span", { class: "faint" }, interval(gate))),
     h("td", { class: "number faint" }, `needs ${share(gate.threshold)}`),
     h("td", {}, gate.standing, (gate.lost ?? []).map((name) => h("div", { class: "small" }, `worse: ${name}`)), (gate.cannot_tell ?? []).map((name) => h("div", { class: "faint small" }, `cannot tell: ${name}`)), gate.standing === "open" && gate.worst !== null && h("div", { class: "faint small" }, `at worst ${share(gate.worst)}`)));
@@ -82,6 +84,13 @@ function gates(summary) {
     summary.gates.length === 0 && h("p", { class: "faint" }, "No gate is set, so nothing that failed could fail the run."),
     table(many ? failing : summary.gates),
     many && others.length > 0 && h("details", {}, h("summary", {}, `${others.length} that do not fail`), table(others)));
+}
+
+// How often a skill was activated where it was expected, and where it was not.
+function activationView(summary) {
+  const of = summary?.activation;
+  if (!of || of.tp + of.fp + of.tn + of.fn === 0) return null;
+  return h("section", { id: "activation" }, h("h2", {}, "Activation"), confusionFigure(of));
 }
 
 function liveView(run, refresh) {
@@ -191,7 +200,7 @@ export async function runPage(page, [id]) {
     run.scripted && h("p", { class: "notice" }, "The model's answers came from a script: this run tests the evals, not a model."),
     run.replayed && h("p", { class: "notice" }, "The model's answers were recorded earlier."),
     run.reused > 0 && h("p", { class: "notice", id: "reused" }, reusedWords(run)),
-    h("div", { id: "live" }), measured(run.summary), varianceView(run.summary), frontierView(run.summary), agreed, gates(run.summary), suites,
+    h("div", { id: "live" }), measured(run.summary), varianceView(run.summary), frontierView(run.summary), agreed, gates(run.summary), activationView(run.summary), suites,
     h("section", {}, h("h2", {}, "Cases"), h("p", { class: "filters" }, h("label", {}, only, " only what did not pass"), find, label), grid));
   headline();
   tables();
