@@ -32,9 +32,8 @@ fn trace(project: &Project, args: &[&str]) -> Option<Vec<(String, String)>> {
     Some(calls.map(|(process, call)| (process.to_owned(), call.trim().to_owned())).collect())
 }
 
-fn median(mut counts: Vec<usize>) -> usize {
-    counts.sort_unstable();
-    counts[counts.len() / 2]
+fn fewest(counts: BTreeMap<&str, usize>) -> usize {
+    counts.into_values().min().unwrap_or_default()
 }
 
 /// Gives the names of folders that stand after a part of a path.
@@ -72,7 +71,7 @@ fn a_trial_costs_more_system_calls_than_it_needs() {
     let run = project.only_run();
     let run = run.file_name().and_then(|name| name.to_str()).expect("an id");
     for call in &own {
-        if let Some(trial) = names_after(call, "/trials/") {
+        if let Some(trial) = names_after(call, &format!("{run}/trials/")) {
             *in_record.entry(trial).or_default() += 1;
         } else if let Some(shelf) = names_after(call, &format!("practicum-{run}/"))
             && let Some(workspace) = names_after(call, &format!("practicum-{run}/{shelf}/"))
@@ -80,10 +79,9 @@ fn a_trial_costs_more_system_calls_than_it_needs() {
             *in_workspace.entry(workspace).or_default() += 1;
         }
     }
-    assert_eq!((in_record.len(), in_workspace.len()), (30, 30), "{own:?}");
-    // A slow machine looks more often at what a trial uses, so the usual trial counts and not the mean.
-    let (record, workspace) =
-        (median(in_record.into_values().collect()), median(in_workspace.into_values().collect()));
+    assert_eq!((in_record.len(), in_workspace.len()), (30, 30));
+    // A slow machine looks more often at what a trial uses, so the cheapest trial counts.
+    let (record, workspace) = (fewest(in_record), fewest(in_workspace));
     println!(
         "of a trial: {record} calls for its record, {workspace} for its workspace; {} in all",
         own.len() / 30
@@ -92,7 +90,11 @@ fn a_trial_costs_more_system_calls_than_it_needs() {
     assert!(workspace <= MOST_CALLS_FOR_A_WORKSPACE, "{workspace}");
 }
 
-const MOST_CALLS_FOR_A_RECORD: usize = 75;
+/// The most calls that name a file of the trial's record. 49 were counted when this was written.
+const MOST_CALLS_FOR_A_RECORD: usize = 55;
+
+/// The most calls that name the trial's workspace. 47 were counted when this was written, and a look at the disk while the
+/// agent runs takes 20 more.
 const MOST_CALLS_FOR_A_WORKSPACE: usize = 70;
 
 #[test]
