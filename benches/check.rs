@@ -98,8 +98,19 @@ fn generate(folder: &Path) -> Vec<PathBuf> {
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("create");
         std::fs::write(&path, text).expect("write");
         files.push(path);
+        let skill = folder.join(format!("group-{:02}/skill-{number:05}/SKILL.md", number % 50));
+        std::fs::write(skill, skill_text(number)).expect("write");
     }
     files
+}
+
+/// The skill that the evals are about. It is read, too, and not part of the floor.
+fn skill_text(number: usize) -> String {
+    let steps = "Name a rollback step for each change, and the person who decides.\n".repeat(30);
+    format!(
+        "---\nname: skill-{number:05}\ndescription: Plans the migration of service {number}. Use when asked for a plan.\n\
+         ---\n\n# Plan\n\n{steps}"
+    )
 }
 
 fn writing_skills(number: usize) -> String {

@@ -15,6 +15,7 @@ use crate::report::{
     render_diagnostics,
 };
 use crate::session::run_setup::{self, EvalFiles};
+use crate::skill::SkillCache;
 use crate::tree::{SourceFile, SourceSyntax};
 
 #[derive(clap::Args)]
@@ -59,7 +60,8 @@ fn check(args: &CheckArgs) -> anyhow::Result<Outcome> {
     tell_notices(&reading.notices);
     let named = reading.names_skill();
     let mut reported = BTreeSet::new();
-    reading.files.iter_mut().for_each(|file| check_skills(file, named, &mut reported));
+    let skills = reading.skills.clone();
+    reading.files.iter_mut().for_each(|file| check_skills(file, named, &skills, &mut reported));
     reading.refuse_missing_files(&CaseFilter::default());
     if args.self_test {
         reading.files.iter_mut().for_each(self_test_file);
@@ -92,30 +94,30 @@ fn findings_of(file: &LoadedFile) -> FileFindings<'_> {
 /// run reports them once for all its suites. With `named`, the user names the skill under test, so the file's own
 /// skill is not staged. Warnings about a frontmatter that are in `reported` were already reported for another file,
 /// and are not repeated.
-fn check_skills(file: &mut LoadedFile, named: bool, reported: &mut BTreeSet<String>) {
+fn check_skills(file: &mut LoadedFile, named: bool, cache: &SkillCache, reported: &mut BTreeSet<String>) {
     if let LoadedSuite { suite: Some(suite), diagnostics } = &mut file.lowered {
-        for message in run_setup::unreadable_skills(suite).into_iter().filter(|_| !named) {
+        for message in run_setup::unreadable_skills(suite, cache).into_iter().filter(|_| !named) {
             diagnostics.error("unreadable-skill", None, message);
         }
-        for message in run_setup::leave_out_unfit_rivals(suite) {
+        for message in run_setup::leave_out_unfit_rivals(suite, cache) {
             diagnostics.warning("rival-left-out", None, message);
         }
-        for warning in run_setup::skill_warnings(suite) {
+        for warning in run_setup::skill_warnings(suite, cache) {
             if reported.insert(warning.clone()) {
                 diagnostics.warning("skill-frontmatter", None, warning);
             }
         }
-        for message in run_setup::mismatched_name_notices(suite).into_iter().filter(|_| !named) {
+        for message in run_setup::mismatched_name_notices(suite, cache).into_iter().filter(|_| !named) {
             diagnostics.warning_with_help("name-folder", None, message, "rename one of them");
         }
-        for message in run_setup::uncallable_skill_notices(suite).into_iter().filter(|_| !named) {
+        for message in run_setup::uncallable_skill_notices(suite, cache).into_iter().filter(|_| !named) {
             diagnostics.warning("hidden-from-model", None, message);
         }
-        for message in run_setup::missing_description_notices(suite).into_iter().filter(|_| !named) {
+        for message in run_setup::missing_description_notices(suite, cache).into_iter().filter(|_| !named) {
             let help = "say in the frontmatter's description what the skill does and when to use it";
             diagnostics.warning_with_help("skill-not-listed", None, message, help);
         }
-        for message in run_setup::skill_link_notices(suite) {
+        for message in run_setup::skill_link_notices(suite, cache) {
             diagnostics.warning_with_help(
                 "link-not-staged",
                 None,

@@ -37,6 +37,7 @@ mod retry;
 mod schema;
 mod shell;
 mod suggest;
+mod system_calls;
 mod terminal;
 mod versions;
 mod viewer;

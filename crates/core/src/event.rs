@@ -2,6 +2,8 @@
 //!
 //! In: nothing. Out: `RunEvent`, and `EventSink` for receivers. Never: does anything itself.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,8 +62,8 @@ pub enum RunEvent {
     },
     /// The run ended. This is the last event of every run that was not killed.
     RunFinished {
-        /// The results of the run.
-        summary: Box<Summary>,
+        /// The results of the run. They are shared, because those of ten thousand cases are large.
+        summary: Arc<Summary>,
     },
 }
 

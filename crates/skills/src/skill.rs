@@ -2,12 +2,14 @@
 //!
 //! In: a path. Out: its name, description and body, with their positions. Never: judges it.
 
+mod cache;
 mod frontmatter;
 mod plugin;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
+pub use cache::SkillCache;
 pub use frontmatter::{end_of_opening_fence, read_frontmatter, remove_key, split_frontmatter};
 pub use plugin::{
     MANIFEST_FOLDER, Plugin, PluginError, PluginSkill, is_manifest, plugins_in, remove_code_keys, starts_code,
@@ -49,7 +51,7 @@ pub enum SkillForm {
 }
 
 /// An error: a skill cannot be read.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum SkillError {
     /// There is no skill at this path.
     #[error("no skill at {0}: a skill is a folder with a SKILL.md, or a command file")]

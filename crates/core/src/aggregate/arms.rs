@@ -50,10 +50,10 @@ fn choose_compared_arms<'k>(keys: impl Iterator<Item = &'k CaseKey>) -> Option<(
 /// Pairs the attempts of one case in both arms. An attempt that is void in either arm is left out and returned.
 fn pair_case(key: &CaseKey, before: &CaseTally, after: &CaseTally) -> (CasePair, Vec<VoidPair>) {
     let mut void = Vec::new();
-    let attempts: BTreeSet<u32> = before.attempts.keys().chain(after.attempts.keys()).copied().collect();
+    let attempts: BTreeSet<u32> = before.attempts.numbers().chain(after.attempts.numbers()).collect();
     let (mut old, mut new) = (Cluster::default(), Cluster::default());
     for attempt in attempts {
-        let sides = [before.attempts.get(&attempt), after.attempts.get(&attempt)];
+        let sides = [before.attempts.get(attempt), after.attempts.get(attempt)];
         let why = sides.iter().find_map(|side| match side {
             Some(AttemptOutcome::Void(why)) => Some(why.clone()),
             Some(AttemptOutcome::Passed | AttemptOutcome::Failed(_) | AttemptOutcome::NoVerdict) | None => {

@@ -89,7 +89,37 @@ pub struct CaseTally {
     /// The results of this case in runs in which nothing was changed.
     pub known_noise: Option<NoisyCase>,
     /// The outcome of each attempt, to be paired with the same attempt in the other arm.
-    pub attempts: BTreeMap<u32, AttemptOutcome>,
+    pub attempts: AttemptOutcomes,
+}
+
+/// The outcomes of a case by the number of the attempt. This is a sorted list and not a map, because a run may have very
+/// many cases with few attempts each, and the smallest map takes far more memory.
+#[derive(Debug, Default)]
+pub struct AttemptOutcomes(Vec<(u32, AttemptOutcome)>);
+
+impl AttemptOutcomes {
+    /// Sets the outcome of an attempt. An earlier one is replaced.
+    fn insert(&mut self, attempt: u32, outcome: AttemptOutcome) {
+        match self.0.binary_search_by_key(&attempt, |(known, _)| *known) {
+            Ok(at) => self.0[at].1 = outcome,
+            Err(at) => {
+                // Room for one more, because most cases have few attempts.
+                self.0.reserve_exact(usize::from(self.0.len() < 4));
+                self.0.insert(at, (attempt, outcome));
+            }
+        }
+    }
+
+    /// Gives the outcome of an attempt, if it is known.
+    pub fn get(&self, attempt: u32) -> Option<&AttemptOutcome> {
+        let at = self.0.binary_search_by_key(&attempt, |(known, _)| *known).ok()?;
+        Some(&self.0[at].1)
+    }
+
+    /// Gives the numbers of the attempts, in order.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().map(|(attempt, _)| *attempt)
+    }
 }
 
 /// The scores of the trials of a case that passes by its score.
@@ -306,7 +336,7 @@ impl CaseTally {
 
     /// Gives the verdicts of the trials in the order of the plan, up to the first that is not done.
     fn outcomes_in_order(&self) -> Vec<bool> {
-        let in_order = self.attempts.iter().zip(1..).take_while(|((attempt, _), place)| **attempt == *place);
+        let in_order = self.attempts.0.iter().zip(1..).take_while(|((attempt, _), place)| attempt == place);
         in_order
             .filter_map(|((_, outcome), _)| match outcome {
                 AttemptOutcome::Passed => Some(true),

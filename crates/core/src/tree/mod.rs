@@ -21,8 +21,8 @@ pub use emit::to_yaml;
 pub use object::requested_keys;
 pub use object::{ObjectReader, closest_word, node_int, node_text, report_wrong_type};
 pub use regular_file::{
-    append_unlinked, create_private_folder, open_regular, read_bounded, read_regular, read_regular_text,
-    write_private, write_unlinked,
+    append_unlinked, create_private_folder, create_unlinked, open_regular, read_bounded, read_regular,
+    read_regular_text, write_private, write_unlinked,
 };
 pub use source::{SourceFile, SourceSyntax};
 

@@ -17,13 +17,18 @@ const MAX_REGULAR_SIZE: u64 = 1024 * 1024 * 1024;
 /// Opens a regular file for reading. A link counts as the file that it leads to. Anything else is refused without
 /// waiting for it.
 pub fn open_regular(path: impl AsRef<Path>) -> io::Result<File> {
-    let path = path.as_ref();
+    open_with_size(path.as_ref()).map(|(file, _)| file)
+}
+
+/// Opens a regular file as [`open_regular`] does, and gives its size too.
+fn open_with_size(path: &Path) -> io::Result<(File, u64)> {
     // Opening alone has an effect on some devices, so the kind is also looked at before.
     refuse_other_kinds(&std::fs::metadata(path)?)?;
     let file =
         OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
-    refuse_other_kinds(&file.metadata()?)?;
-    Ok(file)
+    let metadata = file.metadata()?;
+    refuse_other_kinds(&metadata)?;
+    Ok((file, metadata.len()))
 }
 
 /// Opens a file for appending, and creates it for the user alone if it is missing. A link is refused, because it may lead to a file that
@@ -37,10 +42,22 @@ pub fn append_unlinked(path: impl AsRef<Path>) -> io::Result<File> {
 /// Writes a file, and replaces its content if it exists. A new file is for the user alone. A link is refused, because it may lead to a file that this
 /// program did not make.
 pub fn write_unlinked(path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> io::Result<()> {
-    let mut file = options_without_links().write(true).create(true).mode(0o600).truncate(false).open(path)?;
-    refuse_other_kinds(&file.metadata()?)?;
-    file.set_len(0)?;
-    file.write_all(content.as_ref())
+    create_unlinked(path)?.write_all(content.as_ref())
+}
+
+/// Creates a file for writing, as [`write_unlinked`] does, and empties it if it exists.
+pub fn create_unlinked(path: impl AsRef<Path>) -> io::Result<File> {
+    let path = path.as_ref();
+    // Most files are new. What was made just now is a regular file and empty, so it need not be looked at.
+    match options_without_links().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let file = options_without_links().write(true).open(path)?;
+            refuse_other_kinds(&file.metadata()?)?;
+            file.set_len(0)?;
+            Ok(file)
+        }
+        made => made,
+    }
 }
 
 /// Makes a folder and the missing ones above it, for the user alone.
@@ -69,8 +86,7 @@ fn options_without_links() -> OpenOptions {
 
 /// Reads a regular file that fits into memory.
 pub fn read_regular(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-    let file = open_regular(path)?;
-    let size = file.metadata()?.len();
+    let (file, size) = open_with_size(path.as_ref())?;
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(MAX_REGULAR_SIZE)).unwrap_or(0));
     if size <= MAX_REGULAR_SIZE {
         file.take(MAX_REGULAR_SIZE + 1).read_to_end(&mut bytes)?;
@@ -93,8 +109,7 @@ pub fn read_bounded(path: &Path, largest: u64) -> Result<Vec<u8>, String> {
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
         _ => error.to_string(),
     };
-    let file = open_regular(path).map_err(in_words)?;
-    let size = file.metadata().map_err(in_words)?.len();
+    let (file, size) = open_with_size(path).map_err(in_words)?;
     if size > largest {
         return Err(too_large(largest));
     }

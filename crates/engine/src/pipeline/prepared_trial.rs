@@ -100,7 +100,7 @@ pub async fn prepare_trial<'p>(
     if walls.changes_owner() {
         workspace.take_snapshot();
     }
-    let limits = TrialLimits::new(context.limits, workspace.root(), walls.has_init_process());
+    let limits = TrialLimits::of_workspace(context.limits, &workspace, walls.has_init_process());
     // The agent can read its environment, and must not learn from it which case this is.
     let names = all_skill_names(planned, &workspace);
     let marker =

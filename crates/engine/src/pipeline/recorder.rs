@@ -1,5 +1,6 @@
 //! The events and figures of a run, and its end in the record.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::{new_tally, suite_gates};
@@ -52,12 +53,12 @@ impl RunRecorder {
         }
         tally.set_baseline(rules.baseline.cloned());
         let seconds = started.elapsed().as_secs_f64();
-        let summary = tally.summary(run_dir.id(), &suite_gates(plan), seconds, completion);
+        let summary = Arc::new(tally.summary(run_dir.id(), &suite_gates(plan), seconds, completion));
         run_dir.write_summary(&summary)?;
-        sinks.send_and_report(&RunEvent::RunFinished { summary: Box::new(summary.clone()) });
+        sinks.send_and_report(&RunEvent::RunFinished { summary: Arc::clone(&summary) });
         match sinks.lost_record() {
             Some(why) => Err(StoreError::at_path(run_dir.path())(std::io::Error::other(why.to_owned()))),
-            None => Ok(summary),
+            None => Ok(Arc::unwrap_or_clone(summary)),
         }
     }
 }

@@ -5,6 +5,7 @@
 mod positions;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 pub use positions::SuitePositions;
 
@@ -15,17 +16,17 @@ use practicum_core::model::{
 };
 use practicum_core::tree::closest_word;
 use practicum_evals::dialects::missing_checks_help;
-use practicum_skills::skill::Skill;
+use practicum_skills::skill::{Skill, SkillCache};
 
-/// Adds warnings about a suite that is well formed but proves little.
-pub fn review_suite(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
+/// Adds warnings about a suite that is well formed but proves little. `cache` has the skills that were already read.
+pub fn review_suite(suite: &Suite, text: &str, cache: &SkillCache, diagnostics: &mut Diagnostics) {
     let places = SuitePositions::new(text);
     warn_cannot_fail(suite, &places, diagnostics);
     warn_checks_without_effect(suite, &places, diagnostics);
     warn_no_entry_required(suite, &places, diagnostics);
     warn_duplicate_prompts(suite, &places, diagnostics);
     warn_vague_criteria(suite, &places, diagnostics);
-    warn_answer_leaks(suite, &places, diagnostics);
+    warn_answer_leaks(suite, &places, cache, diagnostics);
     warn_too_few_negatives(suite, diagnostics);
     warn_too_few_repeats(suite, diagnostics);
     warn_unknown_provider(suite, &places, diagnostics);
@@ -263,9 +264,14 @@ fn statements(suite: &Suite) -> impl Iterator<Item = (&str, &str, &str)> {
 const MIN_TELLING_LENGTH: usize = 12;
 
 /// Warns about an expected text that is already in the prompt or the skill: an agent passes by repeating it.
-fn warn_answer_leaks(suite: &Suite, places: &SuitePositions<'_>, diagnostics: &mut Diagnostics) {
-    let skills: Vec<Skill> =
-        suite.skills.iter().filter_map(|skill| Skill::read(skill.path.as_ref()?).ok()).collect();
+fn warn_answer_leaks(
+    suite: &Suite,
+    places: &SuitePositions<'_>,
+    cache: &SkillCache,
+    diagnostics: &mut Diagnostics,
+) {
+    let skills: Vec<Arc<Skill>> =
+        suite.skills.iter().filter_map(|skill| cache.read(skill.path.as_ref()?).ok()).collect();
     for case in &suite.cases {
         let prompt = match &case.prompt {
             CasePrompt::Turns(turns) => turns.join("\n"),
@@ -381,7 +387,7 @@ mod tests {
             find_dialect("native").expect("known").lower(&source, &place, &mut diagnostics).expect("a suite");
         assert!(!diagnostics.has_errors(), "{diagnostics:?}");
         let mut found = Diagnostics::default();
-        review_suite(&suite, &source.text, &mut found);
+        review_suite(&suite, &source.text, &SkillCache::default(), &mut found);
         found.iter().map(|problem| problem.code).collect()
     }
 

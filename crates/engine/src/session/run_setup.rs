@@ -53,7 +53,7 @@ use practicum_core::model::{
 use practicum_core::tree::closest_word;
 use practicum_evals::dialects::{LocatedSuite, PLUGINS_VARIABLE};
 use practicum_evals::discover::DiscoverError;
-use practicum_skills::skill::Skill;
+use practicum_skills::skill::{Skill, SkillCache};
 
 /// An error: a run cannot be prepared.
 #[derive(Debug, thiserror::Error)]
@@ -116,11 +116,11 @@ impl From<LaunchError> for RunSetupError {
 }
 
 /// Finds what a suite names and this machine does not have. The cases that need it are not run and stay unscored.
-pub(crate) fn find_missing_requirements(suite: &Suite) -> MissingRequirements {
+pub(crate) fn find_missing_requirements(suite: &Suite, cache: &SkillCache) -> MissingRequirements {
     let mut missing = MissingRequirements::default();
     for skill in &suite.skills {
         match &skill.path {
-            Some(path) => missing.skills.extend(match Skill::read(path) {
+            Some(path) => missing.skills.extend(match cache.read(path) {
                 Ok(skill) => skill.describe_unusable_name(),
                 Err(error) => Some(error.to_string()),
             }),
@@ -169,6 +169,8 @@ pub(crate) fn resolve_suites(
     let mut planned = Vec::new();
     let mut notices = Vec::new();
     let mut problems = Vec::new();
+    // The skills are read anew, because some may have been edited since the eval files were read.
+    let cache = SkillCache::default();
     let mut project_notices = unstaged_files::ProjectNotices::default();
     let rivals: Vec<SkillRef> =
         ask.with_skills.iter().map(|path| skill_ref_at(path)).collect::<Result<_, RunSetupError>>()?;
@@ -191,12 +193,12 @@ pub(crate) fn resolve_suites(
             }
         }
         let plugins = plugins::add_plugins(&mut suite, &ask.plugins)?;
-        left_out.extend(leave_out_unfit_rivals(&mut suite));
-        let mut missing = find_missing_requirements(&suite);
-        for (case, why) in unfit_fixtures(&suite) {
+        left_out.extend(leave_out_unfit_rivals(&mut suite, &cache));
+        let mut missing = find_missing_requirements(&suite, &cache);
+        for (case, why) in unfit_fixtures(&suite, &cache) {
             missing.files.entry(case).or_default().extend(why);
         }
-        for (case, why) in meaningless_negative_cases(&suite) {
+        for (case, why) in meaningless_negative_cases(&suite, &cache) {
             missing.files.entry(case).or_default().push(why);
         }
         let settings = Settings::resolve(layers, &suite)?;
@@ -210,7 +212,7 @@ pub(crate) fn resolve_suites(
         problems.extend(arms::problems(&suite, &selected, &settings.arms.value));
         notices.extend(arms::left_out_cases_notice(&suite, &selected, &settings.arms.value));
         let chosen: Vec<&AgentCli> = names.iter().filter_map(|name| agents.get(name)).collect();
-        missing.for_agents = commands_not_offered(&suite, &chosen);
+        missing.for_agents = commands_not_offered(&suite, &cache, &chosen);
         if let Some(tools) = &settings.tools.value {
             let unknown = tools.iter().filter(|tool| !is_tool_name(tool));
             let notices = unknown.map(|tool| {
@@ -248,11 +250,12 @@ pub(crate) fn resolve_suites(
         let canaries = names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite));
         let chosen = || names.iter().filter_map(|name| agents.get(name));
         left_out.extend(plugins::plugin_notices(&plugins, &suite, chosen(), trusts_plugin));
-        left_out.extend(unread_command_notices(&suite, chosen()));
-        let of_skills = left_out.into_iter().chain(skill_warnings(&suite)).chain(skill_link_notices(&suite));
-        let of_skills =
-            of_skills.chain(uncallable_skill_notices(&suite)).chain(missing_description_notices(&suite));
-        let of_project = project_notices.uncopied_files_notice(&suite, &project);
+        left_out.extend(unread_command_notices(&suite, &cache, chosen()));
+        let of_skills = left_out.into_iter().chain(skill_warnings(&suite, &cache));
+        let of_skills = of_skills.chain(skill_link_notices(&suite, &cache));
+        let of_skills = of_skills.chain(uncallable_skill_notices(&suite, &cache));
+        let of_skills = of_skills.chain(missing_description_notices(&suite, &cache));
+        let of_project = project_notices.uncopied_files_notice(&suite, &cache, &project);
         let overlays = unstaged_files::outside_overlay_notices(&suite, &project);
         for notice in
             canaries.chain(of_skills).chain(of_project).chain(overlays).chain(overlay_link_notices(&suite))

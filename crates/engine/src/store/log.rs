@@ -50,6 +50,8 @@ impl EventSink for EventLog {
         self.marker.add_to(&mut line);
         line.push(b'\n');
         self.file.write_all(&line)?;
+        // The line of the end of a large run is large, and the other sinks need memory of their own.
+        drop(line);
         self.sync.announce(event)?;
         match event {
             // The end of the run is reported when everything is on disk.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::sync::Arc;
 
 use super::log_line::{LineMarker, is_damaged};
 use practicum_core::event::RunEvent;
@@ -84,7 +85,7 @@ pub(super) fn read_logged_summary(run: &Path) -> Option<Summary> {
         |line| !is_damaged(line),
         |event| {
             if let RunEvent::RunFinished { summary } = event {
-                last = Some(*summary);
+                last = Some(Arc::unwrap_or_clone(summary));
             }
         },
     );

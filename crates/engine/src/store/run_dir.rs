@@ -1,5 +1,7 @@
 //! The directory of a run, and the files in it.
 
+use std::collections::BTreeMap;
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,8 +16,10 @@ use super::{
     EventLog, LineMarker, RecordKey, RunInfo, Scrubber, TrialChecks, TrialDigest, TrialFacts, TrialOrigin,
 };
 use practicum_core::event::{EventSink, EventSinks};
-use practicum_core::model::{Summary, TrialId, TrialRecord};
-use practicum_core::tree::{create_private_folder, read_regular, write_unlinked};
+use practicum_core::model::{Digest, Summary, TrialId, TrialRecord};
+use practicum_core::tree::{
+    create_private_folder, create_unlinked, open_regular, read_regular, write_unlinked,
+};
 
 /// The folder in a run's record with the skills that were graded, each below its digest.
 pub const SKILLS_FOLDER: &str = "skills";
@@ -188,9 +192,13 @@ impl RunDir {
     /// Reads the summary, if the run ended normally. `None` also if the file is not as the log of the run says, whose
     /// lines have checksums: `--resume` writes it again.
     pub fn summary(&self) -> Option<Summary> {
-        let stored: Summary =
-            serde_json::from_slice(&read_regular(self.path.join("summary.json")).ok()?).ok()?;
+        let file = open_regular(self.path.join("summary.json")).ok()?;
+        let stored: Summary = serde_json::from_reader(BufReader::new(file).take(LARGEST_SUMMARY)).ok()?;
         let Some(logged) = read_logged_summary(&self.path) else { return Some(stored) };
+        // Almost always both are equal. Comparing them with each other takes far less memory than comparing documents.
+        if logged == stored {
+            return Some(stored);
+        }
         let (logged, found) = (serde_json::to_value(&logged).ok()?, serde_json::to_value(&stored).ok()?);
         is_scrubbed_form(&logged, &found).then_some(stored)
     }
@@ -301,18 +309,25 @@ impl RunDir {
         scrubber: &Scrubber,
     ) -> Result<(), StoreError> {
         // Everything is scrubbed before it is written: a killed program leaves no secret on disk.
-        let path = folder.join("output.txt");
-        write_unlinked(&path, scrubber.scrub_text(output)).map_err(StoreError::at_path(&path))?;
+        let mut known = BTreeMap::new();
+        let mut write_new = |name: &str, bytes: &[u8]| {
+            let path = folder.join(name);
+            known.insert(name.to_owned(), Digest::of_bytes(bytes));
+            write_unlinked(&path, bytes).map_err(StoreError::at_path(&path))
+        };
+        write_new("output.txt", scrubber.scrub_text(output).as_bytes())?;
         let path = folder.join("transcript.jsonl");
         let facts = facts.with_scrubbed_lengths(&path, scrubber).map_err(StoreError::at_path(&path))?;
         let path = folder.join("facts.json");
         let bytes = serde_json::to_vec(&facts).map_err(|error| StoreError::at_path(&path)(error.into()))?;
         let bytes = scrubber.scrub_bytes(&bytes).unwrap_or(bytes);
-        write_unlinked(&path, bytes).map_err(StoreError::at_path(&path))?;
-        write_checks(folder, record, scrubber)?;
+        write_new("facts.json", &bytes)?;
+        known.insert("checks.json".to_owned(), write_checks(folder, record, scrubber)?);
         // A login that the agent renewed was not known while its output was written.
-        scrubber.scrub_folder(folder).map_err(StoreError::at_path(folder))?;
-        self.write_digest(folder)
+        if scrubber.scrub_folder(folder).map_err(StoreError::at_path(folder))? {
+            known.clear();
+        }
+        TrialDigest::write_with_known(folder, self.key.as_ref(), &known).map_err(StoreError::at_path(folder))
     }
 
     fn write_digest(&self, folder: &Path) -> Result<(), StoreError> {
@@ -329,14 +344,20 @@ impl RunDir {
     /// Writes a JSON file in the folder, as a whole or not at all.
     pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
         let path = self.path.join(name);
-        let bytes =
-            serde_json::to_vec_pretty(value).map_err(|error| StoreError::at_path(&path)(error.into()))?;
         // The file is written under another name and then renamed, so that a reader never sees half of it.
         let aside = self.path.join(format!(".{name}.new"));
-        write_unlinked(&aside, bytes).map_err(StoreError::at_path(&aside))?;
+        // It is written in parts, because the whole text of a large run would take much memory.
+        let written = create_unlinked(&aside).map(BufWriter::new).and_then(|mut file| {
+            serde_json::to_writer_pretty(&mut file, value)?;
+            file.flush()
+        });
+        written.map_err(StoreError::at_path(&aside))?;
         std::fs::rename(&aside, &path).map_err(StoreError::at_path(&path))
     }
 }
+
+/// The largest summary that is read. That of ten thousand cases has about twenty megabytes.
+const LARGEST_SUMMARY: u64 = 1024 * 1024 * 1024;
 
 /// The version of records that this program writes and reads.
 const RECORD_VERSION: u32 = 1;
@@ -398,13 +419,14 @@ fn create_empty_folder(path: PathBuf) -> Result<PathBuf, StoreError> {
     Ok(path)
 }
 
-/// Writes the check results. The existing file may be a hard link to another run's, so it is replaced and not
+/// Writes the check results, and gives the digest of the file. The existing file may be a hard link to another run's, so it is replaced and not
 /// overwritten.
-fn write_checks(folder: &Path, record: &TrialRecord, scrubber: &Scrubber) -> Result<(), StoreError> {
+fn write_checks(folder: &Path, record: &TrialRecord, scrubber: &Scrubber) -> Result<Digest, StoreError> {
     let (path, aside) = (folder.join("checks.json"), folder.join(".checks.json.new"));
     let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record })
         .map_err(|error| StoreError::at_path(&path)(error.into()))?;
     let bytes = scrubber.scrub_bytes(&bytes).unwrap_or(bytes);
-    write_unlinked(&aside, bytes).map_err(StoreError::at_path(&aside))?;
-    std::fs::rename(&aside, &path).map_err(StoreError::at_path(&path))
+    write_unlinked(&aside, &bytes).map_err(StoreError::at_path(&aside))?;
+    std::fs::rename(&aside, &path).map_err(StoreError::at_path(&path))?;
+    Ok(Digest::of_bytes(&bytes))
 }

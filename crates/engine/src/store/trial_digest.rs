@@ -41,14 +41,33 @@ pub enum TrialOrigin {
 impl TrialDigest {
     /// Computes the digests of a trial's files.
     pub fn of_folder(folder: &Path, key: Option<&RecordKey>) -> std::io::Result<Self> {
-        let files = digest_files(folder)?;
+        Self::with_known(folder, key, &BTreeMap::new())
+    }
+
+    /// Computes the digests of a trial's files. Those of `known` files were computed when they were written, so these
+    /// files are not read again.
+    fn with_known(
+        folder: &Path,
+        key: Option<&RecordKey>,
+        known: &BTreeMap<String, Digest>,
+    ) -> std::io::Result<Self> {
+        let files = digest_files(folder, known)?;
         let mark = key.map(|key| key.mark(MarkKind::Trial, mark_parts(&files).iter().map(String::as_bytes)));
         Ok(Self { schema_version: 1, files, mark })
     }
 
     /// Computes the digests and writes them into the folder.
     pub fn write(folder: &Path, key: Option<&RecordKey>) -> std::io::Result<()> {
-        let bytes = serde_json::to_vec(&Self::of_folder(folder, key)?)?;
+        Self::write_with_known(folder, key, &BTreeMap::new())
+    }
+
+    /// Writes the digests as [`TrialDigest::write`] does, without reading the `known` files again.
+    pub(super) fn write_with_known(
+        folder: &Path,
+        key: Option<&RecordKey>,
+        known: &BTreeMap<String, Digest>,
+    ) -> std::io::Result<()> {
+        let bytes = serde_json::to_vec(&Self::with_known(folder, key, known)?)?;
         // The file may be a hard link to that of another run.
         let aside = folder.join(".digest.json.new");
         write_unlinked(&aside, bytes)?;
@@ -62,7 +81,7 @@ impl TrialDigest {
 
     /// Says whether the files in a folder are those of the digests.
     fn fits(&self, folder: &Path) -> bool {
-        digest_files(folder).is_ok_and(|files| files == self.files)
+        digest_files(folder, &BTreeMap::new()).is_ok_and(|files| files == self.files)
     }
 
     /// Says whether one file of the folder is missing or not as it was.
@@ -87,8 +106,12 @@ fn mark_parts(files: &BTreeMap<String, Digest>) -> Vec<String> {
     files.iter().flat_map(|(name, digest)| [name.clone(), digest.to_string()]).collect()
 }
 
-/// Computes the digests of all regular files below a folder, without the digests themselves.
-fn digest_files(folder: &Path) -> std::io::Result<BTreeMap<String, Digest>> {
+/// Computes the digests of all regular files below a folder, without the digests themselves. Files with a `known`
+/// digest are not read.
+fn digest_files(
+    folder: &Path,
+    known: &BTreeMap<String, Digest>,
+) -> std::io::Result<BTreeMap<String, Digest>> {
     let mut files = BTreeMap::new();
     // A list instead of recursion: an agent may have made thousands of folders inside each other.
     let mut folders = vec![folder.to_owned()];
@@ -100,7 +123,8 @@ fn digest_files(folder: &Path) -> std::io::Result<BTreeMap<String, Digest>> {
             if kind.is_dir() {
                 folders.push(path);
             } else if kind.is_file() && name != DIGEST_FILE && name != ".digest.json.new" {
-                files.insert(name, digest_file(&path)?);
+                let digest = known.get(&name).cloned().map_or_else(|| digest_file(&path), Ok)?;
+                files.insert(name, digest);
             }
         }
     }

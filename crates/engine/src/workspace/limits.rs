@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::disk_usage::{DiskUsage, MeasuredDisk, measure_folder};
+use super::stage::Workspace;
 
 /// The most that the processes of one trial may use together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +113,14 @@ impl TrialLimits {
             MeasuredDisk::TooDeep => DiskUsage::default(),
         };
         Self { limits, room: room.to_owned(), before, has_private_tmp }
+    }
+
+    /// Makes the limits of a trial with a workspace. What its folder holds is known from staging it.
+    pub(crate) fn of_workspace(limits: ResourceLimits, workspace: &Workspace, has_private_tmp: bool) -> Self {
+        match workspace.staged_usage() {
+            Some(before) => Self { limits, room: workspace.root().to_owned(), before, has_private_tmp },
+            None => Self::new(limits, workspace.root(), has_private_tmp),
+        }
     }
 
     /// Says which limit of the disk is exceeded; `None` if none is.

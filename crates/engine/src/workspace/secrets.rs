@@ -126,14 +126,14 @@ impl Scrubber {
         Some(clean)
     }
 
-    /// Scrubs a file in place.
-    pub fn scrub_file(&self, path: &Path) -> std::io::Result<()> {
+    /// Scrubs a file in place. Says whether it had a secret.
+    pub fn scrub_file(&self, path: &Path) -> std::io::Result<bool> {
         if !self.file_has_secret(path)? {
-            return Ok(());
+            return Ok(false);
         }
         match self.scrub_bytes(&read_regular(path)?) {
-            Some(clean) => write_unlinked(path, clean),
-            None => Ok(()),
+            Some(clean) => write_unlinked(path, clean).map(|()| true),
+            None => Ok(false),
         }
     }
 
@@ -171,10 +171,11 @@ impl Scrubber {
         }
     }
 
-    /// Scrubs every file below a folder.
-    pub fn scrub_folder(&self, folder: &Path) -> std::io::Result<()> {
+    /// Scrubs every file below a folder. Says whether any had a secret.
+    pub fn scrub_folder(&self, folder: &Path) -> std::io::Result<bool> {
+        let mut found = false;
         if self.secrets.is_empty() {
-            return Ok(());
+            return Ok(found);
         }
         // A list instead of recursion: an agent may have made thousands of folders inside each other.
         let mut folders = vec![folder.to_owned()];
@@ -182,12 +183,12 @@ impl Scrubber {
             for entry in std::fs::read_dir(folder)?.flatten() {
                 match entry.file_type()? {
                     kind if kind.is_dir() => folders.push(entry.path()),
-                    kind if kind.is_file() => self.scrub_file(&entry.path())?,
+                    kind if kind.is_file() => found |= self.scrub_file(&entry.path())?,
                     _ => {}
                 }
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Starts to scrub a stream, so that no secret of it is ever on disk.

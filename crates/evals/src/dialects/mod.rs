@@ -51,6 +51,7 @@ pub use skillet::skillet_folder;
 
 use practicum_core::model::{Diagnostics, Digest, Origin, Suite};
 use practicum_core::tree::{SourceFile, SourceSyntax};
+use practicum_skills::skill::SkillCache;
 
 /// One eval format: how its files are recognised, read and written.
 ///
@@ -201,6 +202,8 @@ pub struct EvalFileLocation {
     pub skill: Option<PathBuf>,
     /// The formats and checks that are known.
     pub registry: EvalRegistry,
+    /// The skills that were read for this file and for others.
+    pub skills: SkillCache,
 }
 
 impl EvalFileLocation {
@@ -212,6 +215,7 @@ impl EvalFileLocation {
             plugins: None,
             skill: None,
             registry: EvalRegistry::default(),
+            skills: SkillCache::default(),
         }
     }
 

@@ -216,14 +216,11 @@ fn entry_filter(
         if entry.depth() == 0 {
             return true;
         }
-        if left_out
-            || name == EDITOR_SCHEMA_FILE
-            || is_for_review(name)
-            || has_unreadable_ignore_file(entry.path())
-        {
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let is_schema = name == EDITOR_SCHEMA_FILE;
+        if left_out || is_schema || is_for_review(name) || is_folder && has_unreadable_ignore_file(entry.path()) {
             return false;
         }
-        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
         let is_eval = is_folder && registry.knows_folder(entry.path());
         if is_eval && let Ok(mut folders) = eval_folders.lock() {
             folders.push(entry.path().to_owned());

@@ -225,7 +225,7 @@ fn objection_to(candidate: &Candidate, skill: &Path) -> Option<String> {
     let mut loaded = dialects::load_text(&folder.join("candidate.practicum.yaml"), text, &place);
     if let Some(suite) = &loaded.lowered.suite {
         let mut tested = Diagnostics::default();
-        suite_quality::review_suite(suite, &loaded.text, &mut tested);
+        suite_quality::review_suite(suite, &loaded.text, &place.skills, &mut tested);
         // Doing nothing is right if the case only requires that the skill is not activated.
         if candidate.case["activation"] != "must_not" || candidate.case.get("checks").is_some() {
             self_test(suite, &loaded.text, project, &mut tested);

@@ -30,6 +30,8 @@ pub struct RunsQuery {
 pub struct RunsPage {
     runs: Vec<RunListEntry>,
     more: bool,
+    /// Whether runs may be missing, because the index is still being made.
+    importing: bool,
 }
 
 #[derive(Serialize)]
@@ -71,6 +73,7 @@ pub async fn runs(
     Ok(Json(RunsPage {
         runs: rows.into_iter().map(|(suites, row)| shared.list_entry(row, suites)).collect(),
         more,
+        importing: shared.is_importing(),
     }))
 }
 

@@ -9,11 +9,11 @@ mod guard;
 mod label;
 mod live;
 mod trial;
+mod viewer_index;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::http::StatusCode;
@@ -22,6 +22,7 @@ use axum::routing::{get, post};
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use self::viewer_index::ViewerIndex;
 use practicum_engine::store::{Index, IndexError, RunDir};
 
 /// A viewer that is ready to serve.
@@ -31,20 +32,15 @@ pub struct Viewer {
     url: String,
 }
 
-/// The greatest age of the index before it is updated for a query.
-const MAX_INDEX_AGE: Duration = Duration::from_millis(700);
-
 impl Viewer {
     /// Binds a port of this machine that other machines cannot reach; 0 means any free port.
     pub async fn open(project: &Path, port: u16) -> std::io::Result<Self> {
         let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
         let port = listener.local_addr()?.port();
         let token = uuid::Uuid::new_v4().simple().to_string();
-        let index = Index::open_updated(project).map_err(std::io::Error::other)?;
-        let shared = ViewerState(Arc::new(ViewerStateInner {
-            project: project.to_owned(),
-            index: Mutex::new((index, Instant::now())),
-        }));
+        let index = ViewerIndex::open(project).map_err(std::io::Error::other)?;
+        let shared =
+            ViewerState(Arc::new(ViewerStateInner { project: project.to_owned(), index: Mutex::new(index) }));
         let router = guard::guarded_router(get(assets::page), routes(shared), &token, port);
         Ok(Self { listener, router, url: format!("http://127.0.0.1:{port}/{token}/") })
     }
@@ -87,26 +83,24 @@ struct ViewerState(Arc<ViewerStateInner>);
 
 struct ViewerStateInner {
     project: PathBuf,
-    /// The index, and when it was last updated.
-    index: Mutex<(Index, Instant)>,
+    index: Mutex<ViewerIndex>,
 }
 
 impl ViewerState {
-    /// Queries the index. It is updated first if it is too old.
+    /// Queries the index. It is updated first if it is too old, unless that takes long.
     fn query_index<T>(
         &self,
         question: impl FnOnce(&Index) -> Result<T, IndexError>,
     ) -> Result<T, ViewerError> {
         practicum_engine::workspace::run::run_blocking(|| {
             let mut held = self.0.index.lock().unwrap_or_else(PoisonError::into_inner);
-            let (index, looked) = &mut *held;
-            if looked.elapsed() > MAX_INDEX_AGE {
-                // An index that cannot be updated still answers with what it has.
-                let _ = index.update();
-                *looked = Instant::now();
-            }
-            question(index).map_err(|error| ViewerError::Internal(error.to_string()))
+            question(held.up_to_date()).map_err(|error| ViewerError::Internal(error.to_string()))
         })
+    }
+
+    /// Says whether runs and trials may be missing in the index, because they are still being imported.
+    fn is_importing(&self) -> bool {
+        self.0.index.lock().unwrap_or_else(PoisonError::into_inner).is_importing()
     }
 
     /// Finds the folder of a run by its whole id.

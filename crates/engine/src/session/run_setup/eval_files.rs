@@ -1,5 +1,6 @@
 //! Finds and reads eval files.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -11,10 +12,12 @@ use crate::plan::options::{CaseKind, RunInputs};
 use crate::plan::settings::{ProjectRoots, project_root};
 use crate::plan::suite_quality;
 use crate::plan::{CaseFilter, CaseGlob, MissingRequirements};
-use practicum_core::model::{ActivationExpectation, CheckKind, SkillRef, Suite, count_with_noun};
+use practicum_core::model::{
+    ActivationExpectation, CheckKind, LoadedSuite, SkillRef, Suite, count_with_noun,
+};
 use practicum_evals::dialects::{self, Dialect, EvalFileLocation, EvalRegistry, LoadedFile, LocatedSuite};
 use practicum_evals::discover::{self, DiscoveryMethod, DiscoveryResult, EvalFile, EvalSearch, SkippedFile};
-use practicum_skills::skill::Skill;
+use practicum_skills::skill::{Skill, SkillCache};
 
 /// The eval files that were found and read.
 pub struct EvalFiles {
@@ -27,6 +30,8 @@ pub struct EvalFiles {
     pub skipped: Vec<PathBuf>,
     /// The formats and checks that were known.
     pub(crate) registry: EvalRegistry,
+    /// The skills that were read with the files.
+    pub skills: SkillCache,
 }
 
 /// The codes of diagnostics about a skill that is not on this machine.
@@ -36,14 +41,12 @@ impl EvalFiles {
     /// Turns the warnings about missing skills into errors, for a run. Someone who only checks a file may not have
     /// its skill.
     pub(crate) fn refuse_missing_skills(&mut self) {
-        for LoadedFile { lowered, .. } in &mut self.files {
-            let Some(mut suite) = lowered.suite.clone() else { continue };
-            if let Some(skill) = &self.skill {
-                suite.set_tested_skill(skill.clone());
-            }
+        for LoadedFile { lowered: LoadedSuite { suite, diagnostics }, .. } in &mut self.files {
+            let Some(suite) = suite else { continue };
+            let suite = with_tested_skill(suite, self.skill.as_ref());
             // A problem without a warning so far is reported when the suite is put together.
-            if !find_missing_requirements(&suite).skills.is_empty() {
-                lowered.diagnostics.raise_to_errors(&MISSING_SKILL_CODES);
+            if !find_missing_requirements(&suite, &self.skills).skills.is_empty() {
+                diagnostics.raise_to_errors(&MISSING_SKILL_CODES);
             }
         }
     }
@@ -51,17 +54,14 @@ impl EvalFiles {
     /// Turns the warnings about missing files into errors, if a selected case needs one. The eval files themselves
     /// are usable: only the cases that need the missing files cannot run.
     pub fn refuse_missing_files(&mut self, filter: &CaseFilter) {
-        for LoadedFile { lowered, .. } in &mut self.files {
-            let Some(mut suite) = lowered.suite.clone() else { continue };
-            if let Some(skill) = &self.skill {
-                suite.set_tested_skill(skill.clone());
-            }
+        for LoadedFile { lowered: LoadedSuite { suite, diagnostics }, .. } in &mut self.files {
+            let Some(suite) = suite else { continue };
+            let suite = with_tested_skill(suite, self.skill.as_ref());
             let wanted: HashSet<&str> =
                 filter.wanted_cases(&suite).into_iter().map(|case| case.id.as_str()).collect();
-            let MissingRequirements { mut files, .. } = find_missing_requirements(&suite);
+            let MissingRequirements { mut files, .. } = find_missing_requirements(&suite, &self.skills);
             files.retain(|case, _| wanted.contains(case.as_str()));
-            let diagnostics = &mut lowered.diagnostics;
-            let unfit = unfit_fixtures(&suite).into_iter();
+            let unfit = unfit_fixtures(&suite, &self.skills).into_iter();
             for (case, why) in unfit.filter(|(case, _)| wanted.contains(case.as_str())) {
                 diagnostics.error("unfit-file", None, format!("case {case}: {}", why.join("; ")));
             }
@@ -86,7 +86,7 @@ impl EvalFiles {
             let rest = rest.map(|rest| rest.suite).filter(|suite| filter.wants_some_of(suite));
             if let Some(suite) = rest {
                 file.lowered.diagnostics.lower_to_warnings();
-                suite_quality::review_suite(&suite, &file.text, &mut file.lowered.diagnostics);
+                suite_quality::review_suite(&suite, &file.text, &self.skills, &mut file.lowered.diagnostics);
                 file.lowered.diagnostics.sort();
                 file.lowered.suite = Some(suite);
             }
@@ -211,6 +211,7 @@ pub fn read_eval_files(
         None => None,
     };
     let under_test = skill.as_ref().and_then(|skill| skill.path.clone());
+    let skills = SkillCache::default();
     let mut places = Vec::new();
     let mut sought = Vec::new();
     for EvalFile { file, root, skill, found_by: by } in found {
@@ -218,7 +219,14 @@ pub fn read_eval_files(
         let skill = under_test.clone().or(skill);
         places.push((
             file,
-            EvalFileLocation { root, project, plugins: plugins.clone(), skill, registry: registry.clone() },
+            EvalFileLocation {
+                root,
+                project,
+                plugins: plugins.clone(),
+                skill,
+                registry: registry.clone(),
+                skills: skills.clone(),
+            },
         ));
         sought.push(by);
     }
@@ -241,7 +249,20 @@ pub fn read_eval_files(
     let skipped: Vec<SkippedFile> = skipped.into_iter().filter(|skipped| !given.has(&skipped.path)).collect();
     notices.extend(describe_skipped_files(skipped.iter()));
     let skipped = skipped.into_iter().map(|skipped| skipped.path).collect();
-    Ok(EvalFiles { files, skill, notices, skipped, registry: registry.clone() })
+    Ok(EvalFiles { files, skill, notices, skipped, registry: registry.clone(), skills })
+}
+
+/// Gives a suite with the skill that the user names, if there is one.
+fn with_tested_skill<'s>(suite: &'s Suite, skill: Option<&SkillRef>) -> Cow<'s, Suite> {
+    match skill {
+        // A suite of ten thousand cases is large, so it is copied only if it has to be changed.
+        None => Cow::Borrowed(suite),
+        Some(skill) => {
+            let mut suite = suite.clone();
+            suite.set_tested_skill(skill.clone());
+            Cow::Owned(suite)
+        }
+    }
 }
 
 /// Removes from a suite the skills that are not on this machine, if no selected case is about them and others are
@@ -345,6 +366,7 @@ pub fn single_prompt_evals(
         skill: None,
         notices: Vec::new(),
         skipped: Vec::new(),
+        skills: SkillCache::default(),
     })
 }
 
@@ -368,6 +390,7 @@ pub fn single_command_evals(args: &str, skill: &Path) -> Result<EvalFiles, RunSe
         skill: None,
         notices: Vec::new(),
         skipped: Vec::new(),
+        skills: SkillCache::default(),
     })
 }
 
@@ -394,7 +417,7 @@ fn load_all(places: &[(PathBuf, EvalFileLocation)], forced: Option<&'static dyn 
 fn load_one(file: &Path, place: &EvalFileLocation, forced: Option<&'static dyn Dialect>) -> LoadedFile {
     let mut loaded = dialects::load_eval_file(file, place, forced);
     if let Some(suite) = &loaded.lowered.suite {
-        suite_quality::review_suite(suite, &loaded.text, &mut loaded.lowered.diagnostics);
+        suite_quality::review_suite(suite, &loaded.text, &place.skills, &mut loaded.lowered.diagnostics);
     }
     loaded.lowered.diagnostics.sort();
     loaded

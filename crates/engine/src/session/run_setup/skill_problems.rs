@@ -1,27 +1,28 @@
 //! Problems with the texts of a suite's skills, and how a run deals with them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use practicum_agents::agents::AgentCli;
 use practicum_core::model::{
     ActivationExpectation, ActivationSource, Case, CasePrompt, Check, CheckKind, SkillRef, Suite,
 };
 use practicum_core::tree::NodeData;
-use practicum_skills::skill::{Plugin, Skill, SkillError, SkillForm, name_from_path};
+use practicum_skills::skill::{Plugin, Skill, SkillCache, SkillError, SkillForm, name_from_path};
 
 /// Gives warnings about invalid frontmatter of a suite's skills and rivals that agents still accept: each with
 /// file, line and what to do.
-pub fn skill_warnings(suite: &Suite) -> Vec<String> {
+pub fn skill_warnings(suite: &Suite, cache: &SkillCache) -> Vec<String> {
     let paths = suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.as_deref());
-    paths.filter_map(|path| Skill::read(path).ok()).flat_map(|skill| skill.warnings).collect()
+    paths.filter_map(|path| cache.read(path).ok()).flat_map(|skill| skill.warnings.clone()).collect()
 }
 
 /// Describes the skills under test whose frontmatter gives them another name than their folder.
-pub fn mismatched_name_notices(suite: &Suite) -> Vec<String> {
+pub fn mismatched_name_notices(suite: &Suite, cache: &SkillCache) -> Vec<String> {
     let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
     let skills =
-        paths.filter_map(|path| Skill::read(path).ok()).filter(|skill| skill.form == SkillForm::Folder);
-    let differs = |skill: Skill| {
+        paths.filter_map(|path| cache.read(path).ok()).filter(|skill| skill.form == SkillForm::Folder);
+    let differs = |skill: Arc<Skill>| {
         let folder = name_from_path(&skill.file, SkillForm::Folder);
         let name = &skill.name;
         (*name != folder).then(|| {
@@ -37,15 +38,13 @@ pub fn mismatched_name_notices(suite: &Suite) -> Vec<String> {
 /// are staged. A case of a format that calls the command itself gives such an agent the text in its place.
 pub(crate) fn unread_command_notices<'a>(
     suite: &Suite,
+    cache: &SkillCache,
     agents: impl IntoIterator<Item = &'a AgentCli>,
 ) -> Vec<String> {
     if !suite.cases.iter().any(|case| matches!(case.prompt, CasePrompt::Turns(_))) {
         return Vec::new();
     }
-    let is_command = |known: &&SkillRef| {
-        let read = known.path.as_deref().and_then(|path| Skill::read(path).ok());
-        read.is_some_and(|skill| skill.form == SkillForm::Command)
-    };
+    let is_command = |known: &&SkillRef| read_form(known, cache) == Some(SkillForm::Command);
     let commands: Vec<&SkillRef> = suite.skills.iter().filter(is_command).collect();
     let reads_none = |agent: &&AgentCli| {
         agent.skill_command.is_none() && agent.skills_dir.as_str() != CLAUDE_SKILLS_FOLDER
@@ -66,7 +65,7 @@ pub(crate) fn unread_command_notices<'a>(
 const CLAUDE_SKILLS_FOLDER: &str = ".claude/skills";
 
 /// Describes the skills under test that only a user can call although cases check whether a model activates them.
-pub fn uncallable_skill_notices(suite: &Suite) -> Vec<String> {
+pub fn uncallable_skill_notices(suite: &Suite, cache: &SkillCache) -> Vec<String> {
     let mut checks = suite.cases.iter().flat_map(|case| &case.checks);
     if !checks.any(|check| matches!(check.kind, CheckKind::Activation(_))) {
         return Vec::new();
@@ -77,11 +76,14 @@ pub fn uncallable_skill_notices(suite: &Suite) -> Vec<String> {
              proves nothing"
         )
     };
-    skills_disabled_for_models(suite).map(describe).collect()
+    skills_disabled_for_models(suite, cache).map(describe).collect()
 }
 
 /// Gives the skills under test that forbid activation by a model, each with its name in the suite and a sentence.
-fn skills_disabled_for_models(suite: &Suite) -> impl Iterator<Item = (&str, String)> {
+fn skills_disabled_for_models<'s>(
+    suite: &'s Suite,
+    cache: &'s SkillCache,
+) -> impl Iterator<Item = (&'s str, String)> {
     let is_hidden = |skill: &Skill| {
         let said = skill.frontmatter.as_ref().and_then(|front| front.get("disable-model-invocation"));
         said.is_some_and(|said| match &said.data {
@@ -91,7 +93,7 @@ fn skills_disabled_for_models(suite: &Suite) -> impl Iterator<Item = (&str, Stri
         })
     };
     suite.skills.iter().filter_map(move |known| {
-        let skill = Skill::read(known.path.as_deref()?).ok().filter(is_hidden)?;
+        let skill = cache.read(known.path.as_deref()?).ok().filter(|skill| is_hidden(skill))?;
         let problem = format!(
             "{} says disable-model-invocation: true, so no model can activate the skill {}",
             skill.file.display(),
@@ -102,15 +104,15 @@ fn skills_disabled_for_models(suite: &Suite) -> impl Iterator<Item = (&str, Stri
 }
 
 /// Describes the skills under test without a description in their SKILL.md, which agents do not list properly.
-pub fn missing_description_notices(suite: &Suite) -> Vec<String> {
-    skills_without_description(suite).map(|(_, problem)| problem).collect()
+pub fn missing_description_notices(suite: &Suite, cache: &SkillCache) -> Vec<String> {
+    skills_without_description(suite, cache).map(|(_, problem)| problem).collect()
 }
 
 /// Gives the cases that only check that a skill is not activated although no model could activate it, with the
 /// reason.
-pub(crate) fn meaningless_negative_cases(suite: &Suite) -> Vec<(String, String)> {
+pub(crate) fn meaningless_negative_cases(suite: &Suite, cache: &SkillCache) -> Vec<(String, String)> {
     let unlisted: Vec<(&str, String)> =
-        skills_without_description(suite).chain(skills_disabled_for_models(suite)).collect();
+        skills_without_description(suite, cache).chain(skills_disabled_for_models(suite, cache)).collect();
     let proves_nothing = |check: &Check| match &check.kind {
         CheckKind::Activation(activation) => {
             let is_unlisted = |name: &String| unlisted.iter().any(|(known, _)| known == name);
@@ -127,8 +129,12 @@ pub(crate) fn meaningless_negative_cases(suite: &Suite) -> Vec<(String, String)>
 
 /// Finds the cases about the activation of a command file that some of these agents do not offer to their model:
 /// whatever the agent does, such a case says nothing. Gives the reason by case id and agent.
-pub fn commands_not_offered(suite: &Suite, agents: &[&AgentCli]) -> BTreeMap<(String, String), String> {
-    let is_command = |skill: &&SkillRef| read_form(skill).is_some_and(|form| form == SkillForm::Command);
+pub fn commands_not_offered(
+    suite: &Suite,
+    cache: &SkillCache,
+    agents: &[&AgentCli],
+) -> BTreeMap<(String, String), String> {
+    let is_command = |skill: &&SkillRef| read_form(skill, cache) == Some(SkillForm::Command);
     let commands: Vec<&str> =
         suite.skills.iter().filter(is_command).map(|skill| skill.name.as_str()).collect();
     let asked = |check: &Check| match &check.kind {
@@ -154,14 +160,17 @@ pub fn commands_not_offered(suite: &Suite, agents: &[&AgentCli]) -> BTreeMap<(St
     reasons
 }
 
-fn read_form(skill: &SkillRef) -> Option<SkillForm> {
-    Some(Skill::read(skill.path.as_deref()?).ok()?.form)
+fn read_form(skill: &SkillRef, cache: &SkillCache) -> Option<SkillForm> {
+    Some(cache.read(skill.path.as_deref()?).ok()?.form)
 }
 
 /// Gives the skills under test without a description, each with its name in the suite and a sentence.
-fn skills_without_description(suite: &Suite) -> impl Iterator<Item = (&str, String)> {
-    suite.skills.iter().filter_map(|known| {
-        let skill = Skill::read(known.path.as_deref()?).ok()?;
+fn skills_without_description<'s>(
+    suite: &'s Suite,
+    cache: &'s SkillCache,
+) -> impl Iterator<Item = (&'s str, String)> {
+    suite.skills.iter().filter_map(move |known| {
+        let skill = cache.read(known.path.as_deref()?).ok()?;
         Some((known.name.as_str(), why_not_listed(&skill, &known.name)?))
     })
 }
@@ -183,13 +192,13 @@ fn why_not_listed(skill: &Skill, name: &str) -> Option<String> {
 /// Removes from a suite the rivals that cannot be staged or that no agent lists, and describes which and why. A
 /// rival is another author's skill, so a broken one does not stop the run. A workspace can hold one skill of a
 /// name: the skill under test wins, then the rival that is listed first.
-pub fn leave_out_unfit_rivals(suite: &mut Suite) -> Vec<String> {
+pub fn leave_out_unfit_rivals(suite: &mut Suite, cache: &SkillCache) -> Vec<String> {
     let mut notices = Vec::new();
     let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
-    let mut staged: Vec<Skill> = paths.filter_map(|path| Skill::read(path).ok()).collect();
+    let mut staged: Vec<Arc<Skill>> = paths.filter_map(|path| cache.read(path).ok()).collect();
     suite.rivals.retain(|rival| {
         let Some(path) = &rival.path else { return true };
-        let skill = match Skill::read(path) {
+        let skill = match cache.read(path) {
             Ok(skill) => skill,
             Err(error) => {
                 notices.push(format!("the skill {} is not staged beside the others: {error}", rival.name));
@@ -223,14 +232,14 @@ pub fn same_name_notice(staged: &Skill, left_out: &Skill) -> Option<String> {
 }
 
 /// Explains why existing skills under test and plugins cannot be staged. Each problem is reported once.
-pub fn unreadable_skills(suite: &Suite) -> Vec<String> {
+pub fn unreadable_skills(suite: &Suite, cache: &SkillCache) -> Vec<String> {
     let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
-    let problems = paths.filter_map(|path| Skill::read(path).err());
+    let problems = paths.filter_map(|path| cache.read(path).err());
     let problems = problems.filter(|problem| !matches!(problem, SkillError::Missing(_)));
     let unfit = suite
         .skills
         .iter()
-        .filter_map(|skill| Skill::read(skill.path.as_deref()?).ok()?.describe_unusable_name());
+        .filter_map(|skill| cache.read(skill.path.as_deref()?).ok()?.describe_unusable_name());
     let plugins = suite.plugins.iter().filter_map(|root| Plugin::read(root).err());
     let problems = problems.map(|problem| problem.to_string()).chain(unfit);
     problems.chain(plugins.map(|problem| problem.to_string())).collect()

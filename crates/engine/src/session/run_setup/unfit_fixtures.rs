@@ -3,20 +3,21 @@
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use practicum_agents::agents::COMMANDS_FOLDER;
 use practicum_core::model::{Fixture, Suite};
 use practicum_core::tree::read_bounded;
 use practicum_skills::own_files::{EvalTexts, Unpacked};
-use practicum_skills::skill::{SKILL_FILE, Skill, SkillForm, command_path, is_eval_file};
+use practicum_skills::skill::{SKILL_FILE, Skill, SkillCache, SkillForm, command_path, is_eval_file};
 
 /// Explains why fixtures of a suite cannot be staged, by case id.
-pub(crate) fn unfit_fixtures(suite: &Suite) -> BTreeMap<String, Vec<String>> {
+pub(crate) fn unfit_fixtures(suite: &Suite, cache: &SkillCache) -> BTreeMap<String, Vec<String>> {
     let mut problems: BTreeMap<String, Vec<String>> = BTreeMap::new();
     if suite.cases.iter().all(|case| case.workspace.files.is_empty() && case.workspace.overlays.is_empty()) {
         return problems;
     }
-    let guarded = ProtectedSkillFiles::for_suite(suite);
+    let guarded = ProtectedSkillFiles::for_suite(suite, cache);
     for case in &suite.cases {
         for why in case.workspace.files.iter().filter_map(|fixture| guarded.why_unfit(fixture)) {
             problems.entry(case.id.clone()).or_default().push(why);
@@ -88,9 +89,9 @@ struct ProtectedSkillFiles {
 }
 
 impl ProtectedSkillFiles {
-    fn for_suite(suite: &Suite) -> Self {
+    fn for_suite(suite: &Suite, cache: &SkillCache) -> Self {
         let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
-        let skills: Vec<Skill> = paths.filter_map(|path| Skill::read(path).ok()).collect();
+        let skills: Vec<Arc<Skill>> = paths.filter_map(|path| cache.read(path).ok()).collect();
         let folders =
             skills.iter().filter(|skill| skill.form == SkillForm::Folder).map(|skill| skill.folder());
         let folder_names = folders.filter_map(|folder| folder.file_name()?.to_str().map(str::to_owned));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::workspace::stage::is_skill_under_test;
 use practicum_core::model::{Suite, WorkspaceBase};
 use practicum_skills::project_files::{ProjectFiles, is_credential};
-use practicum_skills::skill::{Skill, SkillForm, link_leads_out, links_leading_out};
+use practicum_skills::skill::{Skill, SkillCache, SkillForm, link_leads_out, links_leading_out};
 
 /// The notices about projects. Each project is examined once.
 #[derive(Debug, Default)]
@@ -15,11 +15,16 @@ pub struct ProjectNotices(BTreeMap<PathBuf, Option<String>>);
 
 impl ProjectNotices {
     /// Gives a notice about files of the project that are not copied, if cases of the suite get a copy of it.
-    pub fn uncopied_files_notice(&mut self, suite: &Suite, project: &Path) -> Option<String> {
+    pub fn uncopied_files_notice(
+        &mut self,
+        suite: &Suite,
+        cache: &SkillCache,
+        project: &Path,
+    ) -> Option<String> {
         let gets_it = suite.cases.iter().any(|case| case.workspace.base == WorkspaceBase::Project);
         // Files of skills that are not staged are reported with the skills.
         let skills = suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.as_deref());
-        let skills = skills.filter_map(|path| Skill::read(path).ok());
+        let skills = skills.filter_map(|path| cache.read(path).ok());
         let folders: Vec<PathBuf> = skills
             .filter(|skill| skill.form == SkillForm::Folder)
             .map(|skill| skill.folder().to_owned())
@@ -82,9 +87,9 @@ const MOST_NAMED_LINKS: usize = 5;
 
 /// Describes the links of a suite's skills that lead out of them. Skills that cannot be read are reported
 /// elsewhere.
-pub fn skill_link_notices(suite: &Suite) -> Vec<String> {
+pub fn skill_link_notices(suite: &Suite, cache: &SkillCache) -> Vec<String> {
     let paths = suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.as_deref());
-    let skills = paths.filter_map(|path| Skill::read(path).ok());
+    let skills = paths.filter_map(|path| cache.read(path).ok());
     skills.flat_map(|skill| link_notices_of_skill(&skill)).collect()
 }
 

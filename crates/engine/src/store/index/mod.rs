@@ -102,7 +102,7 @@ impl Index {
     /// Builds the index again from the run directories.
     pub fn rebuild(project: &Path) -> Result<IndexCounts, IndexError> {
         let mut index = match Self::open(project)? {
-            index if index.db.path().is_some_and(|path| !path.is_empty()) => index,
+            index if index.is_in_file() => index,
             _ => {
                 database::remove(&index_path(project));
                 Self::open(project)?
@@ -118,7 +118,8 @@ impl Index {
         index.update()
     }
 
-    fn open(project: &Path) -> Result<Self, IndexError> {
+    /// Opens the index of a project as it is. What the runs wrote since its last update is missing.
+    pub fn open(project: &Path) -> Result<Self, IndexError> {
         let runs = project.join(".practicum/runs");
         let in_memory = |notice: Option<String>| {
             let db = database::in_memory()?;
@@ -141,6 +142,24 @@ impl Index {
             }
             Err(error) => in_memory(Some(format!("{error}; this answer is made without it"))),
         }
+    }
+
+    /// Says whether the index is in a file, so that others that open it see its updates too.
+    pub fn is_in_file(&self) -> bool {
+        self.db.path().is_some_and(|path| !path.is_empty())
+    }
+
+    /// Gives the number of bytes of logs that an update would import.
+    pub fn bytes_behind(&self) -> Result<u64, IndexError> {
+        let known = self.known_runs()?;
+        let folders = std::fs::read_dir(&self.runs).into_iter().flatten().flatten();
+        let behind = folders.map(|entry| {
+            let log = std::fs::metadata(entry.path().join("events.jsonl")).map_or(0, |file| file.len());
+            let imported = entry.file_name().to_str().and_then(|id| known.get(id)).copied().unwrap_or(0);
+            // A log that became shorter is another log, and is imported from its beginning.
+            if log < imported { log } else { log - imported }
+        });
+        Ok(behind.sum())
     }
 
     /// Gives a notice for the user about this index, if there is one.

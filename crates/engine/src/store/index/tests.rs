@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
@@ -44,7 +45,7 @@ impl Store {
         if finished {
             let mut tally = RunTally::default();
             records.iter().for_each(|record| tally.add(record));
-            let summary = Box::new(tally.summary(id, &[], 1.0, RunCompletion::Completed));
+            let summary = Arc::new(tally.summary(id, &[], 1.0, RunCompletion::Completed));
             self.log(&run, &[RunEvent::RunFinished { summary }]);
         }
         run
@@ -179,7 +180,7 @@ fn an_index_that_is_damaged_newer_or_out_of_reach_never_hides_a_run() {
         spoil(&store);
         // The sink may fail without any effect on the run.
         let mut sink = IndexSink::new(store.project(), &run);
-        let summary = Box::new(RunTally::default().summary("1", &[], 1.0, RunCompletion::Completed));
+        let summary = Arc::new(RunTally::default().summary("1", &[], 1.0, RunCompletion::Completed));
         let _ = sink.receive(&RunEvent::RunFinished { summary });
         let index = store.index();
         assert_eq!(index.runs(None, 9).expect("runs").len(), 1, "{name}");
@@ -202,7 +203,7 @@ fn while_another_writes_a_run_goes_on_and_readers_read() {
     let writer = database::open(&store.file(), BUSY_TIMEOUT).expect("open");
     writer.execute_batch("BEGIN IMMEDIATE; UPDATE runs SET planned = 7").expect("locked");
     store.log(&run, &[RunEvent::TrialFinished { record: Box::new(record("b", 1, Verdict::Pass)) }]);
-    let summary = Box::new(RunTally::default().summary("1", &[], 1.0, RunCompletion::Completed));
+    let summary = Arc::new(RunTally::default().summary("1", &[], 1.0, RunCompletion::Completed));
     let received = IndexSink::new(store.project(), &run).receive(&RunEvent::RunFinished { summary });
     assert!(received.is_ok(), "{received:?}");
     let index = store.index();
@@ -355,7 +356,7 @@ fn a_case_that_a_rate_decides_stands_as_the_rate_says() {
         tally.expect_case("s", case, &records[0].condition, Some(rule));
     }
     records.iter().for_each(|record| tally.add(record));
-    let summary = Box::new(tally.summary("1", &[], 1.0, RunCompletion::Completed));
+    let summary = Arc::new(tally.summary("1", &[], 1.0, RunCompletion::Completed));
     store.log(&run, &[RunEvent::RunFinished { summary }]);
     let index = store.index();
     let stand = |troubled: bool| -> Vec<(String, Option<bool>)> {

@@ -121,7 +121,8 @@ pub async fn run_conversation(
         };
         login = login.or_else(|| launch.login_file.is_some().then(|| launch.clone()));
         launch.env.extend(talk.extra_env.iter().cloned());
-        let said_before = length(&output.stdout);
+        // The folder of a trial is empty before its first turn.
+        let said_before = if index == 0 { 0 } else { length(&output.stdout) };
         let limit = talk.time_limit.saturating_sub(spent);
         let folder = &workspace.folder;
         let launch = talk.sandbox.wrap(launch, folder);

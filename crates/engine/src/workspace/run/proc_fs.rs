@@ -2,7 +2,9 @@
 //! functions for macOS.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::workspace::limits::ProcessUsage;
@@ -42,10 +44,12 @@ pub fn list_strays() -> Vec<i32> {
 
 /// Lists the child processes that this program adopted and did not start, including dead ones.
 pub fn list_orphans() -> Vec<i32> {
-    let ourselves = own_pid();
+    // This program never changes its session, so it is read once.
+    static OWN: OnceLock<Option<(i32, i32)>> = OnceLock::new();
     // The session comes from /proc and not from getsid. In a container whose session began outside it, the session
     // is 0: not a valid process number for getsid, but good enough for the comparison below.
-    let Some((_, own_session)) = stat_and_session(ourselves) else { return Vec::new() };
+    let read_own = || Some((own_pid(), stat_and_session(own_pid())?.1));
+    let Some((ourselves, own_session)) = *OWN.get_or_init(read_own) else { return Vec::new() };
     // A process that we start leads a group in our session. Such a leader cannot leave its group or session.
     let adopted = |pid: &i32| {
         stat_and_session(*pid).is_some_and(|(stat, session)| {
@@ -53,8 +57,9 @@ pub fn list_orphans() -> Vec<i32> {
         })
     };
     // The first thread is the one that adopts. If the kernel does not list children, all processes are examined.
-    match std::fs::read_to_string(format!("/proc/self/task/{ourselves}/children")) {
+    match read_proc_file(format!("/proc/self/task/{ourselves}/children")) {
         Ok(children) => {
+            let children = String::from_utf8_lossy(&children);
             children.split_whitespace().filter_map(|pid| pid.parse().ok()).filter(adopted).collect()
         }
         Err(_) => pids().filter(adopted).collect(),
@@ -63,6 +68,19 @@ pub fn list_orphans() -> Vec<i32> {
 
 pub fn environment_of(pid: i32) -> Vec<u8> {
     std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default()
+}
+
+/// Reads a short file of /proc. The size of such a file is unknown, so reading it in the usual way takes many small
+/// reads.
+fn read_proc_file(path: impl AsRef<Path>) -> std::io::Result<Vec<u8>> {
+    let mut file = std::fs::File::open(path)?;
+    let mut bytes = vec![0; 4096];
+    let count = file.read(&mut bytes)?;
+    bytes.truncate(count);
+    if count > 0 {
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
 }
 
 /// Gives the folder in which a process works.
@@ -81,7 +99,7 @@ pub fn stat(pid: i32) -> Option<ProcessStat> {
 }
 
 fn stat_and_session(pid: i32) -> Option<(ProcessStat, i32)> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = read_proc_file(format!("/proc/{pid}/stat")).ok()?;
     // The command's name is in parentheses and may contain anything, so the search is for the last parenthesis.
     let after_name = stat.iter().rposition(|&byte| byte == b')')? + 2;
     let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
@@ -100,7 +118,8 @@ pub fn list_tree(root: i32) -> Vec<i32> {
         at += 1;
         let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
         for thread in threads {
-            let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            let children = read_proc_file(thread.path().join("children")).unwrap_or_default();
+            let children = String::from_utf8_lossy(&children);
             tree.extend(children.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
         }
     }
@@ -116,7 +135,8 @@ pub fn usage_of(pids: &[i32]) -> ProcessUsage {
     let mut used = ProcessUsage::default();
     let mut most_shared = 0;
     for pid in pids {
-        let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else { continue };
+        let Ok(status) = read_proc_file(format!("/proc/{pid}/status")) else { continue };
+        let status = String::from_utf8_lossy(&status);
         let field = |name: &str| -> u64 {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
             line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
@@ -146,7 +166,7 @@ pub fn exact_memory_of(pids: &[i32]) -> Option<u64> {
 
 /// Gives the processor time of a process and of its children that have ended.
 fn processor_time(pid: i32) -> Option<Duration> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = read_proc_file(format!("/proc/{pid}/stat")).ok()?;
     let after_name = stat.iter().rposition(|&byte| byte == b')')? + 2;
     let fields = std::str::from_utf8(stat.get(after_name..)?).ok()?;
     let ticks: u64 = fields.split(' ').skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum();

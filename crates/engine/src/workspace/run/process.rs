@@ -154,13 +154,15 @@ pub async fn supervise(
         }
     };
     // A process may end before the first look.
-    let excess = match (limits, &end) {
-        (None, _) | (_, ProcessEnd::TimedOut | ProcessEnd::Cancelled | ProcessEnd::OverLimit(_)) => None,
+    let LastLook { excess, is_nothing_left } = match (limits, &end) {
+        (None, _) | (_, ProcessEnd::TimedOut | ProcessEnd::Cancelled | ProcessEnd::OverLimit(_)) => {
+            LastLook::default()
+        }
         (Some(limits), _) => look_once_more(limits, &family, group.as_ref()).await,
     };
     let end = excess.map_or(end, ProcessEnd::OverLimit);
     let ended_by_us = matches!(end, ProcessEnd::TimedOut | ProcessEnd::Cancelled | ProcessEnd::OverLimit(_));
-    if ended_by_us || family.may_be_alive() {
+    if ended_by_us || !is_nothing_left && family.may_be_alive() {
         group.iter().for_each(|group| group.kill());
         let left = tokio::task::spawn_blocking(move || family.kill_all()).await.unwrap_or(0);
         if left > 0 {
@@ -181,20 +183,31 @@ fn ask_to_end(family: &TrialProcesses, deadline: Pin<&mut tokio::time::Sleep>) {
     deadline.reset(tokio::time::Instant::now() + GRACE_PERIOD);
 }
 
+/// What was found when the first process had ended.
+#[derive(Default)]
+struct LastLook {
+    /// The limit that was exceeded.
+    excess: Option<String>,
+    /// Whether it is certain that no process is left. Where nothing runs, nothing can be started.
+    is_nothing_left: bool,
+}
+
 /// Says which limit was exceeded when the first process ended: by what the kernel refused, by processes that it left
 /// running, or on the disk.
 async fn look_once_more(
     limits: &TrialLimits,
     family: &TrialProcesses,
     group: Option<&Arc<ControlGroup>>,
-) -> Option<String> {
+) -> LastLook {
     let (limits, family, group) = (limits.clone(), family.clone(), group.cloned());
     let look = move || {
         let refused = group.and_then(|group| group.excess(&limits.limits));
-        let left = || if family.may_be_alive() { family.excess(&limits) } else { None };
-        refused.or_else(left).or_else(|| limits.disk_excess())
+        let is_nothing_left = !family.may_be_alive();
+        let left = || if is_nothing_left { None } else { family.excess(&limits) };
+        let excess = refused.or_else(left).or_else(|| limits.disk_excess());
+        LastLook { excess, is_nothing_left }
     };
-    tokio::task::spawn_blocking(look).await.ok().flatten()
+    tokio::task::spawn_blocking(look).await.unwrap_or_default()
 }
 
 /// Starts the process. Tries again a few times if the machine lacks a resource for a moment.

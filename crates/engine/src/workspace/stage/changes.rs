@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::workspace::disk_usage::DiskUsage;
 use crate::workspace::secrets::Scrubber;
 use practicum_core::model::{Digest, FileChange, FileChangeKind, Fixture, FixtureAccess, RelPath};
 use practicum_core::tree::{create_private_folder, read_regular};
@@ -13,6 +14,8 @@ use practicum_core::tree::{create_private_folder, read_regular};
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     files: BTreeMap<RelPath, FileStamp>,
+    /// How much the folder holds.
+    pub(super) usage: DiskUsage,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,9 +31,11 @@ const MOST_FILES: usize = 100_000;
 impl Snapshot {
     pub fn of_folder(folder: &Path) -> Self {
         let mut files = BTreeMap::new();
+        let mut usage = DiskUsage::default();
         let mut open = vec![folder.to_owned()];
         while let Some(next) = open.pop() {
             for entry in std::fs::read_dir(&next).into_iter().flatten().flatten() {
+                usage.files += 1;
                 let Ok(kind) = entry.file_type() else { continue };
                 if kind.is_dir() {
                     open.push(entry.path());
@@ -39,7 +44,11 @@ impl Snapshot {
                 let path = entry.path();
                 let relative =
                     path.strip_prefix(folder).ok().and_then(|path| path.to_str()).and_then(RelPath::new);
-                let (Some(relative), Ok(metadata)) = (relative, entry.metadata()) else { continue };
+                let Ok(metadata) = entry.metadata() else { continue };
+                if kind.is_file() {
+                    usage.bytes = usage.bytes.saturating_add(metadata.len());
+                }
+                let Some(relative) = relative else { continue };
                 if kind.is_file() && files.len() < MOST_FILES {
                     let stamp = FileStamp {
                         bytes: metadata.len(),
@@ -50,7 +59,7 @@ impl Snapshot {
                 }
             }
         }
-        Self { files }
+        Self { files, usage }
     }
 
     pub fn changes(&self, after: &Snapshot) -> Vec<FileChange> {

@@ -22,6 +22,7 @@ pub use view::FolderView;
 pub use workspace_root::WorkspaceRoot;
 pub(crate) use workspace_root::remove_workspace;
 
+use crate::workspace::disk_usage::DiskUsage;
 use practicum_core::model::{
     Arm, Canary, Case, Digest, FileChange, FixtureAccess, GivenFile, GivenFileFate, RelPath, SkillRef,
     StagedSkillName, WorkspaceBase,
@@ -122,10 +123,9 @@ pub(crate) fn stage_workspace(order: &StagingRequest<'_>) -> Result<Workspace, S
         read_only: Vec::new(),
         keep_on_drop: false,
     };
-    if let Some(parent) = workspace.root.parent() {
-        std::fs::create_dir_all(parent).map_err(StageError::io("creating", parent))?;
-    }
-    for folder in [&workspace.root, &workspace.folder, &workspace.home, &workspace.tmp] {
+    workspace_root::create_workspace_root(&workspace.root)
+        .map_err(StageError::io("creating", &workspace.root))?;
+    for folder in [&workspace.folder, &workspace.home, &workspace.tmp] {
         std::fs::create_dir(folder).map_err(StageError::io("creating", folder))?;
     }
     if order.case.workspace.base == WorkspaceBase::Project {
@@ -266,6 +266,13 @@ impl Workspace {
     /// Takes a new snapshot after the files got another owner, which changes the times that the kernel keeps.
     pub(crate) fn take_snapshot(&mut self) {
         self.snapshot_before = Snapshot::of_folder(&self.folder);
+    }
+
+    /// Gives what the folders of the trial held before its agent started, as far as staging knows it.
+    pub(crate) fn staged_usage(&self) -> Option<DiskUsage> {
+        // Beside the working folder there are only an empty home and an empty folder for temporary files.
+        let DiskUsage { bytes, files } = self.snapshot_before.usage;
+        self.plugins.is_empty().then_some(DiskUsage { bytes, files: files + 3 })
     }
 
     /// Lists what the agent created, changed or deleted.

@@ -1,6 +1,7 @@
 //! Chooses and copies the files of a project that an agent may see.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -270,14 +271,14 @@ pub fn copy_entry(from: &Path, to: &Path, root: &Path) -> Result<(), StageError>
         }
         let _ = std::fs::remove_file(to);
         std::os::unix::fs::symlink(target, to).map_err(StageError::io("linking", to))?;
-        return copy_modified_time(from, to);
+        return set_modified_time(to, &metadata);
     }
     if metadata.is_file() {
         if std::fs::symlink_metadata(to).is_ok_and(|old| old.is_symlink()) {
             std::fs::remove_file(to).map_err(StageError::io("replacing", to))?;
         }
-        copy_file(from, to)?;
-        copy_modified_time(from, to)?;
+        copy_content(from, to, &metadata)?;
+        set_modified_time(to, &metadata)?;
     }
     Ok(())
 }
@@ -289,7 +290,10 @@ pub const LARGEST_STAGED_FILE: u64 = 4 * 1024 * 1024 * 1024;
 /// Copies a regular file. Where the file system can do that, this shares the content until one of the two files is
 /// changed (copy_file_range on Linux, fclonefileat on macOS).
 pub fn copy_file(from: &Path, to: &Path) -> Result<(), StageError> {
-    let metadata = std::fs::metadata(from).map_err(StageError::io("reading", from))?;
+    copy_content(from, to, &std::fs::metadata(from).map_err(StageError::io("reading", from))?)
+}
+
+fn copy_content(from: &Path, to: &Path, metadata: &Metadata) -> Result<(), StageError> {
     if metadata.len() > LARGEST_STAGED_FILE {
         let large = std::io::Error::other(format!("it is larger than {} GB", LARGEST_STAGED_FILE >> 30));
         return Err(StageError::io("copying", from)(large));
@@ -300,7 +304,10 @@ pub fn copy_file(from: &Path, to: &Path) -> Result<(), StageError> {
 /// Gives a copy the modification time of the original, as `rsync -a` does, because tools depend on it. For a link,
 /// it is the link's own time.
 pub fn copy_modified_time(from: &Path, to: &Path) -> Result<(), StageError> {
-    let metadata = std::fs::symlink_metadata(from).map_err(StageError::io("reading", from))?;
+    set_modified_time(to, &std::fs::symlink_metadata(from).map_err(StageError::io("reading", from))?)
+}
+
+fn set_modified_time(to: &Path, metadata: &Metadata) -> Result<(), StageError> {
     let changed = Timespec { tv_sec: metadata.mtime(), tv_nsec: metadata.mtime_nsec() };
     let times = Timestamps { last_access: changed, last_modification: changed };
     utimensat(CWD, to, &times, AtFlags::SYMLINK_NOFOLLOW)

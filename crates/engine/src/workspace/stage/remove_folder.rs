@@ -1,10 +1,10 @@
 //! Deletes a folder of any depth without following links.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, chmodat, fchmod, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, chmodat, fchmod, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
@@ -14,7 +14,7 @@ const MAX_OPEN_FOLDERS: usize = 64;
 /// A folder that is being emptied. Its files are deleted already.
 struct OpenFolder {
     name: CString,
-    folder: OwnedFd,
+    folder: Dir,
     /// The names of the folders in it that are not deleted yet.
     inner: Vec<CString>,
 }
@@ -25,28 +25,30 @@ struct OpenFolder {
 /// with the depth. An agent can make folders so deep that a path to the innermost would be too long for the system.
 /// Folders that may not be written to are made writable.
 pub fn remove_folder(path: &Path) -> std::io::Result<()> {
-    if !path.symlink_metadata()?.is_dir() {
-        return std::fs::remove_file(path);
-    }
-    let top = open_folder(CWD, path)?;
-    let mut inner_of_top = remove_files(top.as_fd())?;
+    let top = match open_folder(CWD, path) {
+        Err(Errno::NOTDIR | Errno::LOOP) => return std::fs::remove_file(path),
+        opened => opened?,
+    };
+    let mut top = Dir::new(top)?;
+    let mut inner_of_top = remove_entries(&mut top)?;
+    let top = top.fd()?;
     let mut moved = 0;
     while let Some(name) = inner_of_top.pop() {
         let mut open: Vec<OpenFolder> = Vec::new();
-        open.extend(enter_folder(top.as_fd(), name)?);
+        open.extend(enter_folder(top, name)?);
         while let Some(mut last) = open.pop() {
             match last.inner.pop() {
                 Some(name) if open.len() < MAX_OPEN_FOLDERS => {
-                    let next = enter_folder(last.folder.as_fd(), name)?;
+                    let next = enter_folder(last.folder.fd()?, name)?;
                     open.push(last);
                     open.extend(next);
                 }
                 Some(name) => {
-                    inner_of_top.push(move_to_top(last.folder.as_fd(), &name, top.as_fd(), &mut moved)?);
+                    inner_of_top.push(move_to_top(last.folder.fd()?, &name, top, &mut moved)?);
                     open.push(last);
                 }
                 None => {
-                    let parent = open.last().map_or(top.as_fd(), |above| above.folder.as_fd());
+                    let parent = open.last().map_or(Ok(top), |above| above.folder.fd())?;
                     with_write_access(parent, || unlinkat(parent, &*last.name, AtFlags::REMOVEDIR))?;
                 }
             }
@@ -55,14 +57,15 @@ pub fn remove_folder(path: &Path) -> std::io::Result<()> {
     std::fs::remove_dir(path)
 }
 
-/// Opens a folder and deletes the files in it. `None` if it does not exist: an empty folder that was replaced by one
+/// Opens a folder and deletes the files and the empty folders in it. `None` if it does not exist: an empty folder that was replaced by one
 /// that was moved to the top is met twice.
 fn enter_folder(parent: BorrowedFd<'_>, name: CString) -> rustix::io::Result<Option<OpenFolder>> {
     let folder = match open_folder(parent, &*name) {
         Err(Errno::NOENT) => return Ok(None),
         opened => opened?,
     };
-    let inner = remove_files(folder.as_fd())?;
+    let mut folder = Dir::new(folder)?;
+    let inner = remove_entries(&mut folder)?;
     Ok(Some(OpenFolder { name, folder, inner }))
 }
 
@@ -78,19 +81,24 @@ fn open_folder(parent: BorrowedFd<'_>, name: impl Arg + Copy) -> rustix::io::Res
     }
 }
 
-/// Deletes everything in a folder but its folders, and gives the names of those.
-fn remove_files(folder: BorrowedFd<'_>) -> rustix::io::Result<Vec<CString>> {
+/// Deletes everything in a folder but the folders that are not empty, and gives the names of those.
+fn remove_entries(open: &mut Dir) -> rustix::io::Result<Vec<CString>> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(folder)? {
+    for entry in open.by_ref() {
         let entry = entry?;
         if entry.file_name() != c"." && entry.file_name() != c".." {
-            names.push(entry.file_name().to_owned());
+            names.push((entry.file_name().to_owned(), entry.file_type()));
         }
     }
+    let folder = open.fd()?;
     let mut folders = Vec::new();
-    for name in names {
-        match with_write_access(folder, || unlinkat(folder, &*name, AtFlags::empty())) {
-            // Linux says the one, other systems the other.
+    for (name, kind) in names {
+        // Most folders in a workspace are empty, and need not be opened.
+        let is_folder = kind == FileType::Directory;
+        let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        match with_write_access(folder, || unlinkat(folder, &*name, flags)) {
+            Err(_) if is_folder => folders.push(name),
+            // Not every file system tells the kind. Linux says the one, other systems the other.
             Err(Errno::ISDIR | Errno::PERM) => folders.push(name),
             deleted => deleted?,
         }
@@ -138,6 +146,7 @@ fn with_write_access(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsFd;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use practicum_core::model::{RelPath, WorkspaceView};
 use practicum_core::tree::open_regular;
@@ -9,7 +10,8 @@ use practicum_core::tree::open_regular;
 /// A folder as checks may see it: the files inside, never through a link that leads out.
 pub struct FolderView {
     folder: PathBuf,
-    real: Option<PathBuf>,
+    /// The folder without links, once a check has asked for a file.
+    real: OnceLock<Option<PathBuf>>,
 }
 
 /// The most bytes of a file that a check reads.
@@ -17,12 +19,16 @@ const MOST_READ: u64 = 32 * 1024 * 1024;
 
 impl FolderView {
     pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), real: folder.canonicalize().ok() }
+        Self { folder: folder.to_owned(), real: OnceLock::new() }
+    }
+
+    fn real(&self) -> Option<&PathBuf> {
+        self.real.get_or_init(|| self.folder.canonicalize().ok()).as_ref()
     }
 
     fn resolve_inside(&self, path: &RelPath) -> Option<PathBuf> {
         let resolved = path.join_to(&self.folder).canonicalize().ok()?;
-        resolved.starts_with(self.real.as_ref()?).then_some(resolved)
+        resolved.starts_with(self.real()?).then_some(resolved)
     }
 }
 
@@ -54,7 +60,7 @@ impl WorkspaceView for FolderView {
 
     fn link_target(&self, path: &RelPath) -> Option<RelPath> {
         let resolved = self.resolve_inside(path)?;
-        let real = RelPath::new(resolved.strip_prefix(self.real.as_ref()?).ok()?.to_str()?)?;
+        let real = RelPath::new(resolved.strip_prefix(self.real()?).ok()?.to_str()?)?;
         (real != *path).then_some(real)
     }
 }

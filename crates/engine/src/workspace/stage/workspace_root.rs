@@ -55,6 +55,17 @@ impl Drop for WorkspaceRoot {
     }
 }
 
+/// Makes the folder of one workspace, which must not exist, and the folder around it if it is missing.
+pub(super) fn create_workspace_root(root: &Path) -> std::io::Result<()> {
+    match (std::fs::create_dir(root), root.parent()) {
+        (Err(error), Some(parent)) if error.kind() == std::io::ErrorKind::NotFound => {
+            std::fs::create_dir_all(parent)?;
+            std::fs::create_dir(root)
+        }
+        (made, _) => made,
+    }
+}
+
 /// Asks the file system to place the subfolders of a folder far from each other. Without a journal, ext4 examines
 /// the place of each recently deleted file before it places a new file nearby, so each workspace would be slowed
 /// down by those before it. File systems that do not support this ignore it.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::super::EvalFileLocation;
 use practicum_core::model::{Diagnostics, SkillRef, Span};
 use practicum_skills::project_files::{has_unreadable_ignore_file, skip_unreadable_ignore_files};
-use practicum_skills::skill::{SKILL_FILE, Skill, SkillError, normalise_path};
+use practicum_skills::skill::{SKILL_FILE, SkillCache, SkillError, normalise_path};
 
 /// The name that a file gives its skill.
 #[derive(Debug, Clone, Copy)]
@@ -34,8 +34,13 @@ pub fn is_skill(folder: &Path) -> bool {
 
 /// Gives the skill in a folder that is known to be a skill.
 pub fn skill_in_folder(folder: &Path, diagnostics: &mut Diagnostics) -> SkillRef {
-    let name = match Skill::read(folder) {
-        Ok(skill) => skill.name,
+    known_skill_in_folder(folder, &SkillCache::default(), diagnostics)
+}
+
+/// Gives the skill in a folder as [`skill_in_folder`] does, without reading it again.
+fn known_skill_in_folder(folder: &Path, skills: &SkillCache, diagnostics: &mut Diagnostics) -> SkillRef {
+    let name = match skills.read(folder) {
+        Ok(skill) => skill.name.clone(),
         Err(problem) => {
             report_missing_skill(&problem, None, diagnostics);
             folder_name(folder)
@@ -70,11 +75,11 @@ pub fn skill_of_evals(
 ) -> SkillRef {
     let project = place.project.as_path();
     if let Some(named) = &place.skill {
-        return skill_in_folder(named, diagnostics);
+        return known_skill_in_folder(named, &place.skills, diagnostics);
     }
     let around = [Some(folder), folder.parent()];
     if let Some(found) = around.into_iter().flatten().find(|folder| is_skill(folder)) {
-        let skill = skill_in_folder(found, diagnostics);
+        let skill = known_skill_in_folder(found, &place.skills, diagnostics);
         if let Some(hint) = hint {
             hint.report_mismatch(&skill, found, diagnostics);
         }
@@ -91,7 +96,7 @@ pub fn skill_of_evals(
         match found.as_slice() {
             [] => {}
             [one] => {
-                let skill = skill_in_folder(one, diagnostics);
+                let skill = known_skill_in_folder(one, &place.skills, diagnostics);
                 if let Some(words) = words {
                     words.report_mismatch(&skill, one, diagnostics);
                 }
@@ -160,6 +165,10 @@ const DEEPEST_FOLDER: usize = 8;
 const FOLDERS_WITHOUT_SKILLS: [&str; 7] =
     [".git", "node_modules", "target", ".practicum", "evals", ".venv", "dist"];
 
+fn is_folder(entry: &ignore::DirEntry) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_dir())
+}
+
 fn search_project(name: &str, project: &Path) -> Vec<PathBuf> {
     let mut walk = ignore::WalkBuilder::new(project);
     walk.hidden(false).max_depth(Some(DEEPEST_FOLDER));
@@ -167,7 +176,7 @@ fn search_project(name: &str, project: &Path) -> Vec<PathBuf> {
     let walk = walk
         .filter_entry(|entry| {
             entry.file_name().to_str().is_none_or(|name| !FOLDERS_WITHOUT_SKILLS.contains(&name))
-                && !has_unreadable_ignore_file(entry.path())
+                && !(is_folder(entry) && has_unreadable_ignore_file(entry.path()))
         })
         .build();
     let folders = walk

@@ -23,13 +23,15 @@ function row(run) {
 
 export async function runsPage(page) {
   const seen = new Set();
+  const state = h("div", {});
   const list = pages(async (before) => {
-    const { runs, more } = await ask(["runs"], { before });
+    const { runs, more, importing } = await ask(["runs"], { before });
+    put(state, importing && h("p", { class: "notice", id: "importing" }, "The index is being made, so runs may be missing; load the page again in a while."));
     runs.forEach((run) => run.suites.forEach((suite) => seen.add(suite)));
     return { rows: runs, next: more ? runs[runs.length - 1].id : undefined };
   }, row, "No runs yet; practicum run makes one.");
   const overview = h("div", {});
-  put(page, h("h1", {}, "Runs"), overview, list.whole);
+  put(page, h("h1", {}, "Runs"), state, overview, list.whole);
   await list.restart();
   const suites = [...seen].sort().slice(0, MOST_LINES);
   const trends = await Promise.all(suites.map((suite) => ask(["trend"], { metric: "pass_rate", suite })));
