@@ -154,6 +154,9 @@ fn write(drafts: &[EvalFileDraft], within: Option<&Path>) -> anyhow::Result<()> 
         std::io::Write::write_all(&mut file, format!("{first_line}{}", draft.content).as_bytes())?;
         say!("wrote {}", shown_path(path));
     }
+    if let Some(draft) = missing.first() {
+        say!("next: make its cases yours, then practicum run {}", shown_path(&draft.path));
+    }
     Ok(())
 }
 
