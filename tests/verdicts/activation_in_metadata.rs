@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::common::Project;
 
-const SKILL: &str = "---\nname: dock\ndescription: Use when a Dockerfile is wanted.\n---\n\nWrite FROM first.\n";
+const SKILL: &str =
+    "---\nname: dock\ndescription: Use when a Dockerfile is wanted.\n---\n\nWrite FROM first.\n";
 
 /// A project with one case of skill-creator, and an agent that activates the skill or does not.
 fn project(evals: &Value, activates: bool) -> Project {

@@ -117,7 +117,10 @@ open('data/weather.xz', 'wb').write(lzma.compress(b'Rain.'))
         assert!(!staged.contains(hidden), "{hidden}: {staged}");
         assert!(said.contains(hidden), "{hidden}: {said}");
     }
-    assert!(said.contains("4 archives that may hold evals and cannot be looked into are not staged"), "{said}");
+    assert!(
+        said.contains("4 archives that may hold evals and cannot be looked into are not staged"),
+        "{said}"
+    );
     for other in ["./data/weather.bz2", "./data/weather.xz"] {
         assert!(staged.contains(other), "{other}: {staged}");
     }

@@ -19,6 +19,7 @@ mod frontmatter;
 mod gates;
 mod grade_again;
 mod improving;
+mod interrupted_runs;
 mod judge_evidence;
 mod lost_evals;
 mod messages;

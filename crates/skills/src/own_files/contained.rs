@@ -23,8 +23,15 @@ const TAR_BLOCK: usize = 512;
 const DEEPEST_ARCHIVE: usize = 4;
 
 /// The beginnings of compressed files and archives that are not unpacked: bzip2, xz, zstd, 7z, rar, lz4, lzip.
-const CLOSED_BEGINNINGS: [&[u8]; 7] =
-    [b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"\x04\x22\x4d\x18", b"LZIP"];
+const CLOSED_BEGINNINGS: [&[u8]; 7] = [
+    b"BZh",
+    b"\xfd7zXZ\0",
+    b"\x28\xb5\x2f\xfd",
+    b"7z\xbc\xaf\x27\x1c",
+    b"Rar!\x1a\x07",
+    b"\x04\x22\x4d\x18",
+    b"LZIP",
+];
 
 /// Bounds how much of one file is unpacked, with everything inside it.
 #[derive(Debug)]

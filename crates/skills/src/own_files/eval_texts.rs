@@ -167,12 +167,13 @@ fn without_markup(mut text: impl Read) -> Vec<u8> {
     // What was read before an error can be read by an agent, too.
     let _ = text.read_to_end(&mut bytes);
     let mut is_tag = false;
-    bytes.retain(|byte| {
+    for byte in &mut bytes {
         is_tag |= *byte == b'<';
-        let is_kept = !is_tag;
-        is_tag &= *byte != b'>';
-        is_kept
-    });
+        let is_end = *byte == b'>';
+        // A tag stands between words, as a space does.
+        *byte = if is_tag { b' ' } else { *byte };
+        is_tag &= !is_end;
+    }
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     for sign in ["&quot;", "&#34;", "&#39;", "&#x27;", "&apos;", "&lt;", "&gt;", "&amp;", "&nbsp;"] {
         text = text.replace(sign, " ");

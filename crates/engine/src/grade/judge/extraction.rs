@@ -216,7 +216,8 @@ fn long_number_in(text: &str, value: &Value) -> Option<String> {
     }
     let digits = text.split(|letter: char| !letter.is_ascii_digit()).filter(|digits| !digits.is_empty());
     let sign = if rounded < 0.0 { "-" } else { "" };
-    let found = digits.map(|digits| format!("{sign}{digits}")).find(|digits| digits.parse() == Ok(rounded))?;
+    let found =
+        digits.map(|digits| format!("{sign}{digits}")).find(|digits| digits.parse() == Ok(rounded))?;
     Some(found)
 }
 
