@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::common::{Project, Ran};
 
 /// Says that it runs, and goes on when it may.
-const AGENT: &str = "touch \"$1/started\"\nwhile [ ! -e \"$1/go\" ]; do sleep 0.1; done\necho kee-ow\n";
+const AGENT: &str = "touch 'PROJECT/started'\nwhile [ ! -e 'PROJECT/go' ]; do sleep 0.1; done\necho kee-ow\n";
 
 const EVALS: &str = "
 practicum: 1
@@ -21,12 +21,13 @@ cases:
 /// The only trial was running when the user stopped the run, and ended by itself.
 #[test]
 fn a_run_whose_trials_all_ended_is_not_said_to_have_some_left() {
-    let project = Project::new(&[("e.practicum.yaml", EVALS), ("agent.sh", AGENT)]);
+    let project = Project::new(&[("e.practicum.yaml", EVALS)]);
     let folder = project.path().display().to_string();
+    project.write("agent.sh", &AGENT.replace("PROJECT", &folder));
     project.write(
         "practicum.toml",
         &format!(
-            "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{folder}/agent.sh\", \"{folder}\", \"{{prompt}}\"]\n"
+            "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{folder}/agent.sh\", \"{{prompt}}\"]\n"
         ),
     );
     let mut started = project.practicum(&["run", "."]);
