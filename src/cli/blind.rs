@@ -69,10 +69,7 @@ impl BlindCompareArgs {
         match pairings.len() - differing {
             0 => {}
             identical => {
-                say!(
-                    "{} with identical outputs: a tie, no judge is asked",
-                    count_with_noun(identical, "case")
-                );
+                say!("{} with identical outputs: no judge is asked", count_with_noun(identical, "case"));
             }
         }
         match differing {

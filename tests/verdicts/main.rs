@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod activation_in_metadata;
 mod arms;
 mod bmad;
 mod bmad_folders;
@@ -12,10 +13,13 @@ mod clauditor;
 mod clauditor_commands;
 mod clauditor_gates;
 mod command_files;
+mod copies_of_evals;
+mod extraction;
 mod frontmatter;
 mod gates;
 mod grade_again;
 mod improving;
+mod interrupted_runs;
 mod judge_evidence;
 mod lost_evals;
 mod messages;

@@ -390,3 +390,15 @@ fn a_criterion_without_a_score_does_not_disappear() {
     assert_eq!((warm["scale"].as_str(), &warm["mean_score"]), (Some("1-5"), &Value::Null), "{warm}");
     assert!(warm["not_scored_because"].is_string(), "{warm}");
 }
+
+#[test]
+fn two_empty_outputs_are_not_called_a_tie() {
+    let project = project(EVALS);
+    for n in 0..5 {
+        project.write(&format!("old/{n}.txt"), "");
+        project.write(&format!("new/{n}.txt"), "\n");
+    }
+    let ran = project.run(&["compare", "old", "new", "--blind", "--request", "Speak."]).exits(3);
+    assert!(ran.stdout.contains("both outputs are empty"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("0 ties, 5 not compared"), "{}", ran.stdout);
+}

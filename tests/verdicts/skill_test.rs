@@ -421,3 +421,25 @@ fn an_id_does_not_become_a_mention_or_a_heading_of_the_report() {
         );
     }
 }
+
+/// The plugin's skill is staged as a plain skill, because this agent loads no plugins, and the agent names both.
+#[test]
+fn a_skill_that_is_named_with_its_plugin_is_not_another_skill() {
+    let mut evals = suite(&[("plugged 1", "must_activate"), ("quiet", "should_not_activate")]);
+    evals["negative_cases"] = json!([{"prompt": "plugged 2", "expectation": "should_not_activate"},
+        {"prompt": "foreign", "expectation": "should_not_activate"}]);
+    let project = project(&evals);
+    project.write(
+        "agent.sh",
+        &AGENT.replace(
+            "case \"$1\" in *rival*)",
+            "case \"$1\" in *plugged*) echo '{\"type\":\"skill\",\"name\":\"birds:gull\"}' ;; esac\n\
+             case \"$1\" in *foreign*) echo '{\"type\":\"skill\",\"name\":\"zoo:gull\"}' ;; esac\n\
+             case \"$1\" in *rival*)",
+        ),
+    );
+    let summary = run(&project, &["--json"]).exits(0).json();
+    let figures = &summary["activation"];
+    assert_eq!(figures["recall"]["value"], 1.0, "{summary:#}");
+    assert_eq!(figures["precision"]["value"], 0.5, "{summary:#}");
+}

@@ -105,7 +105,7 @@ impl Observation {
                 && of_plugin
                 && matches!(activated.evidence, ActivationEvidence::SkillTool)
                 && listed().any(|name| name == bare)
-                && namesakes().next().is_some();
+                && namesakes().any(|name| names.contains(&name.as_str()));
             return Some(!is_own);
         }
         if activated.plugin.is_none() || of_plugin || !names.contains(&bare) {
@@ -200,6 +200,10 @@ mod tests {
             // The agent's own skill has the bare name.
             ("greet", Some(&["greet", "harbour:greet"]), plugged, "no"),
             ("greet", Some(&["harbour:greet"]), plugged, "yes"),
+            // The skill of the plugin is staged as a plain skill.
+            ("harbour:greet", Some(&["greet"]), plugged, "yes"),
+            ("greet", Some(&["greet", "acme:greet"]), plugged, "yes"),
+            ("acme:greet", Some(&["greet"]), plugged, "no"),
             ("wave", None, bare, "no"),
         ] {
             let seen = Observation {

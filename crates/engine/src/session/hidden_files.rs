@@ -49,8 +49,9 @@ pub fn describe_hidden_files(
     project: &Path,
     registry: &EvalRegistry,
 ) -> Vec<String> {
-    let [written, evals, results] =
-        [ContentKind::Written, ContentKind::Evals, ContentKind::Results].map(|kind| hidden.left_out(kind));
+    let [written, evals, results, archives] =
+        [ContentKind::Written, ContentKind::Evals, ContentKind::Results, ContentKind::ClosedArchive]
+            .map(|kind| hidden.left_out(kind));
     let named = |paths: &[PathBuf]| {
         let names = paths
             .iter()
@@ -68,6 +69,11 @@ pub fn describe_hidden_files(
         (&written, "file that practicum wrote is not", "files that practicum wrote are not"),
         (&evals, "eval file beside those of this run is not", "eval files beside those of this run are not"),
         (&results, "file with results of evals is not", "files with results of evals are not"),
+        (
+            &archives,
+            "archive that may hold evals and cannot be looked into is not",
+            "archives that may hold evals and cannot be looked into are not",
+        ),
         (
             &given,
             "eval file in a folder that a case gives to agents is",

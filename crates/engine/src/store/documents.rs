@@ -108,6 +108,16 @@ impl RunInfo {
         }
     }
 
+    /// Says how to get the verdict of a run that was interrupted while its last trials were running.
+    pub fn verdict_hint(&self) -> String {
+        match self.started_by() {
+            Some(command @ ("run" | "noise")) => {
+                format!("practicum {command} --resume {} runs none again and gives the verdict", self.run)
+            }
+            Some(_) | None => "the same command again runs none again and gives the verdict".to_owned(),
+        }
+    }
+
     /// Says where the model's answers came from, if not from the model.
     pub fn model_stand_ins(&self) -> impl Iterator<Item = &'static str> {
         let scripted = "The model's answers came from a script: this tests the evals, not a model.";

@@ -9,7 +9,7 @@ use super::styles::{BAD, FAINT, GOOD, UNSURE};
 use super::{ReportFormat, ReportOutput, RunResults, display_path, figures, styles, terminal_safe};
 use practicum_core::model::{
     ActivationExpectation, CaseActivationRate, CaseStatus, CaseSummary, CheckResult, GateName, GateResult,
-    NotScoredReason, RunStatus, SkillJudgement, Summary, TrialRecord, Verdict, count_with_noun,
+    NotScoredReason, RunStatus, SkillJudgement, Summary, TrialRecord, TrialTotals, Verdict, count_with_noun,
 };
 use practicum_engine::store::RunInfo;
 
@@ -144,11 +144,21 @@ fn suggest_next_steps(results: &RunResults) -> Vec<String> {
         return advice;
     }
     let info = RunInfo { run: run_argument(results), ..results.info.clone() };
+    if summary.status() == RunStatus::Interrupted && has_every_result(results) {
+        return vec![format!("every trial has a result; {}", to_one_line(&info.verdict_hint()))];
+    }
     if lacks_only_judge(summary) {
         let words = format!("practicum grade {} asks the judge", to_one_line(&info.run));
         return advice.into_iter().chain([words]).collect();
     }
     advice.into_iter().chain([to_one_line(&info.resume_hint())]).collect()
+}
+
+/// Says whether every planned trial has a verdict, so that nothing is left to run.
+fn has_every_result(results: &RunResults) -> bool {
+    let (examined, without) = results.totals();
+    let scored = |totals: &TrialTotals| totals.trials - totals.not_scored;
+    scored(&examined) + scored(&without) == results.info.trials.len() as u64
 }
 
 /// Says whether the run lacks only the judge, which the user left out: a resumed run would leave it out again.

@@ -116,7 +116,9 @@ pub fn named_case_keys(file: &Unpacked<'_>) -> NamedCaseKeys {
         text.match_indices(key).any(|(at, _)| {
             let (before, after) = (&text[..at], &text[at + key.len()..]);
             let is_whole = !before.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
-            is_whole && after.strip_prefix(['"', '\'']).unwrap_or(after).starts_with(':')
+            let after = after.strip_prefix(['"', '\'']).unwrap_or(after).trim_start_matches([' ', '\t']);
+            // A colon as in JSON and YAML, or an equals sign as in TOML.
+            is_whole && (after.starts_with(':') || after.starts_with('=') && !after.starts_with("=="))
         })
     };
     NamedCaseKeys {

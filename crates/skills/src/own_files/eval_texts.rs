@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 
 use aho_corasick::AhoCorasick;
+use serde_json::Value;
 
 use super::unpacked::Unpacked;
 use super::{ContentKind, eval_document};
@@ -28,7 +29,7 @@ struct CaseTexts {
 #[derive(Debug, Clone, Copy)]
 struct SearchedText {
     number: usize,
-    is_long: bool,
+    letters: usize,
 }
 
 /// A prompt with fewer letters may stand in any text.
@@ -37,8 +38,14 @@ const SHORTEST_PROMPT: usize = 2;
 /// An expectation with fewer letters may stand in any text.
 const SHORTEST_EXPECTATION: usize = 9;
 
-/// A prompt and an expectation with so many letters do not stand in one text by chance.
-const SHORTEST_LONG_TEXT: usize = 32;
+/// The text of an exact check, such as `contains`, with fewer letters may stand in any text.
+const SHORTEST_EXACT_TEXT: usize = 16;
+
+/// A prompt and an expectation that have so many letters together do not stand in one text by chance.
+const SHORTEST_PAIR: usize = 48;
+
+/// The number of bytes that show whether a text is HTML or XML.
+const MARKUP_HEAD: u64 = 64;
 
 /// The greatest length of a text that is looked for. Only the beginning of a longer text is used.
 const LONGEST_TEXT: usize = 160;
@@ -52,7 +59,7 @@ impl EvalTexts {
             let letters = words.len().saturating_sub(2);
             (letters >= shortest).then(|| {
                 searched.push(words);
-                SearchedText { number: searched.len() - 1, is_long: letters >= SHORTEST_LONG_TEXT }
+                SearchedText { number: searched.len() - 1, letters }
             })
         };
         let mut cases = Vec::new();
@@ -67,7 +74,12 @@ impl EvalTexts {
                         texts.expectations.extend(add(&judged.statement, SHORTEST_EXPECTATION));
                     }
                     CheckKind::Activation(_) => texts.expects_activation = true,
-                    CheckKind::Rule(_) | CheckKind::Sections(_) => {}
+                    CheckKind::Rule(rule) => {
+                        let value = rule.value();
+                        let exact = texts_in(&value).into_iter();
+                        texts.expectations.extend(exact.filter_map(|text| add(text, SHORTEST_EXACT_TEXT)));
+                    }
+                    CheckKind::Sections(_) => {}
                 }
             }
             let context = case.context.iter().filter_map(|text| add(text, SHORTEST_EXPECTATION));
@@ -82,7 +94,10 @@ impl EvalTexts {
     /// Whether a file is a copy of these evals, or of some of them, in any format: it has the structure of an eval
     /// file and one of their texts, or it says of cases both what they ask and what they expect.
     pub fn are_in(&self, file: &Unpacked<'_>) -> bool {
-        let found = self.find_in(file.reader());
+        let mut found = self.find_in(file.reader());
+        if file.head(MARKUP_HEAD).is_some_and(|head| head.trim_ascii_start().starts_with(b"<")) {
+            found.extend(self.find_in(file.reader().map(without_markup).as_deref()));
+        }
         if found.is_empty() {
             return false;
         }
@@ -110,15 +125,19 @@ impl EvalTexts {
     fn are_contained_in(&self, file: &Unpacked<'_>, found: &BTreeSet<usize>) -> bool {
         let keys = eval_document::named_case_keys(file);
         let is_found = |text: &&SearchedText| found.contains(&text.number);
-        let is_contained = |case: &&CaseTexts, is_enough: &dyn Fn(&SearchedText) -> bool| {
-            case.prompts.iter().filter(is_found).any(is_enough)
-                && case.expectations.iter().filter(is_found).any(is_enough)
+        let longest = |texts: &[SearchedText]| texts.iter().filter(is_found).map(|text| text.letters).max();
+        let pairs: Vec<(usize, usize)> = self
+            .cases
+            .iter()
+            .filter_map(|case| longest(&case.prompts).zip(longest(&case.expectations)))
+            .collect();
+        let is_long = |(prompt, expectation): &(usize, usize)| {
+            *prompt >= SHORTEST_EXPECTATION && prompt + expectation >= SHORTEST_PAIR
         };
         let asks = |case: &&CaseTexts| case.prompts.iter().any(|text| found.contains(&text.number));
-        let contained = self.cases.iter().filter(|case| is_contained(case, &|_| true)).count();
-        contained > 1
-            || contained == 1 && (keys.make_case || file.is_binary())
-            || self.cases.iter().any(|case| is_contained(&case, &|text| text.is_long))
+        pairs.len() > 1
+            || pairs.len() == 1 && (keys.make_case || file.is_binary())
+            || pairs.iter().any(is_long)
             || keys.expect_activation && self.cases.iter().any(|case| case.expects_activation && asks(&case))
     }
 
@@ -130,6 +149,36 @@ impl EvalTexts {
         let _ = Words::of(text).read_to_end(&mut words);
         search.find_overlapping_iter(&words).map(|found| found.pattern().as_usize()).collect()
     }
+}
+
+/// Gives the texts in the value of an exact check.
+fn texts_in(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().flat_map(texts_in).collect(),
+        Value::Object(fields) => fields.values().flat_map(texts_in).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
+/// Gives a text in HTML or XML without its tags and without escaped signs, as a browser shows its words.
+fn without_markup(mut text: impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // What was read before an error can be read by an agent, too.
+    let _ = text.read_to_end(&mut bytes);
+    let mut is_tag = false;
+    for byte in &mut bytes {
+        is_tag |= *byte == b'<';
+        let is_end = *byte == b'>';
+        // A tag stands between words, as a space does.
+        *byte = if is_tag { b' ' } else { *byte };
+        is_tag &= !is_end;
+    }
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    for sign in ["&quot;", "&#34;", "&#39;", "&#x27;", "&apos;", "&lt;", "&gt;", "&amp;", "&nbsp;"] {
+        text = text.replace(sign, " ");
+    }
+    text.into_bytes()
 }
 
 /// Gives the words of a text that is looked for.

@@ -31,8 +31,9 @@ pub use eval_texts::EvalTexts;
 pub use unpacked::Unpacked;
 pub use written_list::{record_output_streams, record_stream_contents, record_written_files};
 
+use self::contained::UnpackLimit;
 use self::written_list::WrittenFiles;
-use crate::skill::SKILL_FILE;
+use crate::skill::{SKILL_FILE, is_eval_file};
 use practicum_core::model::Digest;
 use practicum_core::tree::open_regular;
 
@@ -75,6 +76,8 @@ pub enum ContentKind {
     Evals,
     /// Results of evals, also as other tools write them.
     Results,
+    /// An archive that cannot be looked into, and that may hold evals: some are beside it, or its name says so.
+    ClosedArchive,
     Other,
 }
 
@@ -144,11 +147,17 @@ impl OwnFiles {
         if metadata.len() == 0 {
             return ContentKind::Other;
         }
-        let content = self.look_into(&Unpacked::new(path));
+        let limit = UnpackLimit::new();
+        let content = match self.look_into(&Unpacked::new(path), &limit) {
+            ContentKind::Other if limit.is_part_unread() && self.may_hold_evals(path) => {
+                ContentKind::ClosedArchive
+            }
+            kind => kind,
+        };
         let same_length =
             || metadata.len() <= MAX_COMPARED_SIZE && self.written_files.has_length(metadata.len());
         match content {
-            ContentKind::Other | ContentKind::Evals | ContentKind::Results
+            ContentKind::Other | ContentKind::ClosedArchive | ContentKind::Evals | ContentKind::Results
                 if same_length() && self.written_files.has_digest(&file_digest(path)) =>
             {
                 ContentKind::Written
@@ -158,25 +167,47 @@ impl OwnFiles {
     }
 
     /// Classifies a file by its content, or by that of the files inside it.
-    fn look_into(&self, file: &Unpacked<'_>) -> ContentKind {
+    fn look_into(&self, file: &Unpacked<'_>, limit: &UnpackLimit) -> ContentKind {
         match self.look_at(file) {
-            ContentKind::Other => {
-                contained::find_in_contained_files(file, &|inside| self.kind_inside(inside))
-                    .unwrap_or(ContentKind::Other)
-            }
+            ContentKind::Other => self.find_inside(file, limit).unwrap_or(ContentKind::Other),
             kind => kind,
         }
     }
 
+    fn find_inside(&self, file: &Unpacked<'_>, limit: &UnpackLimit) -> Option<ContentKind> {
+        contained::find_in_contained_files(file, limit, &|inside| self.kind_inside(inside, limit))
+    }
+
     /// Gives the kind of a file inside an archive or a patch, if an agent must not see it. Evals that are not run may
     /// be there, because the archive may be what a case is about.
-    fn kind_inside(&self, file: &Unpacked<'_>) -> Option<ContentKind> {
+    fn kind_inside(&self, file: &Unpacked<'_>, limit: &UnpackLimit) -> Option<ContentKind> {
         let kind = content::classify_by_content(file);
-        match kind {
+        let own_kind = match kind {
             ContentKind::Written => Some(kind),
             ContentKind::Evals | ContentKind::Results => self.evals.share_text_with(file).then_some(kind),
-            ContentKind::Other => self.evals.are_in(file).then_some(ContentKind::Evals),
-        }
+            ContentKind::ClosedArchive | ContentKind::Other => {
+                self.evals.are_in(file).then_some(ContentKind::Evals)
+            }
+        };
+        own_kind.or_else(|| self.find_inside(file, limit))
+    }
+
+    /// Says whether an archive that cannot be looked into may hold evals, reports or records, by its name and by the
+    /// evals beside it. Reports and records beside it do not count: they come and go, and what is staged must not
+    /// depend on them.
+    fn may_hold_evals(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        let is_named = name
+            .split(|letter: char| !letter.is_alphanumeric())
+            .any(|word| ["eval", "practicum", "report"].iter().any(|begin| word.starts_with(begin)));
+        let beside = path.parent().map(std::fs::read_dir);
+        let mut beside = beside.into_iter().flatten().flatten().flatten().take(MAX_ENTRIES);
+        let has_evals = |beside: &Path| {
+            let is_hidden = beside.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            let is_evals = || content::classify_by_content(&Unpacked::new(beside)) == ContentKind::Evals;
+            !is_hidden && (is_eval_file(beside) || beside.is_file() && is_evals())
+        };
+        !self.is_in_skill(path) && (is_named || beside.any(|entry| has_evals(&entry.path())))
     }
 
     /// Classifies a file by its own content. A SKILL.md is a skill, whatever examples it gives.
@@ -189,8 +220,10 @@ impl OwnFiles {
             ContentKind::Evals | ContentKind::Results if !self.is_in_skill(&file.path()) => kind,
             ContentKind::Evals | ContentKind::Results if self.evals.share_text_with(file) => kind,
             ContentKind::Evals | ContentKind::Results => ContentKind::Other,
-            ContentKind::Other if self.is_copy_of_evals(file) => ContentKind::Evals,
-            ContentKind::Other => kind,
+            ContentKind::ClosedArchive | ContentKind::Other if self.is_copy_of_evals(file) => {
+                ContentKind::Evals
+            }
+            ContentKind::ClosedArchive | ContentKind::Other => kind,
         }
     }
 

@@ -23,7 +23,7 @@ pub struct Unpacked<'p> {
 }
 
 /// The bytes that gzip begins a file with.
-const GZIP_BEGINNING: [u8; 2] = [0x1f, 0x8b];
+pub const GZIP_BEGINNING: [u8; 2] = [0x1f, 0x8b];
 
 impl<'p> Unpacked<'p> {
     pub fn new(path: &'p Path) -> Self {

@@ -97,7 +97,12 @@ impl SkillContents {
             for entry in std::fs::read_dir(&at).map_err(unreadable)? {
                 let path = entry.map_err(unreadable)?.path();
                 let metadata = std::fs::symlink_metadata(&path).map_err(unreadable)?;
-                if self.is_left_out(&path, &metadata) || written.kind(&path) != ContentKind::Other {
+                let is_hidden = match written.kind(&path) {
+                    ContentKind::Written | ContentKind::Evals | ContentKind::Results => true,
+                    // An archive in a skill is part of it.
+                    ContentKind::ClosedArchive | ContentKind::Other => false,
+                };
+                if self.is_left_out(&path, &metadata) || is_hidden {
                     let relative = path.strip_prefix(&self.folder).unwrap_or(&path).to_owned();
                     self.other_files.push(relative);
                 } else if metadata.is_dir() {

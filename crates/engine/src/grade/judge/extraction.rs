@@ -138,7 +138,7 @@ impl AnswerReader for ExtractionReader<'_> {
                     continue;
                 }
                 let given = answer.get(&section.name).and_then(|section| section.get(&tier.label));
-                let read = read_entries(tier, given, last);
+                let read = read_entries(tier, given, last, &self.text.text);
                 let invented = read.as_deref().ok().and_then(|entries| {
                     let doubtful = || {
                         let (field, _) = *self.unsupported_values(entries).first().filter(|_| !last)?;
@@ -168,7 +168,12 @@ impl AnswerReader for ExtractionReader<'_> {
 /// Reads the entries of a tier. In the first round, anything missing is an error, because the model may have
 /// forgotten it. In the last round, a missing value counts as absent, and a missing tier that needs entries counts
 /// as empty. A missing tier that needs no entries stays an error: silence must not pass.
-fn read_entries(tier: &SectionTier, given: Option<&Value>, last: bool) -> Result<Vec<SectionEntry>, String> {
+fn read_entries(
+    tier: &SectionTier,
+    given: Option<&Value>,
+    last: bool,
+    text: &str,
+) -> Result<Vec<SectionEntry>, String> {
     let given = match given.filter(|given| !given.is_null()) {
         Some(given) => given.as_array().ok_or("must be a list")?,
         None if last && tier.min_entries > 0 => return Ok(Vec::new()),
@@ -184,7 +189,7 @@ fn read_entries(tier: &SectionTier, given: Option<&Value>, last: bool) -> Result
         for field in &tier.fields {
             let value = match fields.get(&field.name) {
                 Some(Value::Null) => None,
-                Some(value) => Some(python_text(value)),
+                Some(value) => Some(long_number_in(text, value).unwrap_or_else(|| python_text(value))),
                 None if last => None,
                 None => {
                     return Err(entry_error(
@@ -199,6 +204,21 @@ fn read_entries(tier: &SectionTier, given: Option<&Value>, last: bool) -> Result
         entries.push(read);
     }
     Ok(entries)
+}
+
+/// Gives a whole number of the text that a model reported as a number with more digits than are kept. `None` if the
+/// value is no such number, or the text does not have it.
+fn long_number_in(text: &str, value: &Value) -> Option<String> {
+    let rounded = value.as_f64().filter(|_| value.is_f64())?;
+    // Smaller whole numbers are kept exactly.
+    if rounded.fract() != 0.0 || rounded.abs() < i64::MAX as f64 {
+        return None;
+    }
+    let digits = text.split(|letter: char| !letter.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    let sign = if rounded < 0.0 { "-" } else { "" };
+    let found =
+        digits.map(|digits| format!("{sign}{digits}")).find(|digits| digits.parse() == Ok(rounded))?;
+    Some(found)
 }
 
 /// Gives a value without case and separators, the form in which entries are compared.

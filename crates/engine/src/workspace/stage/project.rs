@@ -97,7 +97,8 @@ impl HiddenFiles {
             return self.leave_out(path, kind);
         }
         let is_left_out = !is_credential(folder) && self.is_credential(path);
-        let is_evals = kind != ContentKind::Other || path.is_file() && is_eval_file(path);
+        let is_evals =
+            matches!(kind, ContentKind::Evals | ContentKind::Results) || path.is_file() && is_eval_file(path);
         if is_evals && !is_left_out {
             self.note(|found| found.given.insert(path.to_owned()));
         }

@@ -34,13 +34,32 @@ pub struct ExpectedActivation {
     pub is_given: bool,
 }
 
-/// Reads what a case says about the activation of skills. `tested` are the skills under test. If a case expects no
-/// skill, none of them may be activated. A yes or no is about the first of them.
+/// The key under which some people write what is about a case, and not part of it.
+const METADATA_KEY: &str = "metadata";
+
+/// Reads what a case says about the activation of skills, also in its `metadata`. `tested` are the skills under test.
+/// If a case expects no skill, none of them may be activated. A yes or no is about the first of them.
 pub fn read_expected_activation(
     case: &mut ObjectReader<'_>,
     tested: &[String],
     diagnostics: &mut Diagnostics,
 ) -> ExpectedActivation {
+    let (mut statements, mut is_given) = read_statements(case, tested, diagnostics);
+    let metadata = case.peek(METADATA_KEY).filter(|node| activation_keys().any(|key| node.has(key)));
+    if let Some(mut metadata) = metadata.and_then(|node| ObjectReader::new(node, METADATA_KEY, diagnostics)) {
+        let (more, is_given_there) = read_statements(&mut metadata, tested, diagnostics);
+        statements.extend(more);
+        is_given |= is_given_there;
+    }
+    ExpectedActivation { checks: checks_for_statements(statements, diagnostics), is_given }
+}
+
+/// Reads the statements of one object about activation, and whether it has any.
+fn read_statements(
+    case: &mut ObjectReader<'_>,
+    tested: &[String],
+    diagnostics: &mut Diagnostics,
+) -> (Vec<ActivationStatement>, bool) {
     let mut statements = Vec::new();
     let mut given = false;
     let target = case.text(TARGET_SKILL_KEY, diagnostics).map(str::trim).filter(|name| !name.is_empty());
@@ -91,7 +110,7 @@ pub fn read_expected_activation(
             });
         }
     }
-    ExpectedActivation { checks: checks_for_statements(statements, diagnostics), is_given: given }
+    (statements, given)
 }
 
 /// The key for skills that may be activated in place of the expected one.

@@ -95,21 +95,29 @@ pub struct JudgedPair {
 }
 
 impl JudgedPair {
-    /// Makes the tie of a pair of identical outputs.
+    /// Makes the tie of a pair of identical outputs. Two empty outputs are no tie: nothing was compared.
     pub fn identical(pair: &OutputPair) -> Self {
+        let (outcome, orders) = match pair.first.trim().is_empty() {
+            false => (PairOutcome::Identical, Vec::new()),
+            true => {
+                let why = Some("both outputs are empty".to_owned());
+                let order = BlindOrder { a: ComparedSide::First, winner: None, quote: None, why };
+                (PairOutcome::NotCompared, vec![order])
+            }
+        };
         let case = BlindCase {
             suite: pair.suite.clone(),
             case: pair.case.clone(),
-            outcome: PairOutcome::Identical,
+            outcome,
             confidence: None,
-            orders: Vec::new(),
+            orders,
             files: Vec::new(),
         };
         Self { case, comparisons: [None, None], cost_usd: Some(0.0) }
     }
 }
 
-/// Judges all pairs. Pairs of identical outputs are ties without asking.
+/// Judges all pairs. No judge is asked about a pair of identical outputs.
 pub async fn judge_pairs(adviser: &Adviser, pairings: &[OutputPair], seed: u64) -> Vec<JudgedPair> {
     join_all(pairings.iter().map(|pairing| judge_pair(adviser, pairing, seed))).await
 }
