@@ -193,7 +193,7 @@ fn a_user_that_fails_never_makes_a_trial_pass() {
             Row {
                 user: "{ answers: [To Lisbon.] }",
                 scenarios: "",
-                ended: "asked_user",
+                ended: "finished",
                 user_ended: "answers_used",
                 reason: "",
             },

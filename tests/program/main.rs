@@ -37,6 +37,7 @@ mod schema;
 mod shell;
 mod suggest;
 mod terminal;
+mod traces;
 mod versions;
 mod viewer;
 mod which_evals;

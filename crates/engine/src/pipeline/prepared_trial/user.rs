@@ -67,9 +67,14 @@ impl PreparedTrial<'_> {
             CasePrompt::Turns(turns) => turns.len() == 1,
             CasePrompt::SkillCommand { .. } => true,
         };
+        let can_be_open = one_turn || self.case.user.is_some();
+        can_be_open && self.has_work_to_do() && self.planned.settings.detect_questions.value
+    }
+
+    /// Says whether a check asks for more than the activation of a skill.
+    fn has_work_to_do(&self) -> bool {
         let checks = applicable_checks(self.case, &self.trial.condition);
-        let about_work = checks.iter().any(|check| !matches!(check.kind, CheckKind::Activation(_)));
-        (one_turn || self.case.user.is_some()) && about_work && self.planned.settings.detect_questions.value
+        checks.iter().any(|check| !matches!(check.kind, CheckKind::Activation(_)))
     }
 
     /// Takes over how the conversation with the simulated user ended. A trial whose user failed is not graded, because
@@ -84,7 +89,8 @@ impl PreparedTrial<'_> {
             | UserEnding::UnusableReply
             | UserEnding::GaveAnswerAway
             | UserEnding::ModelFailed => AgentEnding::NoReply,
-            UserEnding::NoAnswer if self.should_detect_questions() => AgentEnding::AskedUser,
+            // Whoever declares a user wants the agent's questions answered, whatever the settings say.
+            UserEnding::NoAnswer if self.has_work_to_do() => AgentEnding::AskedUser,
             UserEnding::AnswersUsed => return,
             UserEnding::NoAnswer
             | UserEnding::Done
