@@ -1,15 +1,16 @@
-//! The command `practicum export`: writes trials or checks as a table.
+//! The command `practicum export`: writes trials or checks as a table, or trials as traces.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 
 use super::{open_index, report_error};
-use crate::model::Outcome;
+use crate::model::{Outcome, TrialRecord};
 use crate::own_files;
 use crate::plan::settings::project_root;
+use crate::report::{RunResults, TraceFormat, write_traces};
 use crate::store::history::{ExportFormat, ExportTable, export};
 use crate::store::{RunDir, TrialFilter};
 
@@ -17,15 +18,22 @@ use crate::store::{RunDir, TrialFilter};
 #[command(after_help = "\
 Examples:
   practicum export > trials.jsonl
-  practicum export latest --table checks --format csv -o checks.csv")]
+  practicum export latest --table checks --format csv -o checks.csv
+  practicum export latest --format atif -o trajectories.jsonl
+  practicum export latest --format otlp -o traces.jsonl
+
+The formats atif and otlp write one JSON document for each trial of one run, each in a line: what was said, every tool \
+call with its result, and the verdicts. A line of otlp is the body of a request to a receiver of OpenTelemetry traces \
+(/v1/traces, Content-Type: application/json).")]
 pub struct ExportArgs {
     /// Only this run: its id, a part of it, or latest; all if absent
     run: Option<String>,
     /// One row for each trial, or for each check of each trial
     #[arg(long, value_name = "trials|checks", default_value = "trials", value_parser = ["trials", "checks"], hide_possible_values = true)]
     table: String,
-    /// A JSON object in each line, or comma-separated values with a line of names
-    #[arg(long, value_name = "jsonl|csv", default_value = "jsonl", value_parser = ["jsonl", "csv"], hide_possible_values = true)]
+    /// A table as a JSON object in each line or as comma-separated values with a line of names, or traces of one run: ATIF
+    /// trajectories, or OpenTelemetry spans
+    #[arg(long, value_name = "jsonl|csv|atif|otlp", default_value = "jsonl", value_parser = ["jsonl", "csv", "atif", "otlp"], hide_possible_values = true)]
     format: String,
     /// Only this suite
     #[arg(long, value_name = "NAME")]
@@ -51,18 +59,50 @@ fn run(args: &ExportArgs) -> anyhow::Result<()> {
         Some(wanted) => Some(RunDir::find(&project, wanted).map_err(|why| anyhow!(why))?.id().to_owned()),
         None => None,
     };
+    let traces = match args.format.as_str() {
+        "atif" => Some(TraceFormat::Atif),
+        "otlp" => Some(TraceFormat::Otlp),
+        _ => None,
+    };
+    if let Some(format) = traces {
+        if args.table != "trials" {
+            bail!("--format {} writes trials; it has no table of checks", args.format);
+        }
+        return export_traces(args, format, &project, run.as_deref().unwrap_or("latest"));
+    }
     let filter =
         TrialFilter { run, suite: args.suite.clone(), case: args.case.clone(), ..TrialFilter::default() };
     let table = if args.table == "checks" { ExportTable::Checks } else { ExportTable::Trials };
     let format = if args.format == "csv" { ExportFormat::Csv } else { ExportFormat::Jsonl };
-    let mut out: Box<dyn Write> = match &args.output {
+    let mut out = open_output(args)?;
+    let written = export(&open_index(&project)?, &filter, table, format, &mut out)?;
+    finish(args, written.and_then(|()| out.flush()))
+}
+
+/// Writes the trials of one run as traces.
+fn export_traces(args: &ExportArgs, format: TraceFormat, project: &Path, run: &str) -> anyhow::Result<()> {
+    let run = RunDir::find(project, run).map_err(|why| anyhow!(why))?;
+    let results = RunResults::open(run).map_err(|why| anyhow!(why))?;
+    let is_wanted = |record: &TrialRecord| {
+        args.suite.as_ref().is_none_or(|suite| *suite == record.suite)
+            && args.case.as_ref().is_none_or(|case| *case == record.case)
+    };
+    let mut out = open_output(args)?;
+    let written = write_traces(&results, format, is_wanted, &mut out);
+    finish(args, written.and_then(|_| out.flush()))
+}
+
+fn open_output(args: &ExportArgs) -> anyhow::Result<Box<dyn Write>> {
+    Ok(match &args.output {
         Some(path) => Box::new(BufWriter::new(
             File::create(path).with_context(|| format!("cannot write {}", path.display()))?,
         )),
         None => Box::new(BufWriter::new(std::io::stdout().lock())),
-    };
-    let written = export(&open_index(&project)?, &filter, table, format, &mut out)?;
-    match written.and_then(|()| out.flush()) {
+    })
+}
+
+fn finish(args: &ExportArgs, written: std::io::Result<()>) -> anyhow::Result<()> {
+    match written {
         // It is no error if the reader closes the pipe early.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         Ok(()) | Err(_) => {

@@ -13,3 +13,4 @@ mod real_opencode;
 // What it tries to reach are things of Linux.
 #[cfg(target_os = "linux")]
 mod sandbox;
+mod simulated_user;

@@ -198,11 +198,9 @@ fn a_router_set_says_which_of_many_skills_answers() {
 fn a_case_that_this_version_cannot_run_loads_and_is_not_scored() {
     let assertion = json!([{"type": "contains", "value": "done"}]);
     for (keys, why) in [
-        (json!({"prompt": "Do it", "responder": {"type": "llm"}}), "responder"),
-        (
-            json!({"prompt": "Do it", "turns": [{"prompt": "yes", "deliver_when": "agent_asks"}]}),
-            "depends on what",
-        ),
+        (json!({"prompt": "Do it", "responder": {"type": "human"}}), "the responder \"human\""),
+        (json!({"prompt": "Do it", "turns": ["yes"], "responder": {"type": "llm"}}), "both answer the agent"),
+        (json!({"prompt": "Do it", "turns": [{"prompt": "yes", "deliver_when": "later"}]}), "deliver_when"),
         (json!({"prompt": " "}), "its prompt is blank"),
     ] {
         let mut eval = json!({"id": "a", "assertions": assertion});

@@ -346,6 +346,36 @@ fn all_runs_of_a_comparison_spend_from_one_purse() {
 }
 
 #[test]
+fn what_a_simulated_user_costs_is_told_apart() {
+    let eval = "practicum: 1\nskill: ../greeter\nworkspace: empty\nrun: { agents: [builtin] }\ncases:
+  - { id: greets, prompt: Greet Alice., user: { goal: A greeting. }, checks: [{ contains: Ahoy }] }\n";
+    let project = Project::new(&[("greeter/SKILL.md", SKILL), ("evals/g.practicum.yaml", eval)]);
+    let script = "practicum_script: 1\nscenarios:
+  - when: The agent said
+    steps:
+      - usage: { input: 2000000, output: 1000000 }
+        tools: [{ name: reply_as_user, input: { verdict: done, message: '', reason: r } }]
+  - { when: Greet Alice, steps: ['Ahoy, Alice!'] }\n";
+    project.write("model.yaml", script);
+    project.write("prices.toml", "date = \"2026-01-01\"\n[models]\n\"claude-sonnet-4-6\" = { input = 1, output = 5, cache_read = 0, cache_write = 0 }\n");
+    let model = model(&project);
+    let how = ["--prices", "prices.toml", "--model", "nobody-knows", "--no-probe"];
+    let summary = run(&project, Some(&model), &how).exits(0).json();
+    assert_eq!(summary["simulated_users"]["cost_usd"], 7.0, "{summary}");
+    assert_eq!(summary["judging"], Value::Null, "{summary}");
+    assert!(summary["tokens"]["output"].as_u64().is_some_and(|tokens| tokens < 1000), "{summary}");
+    let report = Ran::of(project.practicum(&["report", "--format", "md"]).output().expect("it starts"));
+    assert!(report.exits(0).stdout.contains("simulated user \\$7.0000"), "in words too");
+
+    // Another goal is another case, and its trial is not reused. The same one is.
+    let again = run(&project, Some(&model), &how).exits(0).json();
+    assert_eq!(again["totals"]["reused"], 1, "{again}");
+    project.write("evals/g.practicum.yaml", &eval.replace("A greeting.", "A warm greeting."));
+    let other = run(&project, Some(&model), &how).exits(0).json();
+    assert_eq!(other["totals"]["reused"], Value::Null, "{other}");
+}
+
+#[test]
 fn what_a_judge_costs_is_told_apart() {
     let project = project();
     project.write(

@@ -39,6 +39,7 @@ mod shell;
 mod suggest;
 mod system_calls;
 mod terminal;
+mod traces;
 mod versions;
 mod viewer;
 mod which_evals;

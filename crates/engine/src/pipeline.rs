@@ -13,6 +13,7 @@ mod regrade;
 mod reuse;
 mod run_context;
 mod scheduler;
+mod simulated_user;
 mod skill_judging;
 mod skill_texts;
 #[cfg(test)]
@@ -42,8 +43,8 @@ use crate::workspace::run::{ConversationResult, MemoryPermit, adopt_orphans, kil
 use practicum_core::aggregate::{ActivationRateRule, RunTally, SuiteGate};
 use practicum_core::event::{EventSinks, RunEvent};
 use practicum_core::model::{
-    AgentEnding, Case, GivenFile, NotScoredReason, Observation, PassRule, Remarks, RivalSkills, SkillUse,
-    Suite, Summary, TokenUsage, Trial, TrialRecord, Verdict,
+    AgentEnding, Case, GivenFile, NotScoredReason, Observation, PassRule, Remarks, RivalSkills,
+    SimulatedUser, SkillUse, Suite, Summary, TokenUsage, Trial, TrialRecord, UserRecord, Verdict,
 };
 
 /// Executes a plan: every trial goes through every stage, with as many agents at once as there are jobs.
@@ -66,7 +67,7 @@ async fn run_trial(context: &Arc<RunContext>, index: usize, mut slot: SlotPermit
         Ok(prepared) => prepared,
         Err(record) => return *record,
     };
-    let ObservedRun { observation: seen, started, turns, mut notes, memory_permit: held } =
+    let ObservedRun { observation: seen, started, turns, mut notes, user, memory_permit: held } =
         run_and_observe(context, &prepared).await;
     let given = prepared.workspace.given_files();
     let grades = prepared.grade(context, &seen, &given, &mut slot).await;
@@ -75,7 +76,8 @@ async fn run_trial(context: &Arc<RunContext>, index: usize, mut slot: SlotPermit
     let facts = prepared.facts(&seen, started, turns, given);
     let (key, repeats) =
         context.reusable.keys.get(&trial.id).map(|of| (of.key.clone(), of.repeats.clone())).unzip();
-    let record = TrialRecord { key, repeats, ..build_record(&context.plan, trial, &seen, grades, notes) };
+    let record =
+        TrialRecord { key, repeats, user, ..build_record(&context.plan, trial, &seen, grades, notes) };
     let record = prepared.store(context, record, seen, facts).await;
     drop(held);
     record
@@ -88,6 +90,8 @@ struct ObservedRun {
     started: jiff::Timestamp,
     turns: Vec<TurnFacts>,
     notes: Vec<String>,
+    /// The part of the simulated user, if the case has one.
+    user: Option<UserRecord>,
     /// The trial's share of the memory limit. It is returned when the record is stored.
     memory_permit: MemoryPermit,
 }
@@ -95,9 +99,15 @@ struct ObservedRun {
 /// Runs the agent and observes it.
 async fn run_and_observe(context: &RunContext, prepared: &PreparedTrial<'_>) -> ObservedRun {
     let started = jiff::Timestamp::now();
-    let ConversationResult { raw, mut notes, memory_permit: held } = prepared.run_agent(context).await;
-    let turns =
-        raw.turns.iter().map(|turn| TurnFacts { prompt: turn.prompt.clone(), bytes: turn.bytes }).collect();
+    let ConversationResult { raw, mut notes, user, memory_permit: held } = prepared.run_agent(context).await;
+    let of_case =
+        raw.turns.len() - user.as_ref().map_or(0, |user| user.replies as usize).min(raw.turns.len());
+    let facts = raw.turns.iter().enumerate().map(|(at, turn)| TurnFacts {
+        prompt: turn.prompt.clone(),
+        bytes: turn.bytes,
+        by_simulated_user: at >= of_case,
+    });
+    let turns = facts.collect();
     let mut seen = observe(raw, prepared.workspace.changes(), prepared.should_detect_questions());
     if seen.ended == AgentEnding::Crashed
         && let Some(line) = prepared.last_line_of_stderr()
@@ -105,13 +115,16 @@ async fn run_and_observe(context: &RunContext, prepared: &PreparedTrial<'_>) -> 
         let why = seen.ended_because.take().unwrap_or_default();
         seen.ended_because = Some(format!("{why}: {line}"));
     }
+    if let Some(user) = &user {
+        prepared.apply_user_ending(user, &mut seen);
+    }
     prepared.apply_gateway_usage(context, &mut seen);
     seen.apply_text_findings(prepared.text_findings(&seen));
     seen.add_canary_evidence(&prepared.workspace.canaries);
     let unexpected = prepared.unexpected_skills(context, &seen);
     notes.extend(unexpected.note());
     seen.leaked = unexpected.leaked;
-    ObservedRun { observation: seen, started, turns, notes, memory_permit: held }
+    ObservedRun { observation: seen, started, turns, notes, user, memory_permit: held }
 }
 
 /// Builds the record of a trial from the results of all stages.
@@ -226,6 +239,11 @@ fn unstarted_record(context: &RunContext, trial: &Trial) -> Option<TrialRecord> 
         };
         return Some(TrialRecord { verdict: Verdict::NotScored(reason), ..record });
     }
+    let needs_user = case.user.as_ref().is_some_and(SimulatedUser::needs_model);
+    if let (true, Err(why)) = (needs_user, &context.suites[trial.suite].judge) {
+        let why = format!("a model plays its user, and there is none: {why}");
+        return Some(unfinished_record(&context.plan, trial, AgentEnding::NotStarted, &why));
+    }
     let needs_trust = !context.allow_scripts && case.scripts().next().is_some();
     needs_trust.then(|| TrialRecord {
         verdict: Verdict::NotScored(NotScoredReason::NotTrusted),
@@ -265,5 +283,6 @@ fn unfinished_record(plan: &Plan, trial: &Trial, ended: AgentEnding, why: &str) 
         shortened_evidence: None,
         judging: None,
         judged_by: None,
+        user: None,
     }
 }

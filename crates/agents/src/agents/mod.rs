@@ -42,7 +42,7 @@ pub use skill_reads::{skills_read_in, text_findings, unanswered_calls_in};
 pub use skill_text::{SkillTextLines, SkillTextWatch, TextSource};
 use stream::refused_skill_call;
 pub use stream::{Decoder, DecoderKind, StreamEnd, StreamTranscript};
-pub use tool_names::{is_tool_name, tool_names};
+pub use tool_names::{ASK_USER_TOOLS, is_tool_name, tool_names};
 
 use practicum_core::model::RelPath;
 

@@ -1,5 +1,8 @@
 //! The names of agents' tools.
 
+/// The tools with which agents ask the user.
+pub const ASK_USER_TOOLS: [&str; 2] = ["AskUserQuestion", "ask_user"];
+
 /// The tools of the known agents. Tools of MCP servers have names of their own, with `__` in them.
 const KNOWN_TOOLS: &[&str] = &[
     // Claude Code.

@@ -42,8 +42,8 @@ fn scenario_schema() -> MappingSchema {
         .optional("name", "A name for messages.", json_schema::text())
         .optional(
             "to",
-            "Whom it answers: agents, judges, or the probes before activation is measured.",
-            json_schema::with_default(json_schema::one_of_words(&["agent", "judge", "probe"]), "agent"),
+            "Whom it answers: agents, judges, the model that plays the user, or the probes before activation is measured.",
+            json_schema::with_default(json_schema::one_of_words(&["agent", "judge", "user", "probe"]), "agent"),
         )
         .optional("when", "The message it answers; without this, every message.", condition_schema())
         .required(

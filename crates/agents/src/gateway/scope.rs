@@ -27,6 +27,8 @@ pub(super) const LARGEST_BODY: usize = 64 * 1024 * 1024;
 pub enum ScopeKind {
     Agent,
     Judge,
+    /// A model that plays the user of a case.
+    User,
     /// A probe: an agent that is asked to use a skill before anything is measured.
     Probe,
 }

@@ -19,7 +19,8 @@
 //! `{ regex: … }`; or `{ marker: name }` for the literal `[[name]]`; without `when`, every message matches. The
 //! latest user message that matches any scenario decides, and of the scenarios that match it, the first in the
 //! file. Only text of a person counts: messages with tool results and reminders that an agent program adds are
-//! ignored. With `to: judge`, a scenario answers judges instead of agents. With `to: probe`, it answers the probes
+//! ignored. With `to: judge`, a scenario answers judges instead of agents, and with `to: user` the model that plays the
+//! user of a case. With `to: probe`, it answers the probes
 //! that come before activation is measured; without such a scenario, there are no probes.
 //!
 //! **Choosing the step.** The step's number is the number of the model's answers since that message. So the same
@@ -182,8 +183,9 @@ fn parse_scenario(node: &TreeNode, position: usize, diagnostics: &mut Diagnostic
     let name = object.text("name", diagnostics).map_or_else(|| format!("#{}", position + 1), str::to_owned);
     let to = match object.get_non_null("to") {
         Some(node) => {
-            parse_one_of(node, "to", &["agent", "judge", "probe"], diagnostics).map(|to| match to {
+            parse_one_of(node, "to", &["agent", "judge", "user", "probe"], diagnostics).map(|to| match to {
                 "judge" => ScopeKind::Judge,
+                "user" => ScopeKind::User,
                 "probe" => ScopeKind::Probe,
                 _ => ScopeKind::Agent,
             })

@@ -34,7 +34,12 @@ impl ModelScript {
                 ScopeKind::Judge => {
                     format!("no scenario with `to: judge` fits the judge's question {:?}", excerpt(asked))
                 }
-                _ => format!("no scenario of the script fits {:?}", excerpt(asked)),
+                ScopeKind::User => {
+                    format!("no scenario with `to: user` fits the question to the user {:?}", excerpt(asked))
+                }
+                ScopeKind::Agent | ScopeKind::Probe => {
+                    format!("no scenario of the script fits {:?}", excerpt(asked))
+                }
             };
             call.scope.add_note(&problem);
             return match &self.default {

@@ -129,12 +129,13 @@ impl TotalCost {
     }
 }
 
-/// Tokens and cost of agents and judges.
+/// Tokens and cost of agents, judges and simulated users.
 #[derive(Debug, Default)]
 struct Spending {
     tokens: TokenUsage,
     cost: TotalCost,
     judging: Option<JudgingSummary>,
+    users: Option<JudgingSummary>,
 }
 
 impl Spending {
@@ -144,12 +145,21 @@ impl Spending {
     }
 
     fn add_judge(&mut self, judging: Option<&JudgeUsage>) {
-        let Some(judging) = judging else { return };
-        let free = JudgingSummary { tokens: TokenUsage::default(), cost_usd: Some(0.0) };
-        let all = self.judging.get_or_insert(free);
-        all.tokens.add(judging.usage);
-        all.cost_usd = all.cost_usd.zip(judging.cost_usd).map(|(sum, more)| sum + more);
+        add_usage(&mut self.judging, judging);
     }
+
+    fn add_user(&mut self, spending: Option<&JudgeUsage>) {
+        add_usage(&mut self.users, spending);
+    }
+}
+
+/// Adds what one trial used to the sum of all.
+fn add_usage(sum: &mut Option<JudgingSummary>, more: Option<&JudgeUsage>) {
+    let Some(more) = more else { return };
+    let free = JudgingSummary { tokens: TokenUsage::default(), cost_usd: Some(0.0) };
+    let all = sum.get_or_insert(free);
+    all.tokens.add(more.usage);
+    all.cost_usd = all.cost_usd.zip(more.cost_usd).map(|(sum, more)| sum + more);
 }
 
 impl RunTally {
@@ -204,6 +214,8 @@ impl RunTally {
         }
         self.totals.reused += u64::from(record.is_reused());
         self.spending(record.is_reused()).add_agent(record.usage, record.cost_usd);
+        let user = record.user.as_ref().and_then(|user| user.spending.as_ref());
+        self.spending(record.is_reused()).add_user(user);
         // The judge of a trial that is graded again is asked now, also if its agent was replayed.
         let is_graded_again = record.is_reused() && !record.is_judging_reused();
         let judge = if is_graded_again { &mut self.spent } else { self.spending(record.is_judging_reused()) };
@@ -303,6 +315,7 @@ impl RunTally {
             cost_usd: self.saved.cost.known(),
             tokens: self.saved.tokens,
             judging: self.saved.judging,
+            simulated_users: self.saved.users,
         });
         let trials = self.totals.trials;
         let whole = self.spent.cost.known().zip(self.saved.cost.known()).map(|(spent, saved)| spent + saved);
@@ -320,6 +333,7 @@ impl RunTally {
             cost_usd,
             tokens: self.spent.tokens,
             judging: self.spent.judging,
+            simulated_users: self.spent.users,
             saved,
             seconds,
             pass_rate: self.pass_rate(),

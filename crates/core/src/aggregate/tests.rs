@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::{
     ActivationExpectation, AgentEnding, CheckResult, Digest, Gate, GateName, NoisyCase, NotScoredReason,
-    SkillUse, testing,
+    SkillUse, UserEnding, UserRecord, testing,
 };
 
 fn record(case: &str, verdict: Verdict) -> TrialRecord {
@@ -527,8 +527,15 @@ fn reused_trials_are_counted_and_cost_nothing_now() {
     let usage = TokenUsage { input: 10, output: 5, ..TokenUsage::default() };
     let judging =
         JudgeUsage { model: "m".into(), usage: TokenUsage { input: 1, ..usage }, cost_usd: Some(0.25) };
-    let fresh =
-        TrialRecord { usage, cost_usd: Some(0.5), judging: Some(judging), ..record("a", Verdict::Pass) };
+    let spending = Some(JudgeUsage { cost_usd: Some(0.125), ..judging.clone() });
+    let user = Some(UserRecord { replies: 1, ended: Some(UserEnding::Done), because: None, spending });
+    let fresh = TrialRecord {
+        usage,
+        cost_usd: Some(0.5),
+        judging: Some(judging),
+        user,
+        ..record("a", Verdict::Pass)
+    };
     let from = |run: &str| Some(run.to_owned());
     let key = Some(Digest::of_bytes(b"k"));
     let reused =
@@ -546,6 +553,8 @@ fn reused_trials_are_counted_and_cost_nothing_now() {
     assert_eq!((found.tokens.input, saved.tokens.input), (10, 20));
     let judge = |of: Option<JudgingSummary>| of.expect("a judge").cost_usd;
     assert_eq!((judge(found.judging), judge(saved.judging)), (Some(0.5), Some(0.25)));
+    // The user of a trial that is graded again answered when its agent ran.
+    assert_eq!((judge(found.simulated_users), judge(saved.simulated_users)), (Some(0.125), Some(0.25)));
     let none = RunTally::default().summary("r", &[], 1.0, RunCompletion::Completed);
     assert_eq!((none.saved, none.totals.reused), (None, 0));
 }

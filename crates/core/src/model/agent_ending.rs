@@ -31,13 +31,15 @@ pub enum AgentEnding {
     OverBudget,
     /// A limit of memory, processes, processor time, open files or disk ended the agent.
     OverLimit,
+    /// The simulated user gave no reply that could be sent, so the conversation is not complete.
+    NoReply,
     /// The run was stopped while the agent worked.
     Cancelled,
 }
 
 impl AgentEnding {
     /// Every ending.
-    pub const ALL: [AgentEnding; 13] = [
+    pub const ALL: [AgentEnding; 14] = [
         AgentEnding::Finished,
         AgentEnding::TimedOut,
         AgentEnding::AskedUser,
@@ -50,6 +52,7 @@ impl AgentEnding {
         AgentEnding::SetupFailed,
         AgentEnding::OverBudget,
         AgentEnding::OverLimit,
+        AgentEnding::NoReply,
         AgentEnding::Cancelled,
     ];
 
@@ -68,6 +71,7 @@ impl AgentEnding {
             AgentEnding::SetupFailed => "setup_failed",
             AgentEnding::OverBudget => "over_budget",
             AgentEnding::OverLimit => "over_limit",
+            AgentEnding::NoReply => "no_reply",
             AgentEnding::Cancelled => "cancelled",
         }
     }
@@ -87,6 +91,7 @@ impl AgentEnding {
             | AgentEnding::SetupFailed
             | AgentEnding::OverBudget
             | AgentEnding::OverLimit
+            | AgentEnding::NoReply
             | AgentEnding::Cancelled => false,
         }
     }
@@ -107,6 +112,7 @@ impl AgentEnding {
             AgentEnding::SetupFailed => "the agent was not started: the setup script failed",
             AgentEnding::OverBudget => "the agent went over its budget",
             AgentEnding::OverLimit => "the agent went over a limit of its resources",
+            AgentEnding::NoReply => "the simulated user gave no reply that could be sent",
             AgentEnding::Cancelled => "the agent was cancelled",
         }
     }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Check, CheckKind, Ratio, RelPath};
+use super::{Check, CheckKind, Ratio, RelPath, SimulatedUser};
 
 /// One prompt for an agent, with the checks that grade the result.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +21,8 @@ pub struct Case {
     pub note: Option<String>,
     /// The user's messages, or the skill's own command.
     pub prompt: CasePrompt,
+    /// Who answers the agent after these messages; `None` if nobody does.
+    pub user: Option<SimulatedUser>,
     /// The workspace that the agent starts with.
     pub workspace: WorkspaceSpec,
     /// The checks that grade the trials of the case.
@@ -49,6 +51,7 @@ impl Case {
             group: None,
             note: None,
             prompt: CasePrompt::Turns(vec![prompt.into()]),
+            user: None,
             workspace: WorkspaceSpec::default(),
             checks: Vec::new(),
             context: None,
@@ -59,6 +62,12 @@ impl Case {
             unsupported: None,
             meta: BTreeMap::new(),
         }
+    }
+
+    /// Says whether a model decides a check of the case or plays its user.
+    pub fn needs_model(&self) -> bool {
+        self.checks.iter().any(Check::needs_model)
+            || self.user.as_ref().is_some_and(SimulatedUser::needs_model)
     }
 
     /// Gives the code that comes with the case, each piece with its purpose: the case's scripts, and checks that

@@ -30,6 +30,7 @@ mod summary;
 #[cfg(any(test, feature = "test-helpers"))]
 pub mod testing;
 mod trial;
+mod user;
 mod verdict;
 mod verdict_change;
 
@@ -83,6 +84,10 @@ pub use summary::{
     SavedSpending, SuiteArmsResult, Summary, TrialTotals, VarianceShares, VoidPair,
 };
 pub use trial::{Arm, Condition, SkillUseMode, Trial, TrialId};
+pub use user::{
+    DEFAULT_USER_TURNS, ReplyCondition, ReplyRule, ReplyRules, RuleReply, ScriptedAnswer, SimulatedUser,
+    UserEnding, UserPersona, UserRecord,
+};
 pub use verdict::{
     ChangeNeeded, CheckFinding, CheckResult, CriteriaThresholds, NotScoredReason, ScoreWeight, Verdict, title,
 };

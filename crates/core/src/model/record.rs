@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     ActivationExpectation, AgentEnding, Arm, CheckResult, Condition, CriteriaThresholds, Digest,
     NotScoredReason, Observation, PassRule, Ratio, Remarks, ScoreRule, ShortenedEvidence, TokenUsage,
-    TrialId, Verdict, count_with_noun, decimals_to_compare,
+    TrialId, UserRecord, Verdict, count_with_noun, decimals_to_compare,
 };
 
 /// The stored result of a trial. Its transcript and files are stored beside it.
@@ -82,6 +82,9 @@ pub struct TrialRecord {
     /// The judge; `None` if no check needs one. Records of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_by: Option<JudgeInfo>,
+    /// The simulated user that answered the agent; `None` if the case has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<UserRecord>,
 }
 
 /// The digests that say of which trials a trial is a repeat.
@@ -94,12 +97,12 @@ pub struct RepeatDigests {
     pub setup: Digest,
 }
 
-/// The tokens and the cost of judging a trial. The agent's own are not included.
+/// The tokens and the cost of a model that judges a trial or plays its user. The agent's own are not included.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeUsage {
-    /// The model of the judge.
+    /// The model.
     pub model: String,
-    /// The tokens that the judge used.
+    /// The tokens that it used.
     pub usage: TokenUsage,
     /// `None` if the price of the model is unknown.
     pub cost_usd: Option<f64>,

@@ -47,6 +47,9 @@ pub struct Summary {
     /// The tokens and the cost of the judge in this run; `None` if no judge was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judging: Option<JudgingSummary>,
+    /// The tokens and the cost of the models that played users in this run; `None` if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated_users: Option<JudgingSummary>,
     /// What the reused trials had cost in their own runs, and did not cost again; `None` if no trial was reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<SavedSpending>,
@@ -170,10 +173,10 @@ impl CaseSample {
     }
 }
 
-/// The tokens and the cost of judging a run.
+/// The tokens and the cost of the models that judge a run or play its users.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgingSummary {
-    /// The tokens that judges used.
+    /// The tokens that they used.
     pub tokens: TokenUsage,
     /// `None` if the price of any model is unknown.
     pub cost_usd: Option<f64>,
@@ -190,6 +193,9 @@ pub struct SavedSpending {
     /// The tokens and the cost of the judge; `None` if no judge had been asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judging: Option<JudgingSummary>,
+    /// The tokens and the cost of the models that played users; `None` if none had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated_users: Option<JudgingSummary>,
 }
 
 /// The skills that are staged beside those under test in every workspace of a suite.

@@ -37,6 +37,7 @@ pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
         shortened_evidence: None,
         judging: None,
         judged_by: None,
+        user: None,
     }
 }
 

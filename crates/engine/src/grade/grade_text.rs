@@ -295,6 +295,7 @@ fn trial_record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckR
         shortened_evidence: None,
         judging: None,
         judged_by: None,
+        user: None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! One trial from the staging of its workspace to its stored record.
 
+mod user;
+
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -19,8 +21,7 @@ use crate::plan::{PlannedSuite, applicable_checks};
 use crate::store::{FolderListing, Scrubber, StagedSkill, TrialFacts, TurnFacts};
 use crate::workspace::limits::TrialLimits;
 use crate::workspace::run::{
-    CheckedWorkspace, Conversation, ConversationResult, ScriptContext, ScriptEnd, run_conversation,
-    run_script,
+    CheckedWorkspace, Conversation, ConversationResult, ScriptContext, ScriptEnd, run_script,
 };
 use crate::workspace::sandbox::TrialSandbox;
 use crate::workspace::stage::{
@@ -297,7 +298,7 @@ impl PreparedTrial<'_> {
             scrubber: &context.scrubber,
             memory: &context.memory,
         };
-        let mut conversed = run_conversation(&talk, &self.workspace, &context.stop.cancel).await;
+        let mut conversed = self.converse(context, &talk).await;
         if let Some(scope) = &self.scope {
             conversed.notes.extend(self.gateway_notes(scope));
         }
@@ -385,21 +386,6 @@ impl PreparedTrial<'_> {
     /// Gives every text that the model was sent, if a gateway recorded it.
     pub fn model_input_text(&self) -> Option<String> {
         self.scope.as_ref().filter(|scope| scope.requests() > 0).map(GatewayScope::probe_request_texts)
-    }
-
-    /// Says whether a question of the agent counts as the ending. It does only if there is one turn and work to be
-    /// done: activation is known even if the agent asks afterwards.
-    pub fn should_detect_questions(&self) -> bool {
-        if self.probed_skill.is_some() {
-            return false;
-        }
-        let one_turn = match &self.case.prompt {
-            CasePrompt::Turns(turns) => turns.len() == 1,
-            CasePrompt::SkillCommand { .. } => true,
-        };
-        let checks = applicable_checks(self.case, &self.trial.condition);
-        let about_work = checks.iter().any(|check| !matches!(check.kind, CheckKind::Activation(_)));
-        one_turn && about_work && self.planned.settings.detect_questions.value
     }
 
     /// Runs the teardown script after the workspace has been examined. A failure becomes a note and changes no

@@ -170,6 +170,7 @@ fn is_temporary_failure(ended: AgentEnding) -> bool {
         | AgentEnding::SetupFailed
         | AgentEnding::OverBudget
         | AgentEnding::OverLimit
+        | AgentEnding::NoReply
         | AgentEnding::Cancelled => false,
     }
 }

@@ -236,6 +236,7 @@ fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
         shortened_evidence,
         judging,
         judged_by,
+        user,
     } = stored.clone();
     TrialRecord {
         ended,
@@ -256,6 +257,7 @@ fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
         shortened_evidence,
         judging,
         judged_by,
+        user,
         ..planned
     }
 }

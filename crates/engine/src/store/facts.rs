@@ -62,6 +62,9 @@ pub struct TurnFacts {
     pub prompt: String,
     /// The length of this turn in the transcript, in bytes.
     pub bytes: u64,
+    /// Whether a simulated user said it, and not the case.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_simulated_user: bool,
 }
 
 /// A skill under test, with its own name and its name in the workspace.
@@ -161,7 +164,13 @@ mod tests {
         let facts = TrialFacts {
             schema_version: 1,
             stream: "text".into(),
-            turns: parts.map(|part| TurnFacts { prompt: "p".into(), bytes: part.len() as u64 }).into(),
+            turns: parts
+                .map(|part| TurnFacts {
+                    prompt: "p".into(),
+                    bytes: part.len() as u64,
+                    by_simulated_user: false,
+                })
+                .into(),
             ended: AgentEnding::Finished,
             ended_because: None,
             files: Vec::new(),

@@ -53,7 +53,7 @@ pub use not_contains::NotContainsRule;
 pub(crate) use parallel::map_in_parallel;
 pub use pattern::{InvalidPattern, PatternFlags, PythonPattern, TooMuchBacktracking};
 pub use public_address::{is_public, is_reserved_name};
-pub use regex::RegexRule;
+pub use regex::{RegexRule, decode_pattern};
 pub use sections::{ExtractedSections, SectionEntry, check_sections};
 pub use tools::{TOOL_ROLES, ToolName};
 pub use transcript::render_transcript;

@@ -70,10 +70,10 @@ pub fn describe_cases_by_rate(of: &Summary) -> Option<String> {
     (all > 0).then(|| format!("{passed} of {} {pass}", count_with_noun(all, "case")))
 }
 
-/// Describes the cost of this run: `$0.1200, judge $0.0300`, each only as far as it is known. What reused trials had cost
+/// Describes the cost of this run: `$0.1200, judge $0.0300, simulated user $0.0100`, each only as far as it is known. What reused trials had cost
 /// is said apart.
 pub fn describe_cost(of: &Summary) -> String {
-    let now = describe_spending(of.cost_usd, of.judging);
+    let now = describe_spending(of.cost_usd, of.judging, of.simulated_users);
     describe_saved(of).map_or_else(|| now.clone(), |saved| format!("{now}; {saved}"))
 }
 
@@ -83,17 +83,27 @@ pub fn describe_saved(of: &Summary) -> Option<String> {
     let saved = of.saved?;
     let tokens = saved.tokens.input + saved.tokens.output;
     let how = if of.replayed { "recorded earlier" } else { "saved by reuse" };
-    Some(format!("{how}: {tokens} tokens, {}", describe_spending(saved.cost_usd, saved.judging)))
+    Some(format!(
+        "{how}: {tokens} tokens, {}",
+        describe_spending(saved.cost_usd, saved.judging, saved.simulated_users)
+    ))
 }
 
-fn describe_spending(agents: Option<f64>, judging: Option<JudgingSummary>) -> String {
+fn describe_spending(
+    agents: Option<f64>,
+    judging: Option<JudgingSummary>,
+    users: Option<JudgingSummary>,
+) -> String {
     let money = |usd: Option<f64>| usd.map(|usd| format!("${usd:.4}"));
-    let agent = money(agents).unwrap_or_else(|| "cost unknown".to_owned());
-    match judging.map(|judging| money(judging.cost_usd)) {
-        None => agent,
-        Some(Some(judge)) => format!("{agent}, judge {judge}"),
-        Some(None) => format!("{agent}, judge's cost unknown"),
+    let mut text = money(agents).unwrap_or_else(|| "cost unknown".to_owned());
+    for (who, spent) in [("judge", judging), ("simulated user", users)] {
+        text.push_str(&match spent.map(|spent| money(spent.cost_usd)) {
+            None => String::new(),
+            Some(Some(cost)) => format!(", {who} {cost}"),
+            Some(None) => format!(", {who}'s cost unknown"),
+        });
     }
+    text
 }
 
 /// Describes how many trials were reused and where the model's answers came from, in a few words: `2 reused, scripted`.

@@ -177,6 +177,7 @@ fn is_broken(why: &NotScoredReason) -> bool {
             | AgentEnding::NotLaunched
             | AgentEnding::NotStarted
             | AgentEnding::SetupFailed
+            | AgentEnding::NoReply
             | AgentEnding::OverLimit => true,
             AgentEnding::Finished
             | AgentEnding::AskedUser

@@ -31,6 +31,7 @@ mod terminal_safe;
 mod text;
 mod text_grading;
 mod timestamps;
+mod traces;
 mod verdict_changes;
 mod writing_skills;
 
@@ -53,6 +54,7 @@ pub use registry::ReportRegistry;
 pub use run_results::RunResults;
 pub use terminal_safe::{printable_text, terminal_safe, terminal_safe_json};
 pub use text_grading::render as render_graded;
+pub use traces::{TraceFormat, write_traces};
 pub use verdict_changes::render as render_changes;
 pub use writing_skills::unused_name;
 

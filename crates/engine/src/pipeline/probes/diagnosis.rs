@@ -80,6 +80,7 @@ fn ending_failure(seen: &Observation) -> Option<ProbeFailure> {
         | AgentEnding::NotLaunched
         | AgentEnding::NotStarted
         | AgentEnding::SetupFailed
+        | AgentEnding::NoReply
         | AgentEnding::Cancelled => {
             (ProbeFailureKind::AgentFailed, "read the probe's transcript and standard error")
         }

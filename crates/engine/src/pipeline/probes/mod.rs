@@ -75,7 +75,7 @@ async fn run_probe(context: &Arc<RunContext>, trial: &Trial) -> ProbeResult {
         Ok(prepared) => prepared,
         Err(record) => return failed_probe(*record),
     };
-    let ObservedRun { observation: seen, started, turns, notes, memory_permit: held } =
+    let ObservedRun { observation: seen, started, turns, notes, user: _, memory_permit: held } =
         run_and_observe(context, &prepared).await;
     let trouble = diagnose_probe(context, trial, &prepared, &seen);
     let nobody = NotScoredReason::NotJudged("a probe has nothing to judge".to_owned());

@@ -143,6 +143,7 @@ fn probe_case(case: &Case, skill: &SkillRef) -> Case {
         group: None,
         note: None,
         prompt: CasePrompt::Turns(vec![probe_prompt(&skill.name)]),
+        user: None,
         workspace: room,
         checks: vec![Check {
             id: "activation".to_owned(),

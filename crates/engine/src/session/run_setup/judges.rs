@@ -134,7 +134,7 @@ pub fn require_judges<'c>(
     let mut problems = Vec::new();
     for (at, case) in cases {
         if let Err(why) = &means[at].judge
-            && case.checks.iter().any(Check::needs_model)
+            && case.needs_model()
         {
             let problem = format!("suite {}: {why}", suites[at].suite.name);
             if !problems.contains(&problem) {

@@ -1,7 +1,9 @@
 //! Runs an agent through all turns of a trial.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
 use std::path::Path;
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use super::decode::decode;
@@ -14,7 +16,8 @@ use crate::workspace::observe::{ProcessEnd, RawRun, RawTurn};
 use crate::workspace::sandbox::TrialSandbox;
 use crate::workspace::secrets::Scrubber;
 use crate::workspace::stage::Workspace;
-use practicum_agents::agents::{AgentCli, AgentTurn, Launch, StreamEnd, StreamTranscript};
+use practicum_agents::agents::{ASK_USER_TOOLS, AgentCli, AgentTurn, Launch, StreamEnd, StreamTranscript};
+use practicum_core::model::{Step, UserRecord};
 
 /// The size below which a transcript is decoded on the current thread: moving it would take longer.
 const DECODE_INLINE_BYTES: u64 = 256 * 1024;
@@ -48,6 +51,8 @@ pub struct Conversation<'c> {
 pub struct ConversationResult {
     pub raw: RawRun,
     pub notes: Vec<String>,
+    /// The part of the simulated user, if there is one.
+    pub user: Option<UserRecord>,
     /// The memory share of `raw`. Drop it together with everything that was made of `raw`.
     pub memory_permit: MemoryPermit,
 }
@@ -66,15 +71,56 @@ impl ConversationResult {
             process: ProcessEnd::Exited(0),
         };
         let raw = RawRun { turns: turns.iter().map(turn).collect(), ..RawRun::default() };
-        Self { raw, notes: Vec::new(), memory_permit: MemoryPermit::empty() }
+        Self { raw, notes: Vec::new(), user: None, memory_permit: MemoryPermit::empty() }
     }
 }
 
-/// Runs the conversation. It ends early if a turn does not end properly.
+/// A user who answers the agent after the messages of the case.
+pub trait ConversationUser: Send {
+    /// Decides what is said after a message of the agent.
+    fn reply<'r>(&'r mut self, message: AgentMessage) -> Pin<Box<dyn Future<Output = UserMove> + Send + 'r>>;
+}
+
+/// The last message of the agent in a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentMessage {
+    pub text: String,
+    /// Whether the message asks something.
+    pub asks: bool,
+}
+
+impl AgentMessage {
+    /// Makes the message of a turn. A question that the agent put with a tool is part of it.
+    fn of_turn(transcript: &StreamTranscript) -> Self {
+        let mut text = transcript.output.clone();
+        for step in &transcript.steps {
+            if let Step::Tool(call) = step
+                && ASK_USER_TOOLS.contains(&call.name.as_str())
+            {
+                text.push_str(&format!("\n{}", call.input));
+            }
+        }
+        let asks = text.contains('?') || transcript.end == StreamEnd::AskedUser;
+        Self { text, asks }
+    }
+}
+
+/// What a simulated user does next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UserMove {
+    /// The user says this to the agent.
+    Say(String),
+    /// The conversation ends.
+    End,
+}
+
+/// Runs the conversation. After the messages of the case, the simulated user goes on, if there is one. The conversation
+/// ends early if a turn does not end properly.
 pub async fn run_conversation(
     talk: &Conversation<'_>,
     workspace: &Workspace,
     cancel: &CancelToken,
+    mut user: Option<&mut dyn ConversationUser>,
 ) -> ConversationResult {
     // This counts only the time of the agents, without the time for reading their output.
     let mut spent = Duration::ZERO;
@@ -89,16 +135,17 @@ pub async fn run_conversation(
     };
     // The launch that copied the user's login, if one did.
     let mut login: Option<Launch> = None;
-    for (index, prompt) in talk.turns.iter().enumerate() {
+    let mut prompts: VecDeque<String> = talk.turns.iter().cloned().collect();
+    while let Some(prompt) = prompts.pop_front() {
         let started = Instant::now();
         let turn = AgentTurn {
-            prompt,
+            prompt: &prompt,
             workspace: &workspace.folder,
             home: &workspace.home,
             tmp: &workspace.tmp,
             model: talk.model,
             session: Some(&session),
-            is_later: index > 0,
+            is_later: !raw.turns.is_empty(),
             append_system_prompt: talk.append_system,
             tools: talk.tools,
             gateway: talk.gateway,
@@ -111,7 +158,7 @@ pub async fn run_conversation(
             Err(why) => {
                 let process = ProcessEnd::NotLaunched(why);
                 raw.turns.push(RawTurn {
-                    prompt: prompt.clone(),
+                    prompt,
                     transcript: StreamTranscript::default(),
                     bytes: 0,
                     process,
@@ -152,17 +199,24 @@ pub async fn run_conversation(
         }
         let goes_on = supervised.end == ProcessEnd::Exited(0)
             && matches!(transcript.end, StreamEnd::Done | StreamEnd::AskedUser);
-        let (prompt, bytes) = (prompt.clone(), said.saturating_sub(said_before));
+        let bytes = said.saturating_sub(said_before);
+        let message = AgentMessage::of_turn(&transcript);
         raw.turns.push(RawTurn { prompt, transcript, bytes, process: supervised.end });
         if !goes_on {
             break;
+        }
+        if let Some(user) = user.as_deref_mut().filter(|_| prompts.is_empty()) {
+            match user.reply(message).await {
+                UserMove::Say(text) => prompts.push_back(text),
+                UserMove::End => break,
+            }
         }
     }
     if let Some(launch) = login {
         remove_login_copy(&launch, &workspace.home);
     }
     raw.seconds = spent.as_secs_f64();
-    ConversationResult { raw, notes, memory_permit: held }
+    ConversationResult { raw, notes, user: None, memory_permit: held }
 }
 
 fn length(path: &Path) -> u64 {

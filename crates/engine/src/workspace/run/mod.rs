@@ -21,7 +21,9 @@ mod watchdog;
 pub use blocking::run_blocking;
 pub use check_command::CheckedWorkspace;
 pub use control_group::control_groups_work;
-pub use conversation::{Conversation, ConversationResult, run_conversation};
+pub use conversation::{
+    AgentMessage, Conversation, ConversationResult, ConversationUser, UserMove, run_conversation,
+};
 pub use decode::decode;
 pub use launch_files::{LoginAccess, write_launch_files};
 pub use memory::{MemoryPermit, TranscriptMemory};

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::reading::{leads_out_of, lies_outside, report_missing_skill, skill_at};
 use super::super::{EvalFileLocation, EvalRegistry};
 use super::case_checks::{self, CaseChecks};
-use super::{about_skill, gates, inline_files, policy, schema};
+use super::{about_skill, gates, inline_files, policy, schema, user};
 use practicum_core::model::{
     Case, CasePrompt, Diagnostics, Fixture, FixtureAccess, Origin, PassRule, Ratio, RelPath, ScoreOf,
     ScoreRule, SkillRef, Span, StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec, duration_from_seconds,
@@ -282,6 +282,7 @@ impl CaseDecoder<'_> {
         let group = case.text("group", diagnostics).map(str::to_owned);
         let note = case.text("note", diagnostics).map(str::to_owned);
         let stimulus = decode_stimulus(&mut case, diagnostics);
+        let user = case.get_non_null("user").and_then(|node| user::decode(node, diagnostics));
         let room = self.decode_workspace(&mut case, diagnostics);
         let context = case.text("context", diagnostics).map(str::to_owned);
         let timeout = decode_duration(&mut case, "timeout", diagnostics);
@@ -319,6 +320,7 @@ impl CaseDecoder<'_> {
             group,
             note,
             prompt: stimulus?,
+            user,
             workspace: room,
             checks,
             context,

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{about_skill, case_checks, policy};
+use super::{about_skill, case_checks, policy, user};
 use practicum_core::model::{
     Case, CasePrompt, Fixture, FixtureAccess, Gate, JudgePolicy, PassRule, RunPolicy, ScoreOf, ScoreRule,
     SkillRef, StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec, format_duration,
@@ -97,6 +97,7 @@ pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
         group,
         note,
         prompt: stimulus,
+        user,
         workspace: room,
         checks,
         context,
@@ -122,6 +123,7 @@ pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
         }
         CasePrompt::SkillCommand { args } => put("command", Some(json!(args))),
     }
+    put("user", user.as_ref().map(user::encode));
     let WorkspaceSpec { base, overlays, skill_name: skill, files, inline_files, setup, teardown } = room;
     put("workspace", (*base == WorkspaceBase::Empty).then(|| json!("empty")));
     put(

@@ -11,6 +11,7 @@ mod policy;
 pub mod round_trip;
 mod schema;
 mod stored;
+mod user;
 
 pub use encode::{case_value, encode_suite, relative_path};
 pub use stored::{decode_stored_suite, encode_stored_suite};

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::policy::{MOST_REPEATS, MOST_VOTES};
+use super::user;
 use crate::checks::RULES;
 use practicum_core::model::{GateName, JudgeTransportChoice, Provider, ScoreScale};
 use practicum_core::tree::json_schema::{self, MappingSchema, reference};
@@ -268,6 +269,11 @@ fn case() -> Value {
             "command",
             "Arguments with which the skill is invoked by its own command, instead of a prompt.",
             json_schema::text(),
+        )
+        .optional(
+            "user",
+            "Who answers the agent after the prompt: answers in order, rules, or a person that a model plays.",
+            user::schema(),
         )
         .optional(
             "workspace",

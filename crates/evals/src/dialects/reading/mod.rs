@@ -74,6 +74,7 @@ pub fn blank_case(id: String, prompt: String) -> Case {
         group: None,
         note: None,
         prompt: CasePrompt::Turns(vec![prompt]),
+        user: None,
         workspace: WorkspaceSpec::default(),
         checks: Vec::new(),
         context: None,

@@ -145,6 +145,7 @@ impl CaseReader {
                 true => name_skill(prompt.turns, &self.skill.name),
                 false => prompt.turns,
             }),
+            user: prompt.user,
             workspace: WorkspaceSpec { files, inline_files, ..WorkspaceSpec::default() },
             checks,
             context,

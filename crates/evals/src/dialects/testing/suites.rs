@@ -17,8 +17,9 @@ use practicum_core::model::{
     ActivationCheck, ActivationExpectation, ActivationSource, Arm, Case, CasePrompt, Check, CheckKind,
     CheckNeed, CheckTarget, CheckWeight, Diagnostics, Digest, Fixture, FixtureAccess, Gate, GateName,
     InlineFile, JudgePolicy, JudgeTransportChoice, JudgedStatement, Origin, OutputSection, PassRule,
-    Provider, Ratio, RelPath, Rule, RunPolicy, ScoreOf, ScoreRule, ScoreScale, SectionField, SectionTier,
-    SkillRef, SkillStatement, SkillUseMode, Span, StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec,
+    Provider, Ratio, RelPath, ReplyCondition, ReplyRule, ReplyRules, Rule, RuleReply, RunPolicy, ScoreOf,
+    ScoreRule, ScoreScale, ScriptedAnswer, SectionField, SectionTier, SimulatedUser, SkillRef,
+    SkillStatement, SkillUseMode, Span, StagedSkillName, Suite, UserPersona, WorkspaceBase, WorkspaceSpec,
 };
 
 /// The folder that all paths of these suites are near.
@@ -201,11 +202,11 @@ fn case() -> impl Strategy<Value = Case> {
             .prop_map(|(at_least, of)| PassRule::Score(ScoreRule { at_least, of })),
         Just(PassRule::CountOnly)
     ];
-    let first = (words(), of(words()), of(words()), stimulus, workspace(), checks());
+    let first = (words(), of(words()), of(words()), (stimulus, of(user())), workspace(), checks());
     let second = (of(words()), of(duration()), of(1u32..=1000), rule, of(path()), of(words()), meta());
     (first, second).prop_map(
         |(
-            (id, group, note, stimulus, room, checks),
+            (id, group, note, (stimulus, user), room, checks),
             (context, timeout, repeat, pass_when, oracle, unsupported, meta),
         )| {
             let mut checks: Vec<Check> = checks;
@@ -218,6 +219,7 @@ fn case() -> impl Strategy<Value = Case> {
                 group,
                 note,
                 prompt: stimulus,
+                user,
                 workspace: room,
                 checks,
                 context,
@@ -230,6 +232,24 @@ fn case() -> impl Strategy<Value = Case> {
             }
         },
     )
+}
+
+fn user() -> impl Strategy<Value = SimulatedUser> {
+    let condition = || {
+        (any::<bool>(), of("[a-z]{1,5}")).prop_map(|(must_ask, pattern)| ReplyCondition { must_ask, pattern })
+    };
+    let answer = (words(), condition()).prop_map(|(text, condition)| ScriptedAnswer { text, condition });
+    let reply = prop_oneof![vec(words(), 1..3).prop_map(RuleReply::Say), Just(RuleReply::Done)];
+    let rule = (condition(), reply).prop_map(|(condition, reply)| ReplyRule { condition, reply });
+    let rules = (vec(rule, 1..3), of(words()), 1u32..=100)
+        .prop_map(|(rules, otherwise, max_turns)| ReplyRules { rules, otherwise, max_turns });
+    let persona = (vec(words(), 0..3), vec(words(), 0..3), of(words()), 1u32..=100)
+        .prop_map(|(personas, facts, goal, max_turns)| UserPersona { personas, facts, goal, max_turns });
+    prop_oneof![
+        vec(answer, 1..3).prop_map(SimulatedUser::Answers),
+        rules.prop_map(SimulatedUser::Rules),
+        persona.prop_map(SimulatedUser::Model),
+    ]
 }
 
 fn workspace() -> impl Strategy<Value = WorkspaceSpec> {

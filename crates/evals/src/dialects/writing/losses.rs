@@ -176,6 +176,7 @@ impl Losses {
             group,
             note,
             prompt: stimulus,
+            user,
             workspace: room,
             checks,
             context,
@@ -217,6 +218,7 @@ impl Losses {
             (context.is_some() && !says(FormatFeature::Context), "what the judge should know"),
             (turns && !says(FormatFeature::Turns), "its turns became one message"),
             (command, "its skill command became a message"),
+            (user.is_some(), "the simulated user that answers the agent"),
             (*base != format.base, starts_in),
             (!overlays.is_empty() && !says(FormatFeature::Overlays), "its overlays"),
             (

@@ -131,11 +131,13 @@ fn tiles(results: &RunResults) -> Markup {
         rate.value.map_or("–".to_owned(), |value| format!("{:.0}{THIN_SPACE}%", value * 100.0));
     let cost = summary.cost_usd.map_or("–".to_owned(), |usd| format!("${usd:.2}"));
     let tokens = group_thousands(summary.tokens.input + summary.tokens.output);
-    let judge = match summary.judging.map(|judging| judging.cost_usd) {
+    let others = [("judge", summary.judging), ("simulated user", summary.simulated_users)];
+    let others = others.map(|(who, spent)| match spent.map(|spent| spent.cost_usd) {
         None => String::new(),
-        Some(Some(usd)) => format!(", judge ${usd:.2}"),
-        Some(None) => ", judge’s cost unknown".to_owned(),
-    };
+        Some(Some(usd)) => format!(", {who} ${usd:.2}"),
+        Some(None) => format!(", {who}’s cost unknown"),
+    });
+    let judge = others.concat();
     let trials = match summary.totals.trials {
         1 => "1 trial".to_owned(),
         trials => format!("{} trials", group_thousands(trials)),
