@@ -14,6 +14,7 @@ mod reuse;
 mod run_context;
 mod scheduler;
 mod skill_judging;
+mod skill_listing;
 mod skill_texts;
 #[cfg(test)]
 mod testing;

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicUsize;
 use super::agent_slots::SlotPermit;
 use super::probes;
 use super::run_context::{RunContext, RunPhase};
+use super::skill_listing::{listing_in_requests, shows_listing};
 use super::skill_texts::{find_skill_texts, staged_skill_texts};
 use super::unexpected_skills::UnexpectedSkills;
 use super::unfinished_record;
@@ -123,6 +124,9 @@ pub async fn prepare_trial<'p>(
     };
     if let Some(scope) = &prepared.scope {
         scope.watch_for_skills(prepared.skill_texts.clone(), &prepared.turns());
+        if part == RunPhase::Trials && shows_listing(planned, trial) {
+            scope.keep_first_requests();
+        }
     }
     if let Some(script) = &case.workspace.setup {
         match prepared.run_script(context, script).await {
@@ -526,6 +530,7 @@ impl PreparedTrial<'_> {
                 .collect(),
             canaries: self.workspace.canaries.clone(),
             text_findings: seen.text_findings.clone(),
+            listing: self.scope.as_ref().and_then(|scope| listing_in_requests(self.planned, scope)),
             left: FolderListing::of_folder(&self.workspace.folder),
             given,
             unread: seen.unread.clone(),
