@@ -191,6 +191,8 @@ mod tests {
         rates: [f64; 4],
         activation: f64,
         blame: Blame,
+        /// Smaller differences do not matter.
+        margin: f64,
         /// The fewest of 100 studies that must say so.
         least: usize,
     }
@@ -209,7 +211,7 @@ mod tests {
         let activated: Vec<Cluster> =
             (0..cases).map(|_| Cluster::new(random.successes(repeat, truth.activation), repeat)).collect();
         let cells = DiagnosisCells { absent, present, named, in_prompt, activated, activation_unknown: 0 };
-        diagnose(&cells, DEFAULT_MARGIN).blame
+        diagnose(&cells, truth.margin).blame
     }
 
     /// In 100 simulated studies of each kind, the right verdict is usual and a wrong one rare: at most 8 of 100, where
@@ -218,13 +220,49 @@ mod tests {
     fn wrong_verdicts_are_rare() {
         let mut random = SeededRandom::new(20);
         for truth in [
-            Truth { rates: [0.2, 0.25, 0.85, 0.85], activation: 0.05, blame: Blame::NotFound, least: 90 },
-            Truth { rates: [0.2, 0.2, 0.2, 0.85], activation: 0.95, blame: Blame::NotFollowed, least: 90 },
-            Truth { rates: [0.95, 0.95, 0.95, 0.95], activation: 0.95, blame: Blame::NotHelping, least: 60 },
-            Truth { rates: [0.2, 0.85, 0.85, 0.85], activation: 0.95, blame: Blame::Helps, least: 90 },
-            Truth { rates: [0.85, 0.2, 0.2, 0.2], activation: 0.95, blame: Blame::Harms, least: 90 },
+            Truth {
+                rates: [0.2, 0.25, 0.85, 0.85],
+                activation: 0.05,
+                blame: Blame::NotFound,
+                margin: DEFAULT_MARGIN,
+                least: 90,
+            },
+            Truth {
+                rates: [0.2, 0.2, 0.2, 0.85],
+                activation: 0.95,
+                blame: Blame::NotFollowed,
+                margin: DEFAULT_MARGIN,
+                least: 90,
+            },
+            Truth {
+                rates: [0.95, 0.95, 0.95, 0.95],
+                activation: 0.95,
+                blame: Blame::NotHelping,
+                margin: 0.3,
+                least: 60,
+            },
+            Truth {
+                rates: [0.2, 0.85, 0.85, 0.85],
+                activation: 0.95,
+                blame: Blame::Helps,
+                margin: DEFAULT_MARGIN,
+                least: 90,
+            },
+            Truth {
+                rates: [0.85, 0.2, 0.2, 0.2],
+                activation: 0.95,
+                blame: Blame::Harms,
+                margin: DEFAULT_MARGIN,
+                least: 90,
+            },
             // Nothing differs by as much as the margin, or too little is known.
-            Truth { rates: [0.5, 0.5, 0.5, 0.5], activation: 0.5, blame: Blame::CannotTell, least: 80 },
+            Truth {
+                rates: [0.5, 0.5, 0.5, 0.5],
+                activation: 0.5,
+                blame: Blame::CannotTell,
+                margin: DEFAULT_MARGIN,
+                least: 80,
+            },
         ] {
             let found: Vec<Blame> = (0..100).map(|_| simulate(&truth, 16, 6, &mut random)).collect();
             let right = found.iter().filter(|found| **found == truth.blame).count();

@@ -276,10 +276,8 @@ pub fn rows_to_repeat(
     let intruders = analysis.collisions.iter().map(|collision| collision.activated.as_str());
     let likely: BTreeSet<&str> =
         intruders.chain(similar.iter().flat_map(|pair| &pair.skills).map(String::as_str)).collect();
-    let is_open = |row: &&RoutingRow| {
-        let crosses = |low: f64, high: f64| low < rules.goal && rules.goal <= high;
-        row.right.low.zip(row.right.high).is_some_and(|(low, high)| crosses(low, high))
-    };
+    // An interval that excludes the goal is not enough: among hundreds of rows, some do so by chance.
+    let is_open = |row: &&RoutingRow| row.standing == RowStanding::Open && row.right.value.is_some();
     let is_suspect = |row: &&RoutingRow| {
         right_runs(row) + row.unknown < row.right.n
             || row.expected.iter().any(|skill| likely.contains(skill.as_str()))

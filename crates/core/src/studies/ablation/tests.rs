@@ -69,7 +69,7 @@ impl SimulatedSkill {
     }
 
     /// Runs a study as the command does, with groups of this size at first.
-    fn study(&self, size: usize, repeat: u64, random: &mut SeededRandom) -> Vec<GroupEffect> {
+    fn study(&self, size: usize, repeat: u64, margin: f64, random: &mut SeededRandom) -> Vec<GroupEffect> {
         let paragraphs = self.losses.len();
         let whole = self.run_without(&(0..0), repeat, random);
         let mut open: Vec<(Range<usize>, f64)> =
@@ -77,7 +77,7 @@ impl SimulatedSkill {
         let mut found = Vec::new();
         while let Some((group, parent)) = open.pop() {
             let without = self.run_without(&group, repeat, random);
-            let effect = judge_group(group.clone(), paragraphs, &whole, &without, DEFAULT_MARGIN, parent);
+            let effect = judge_group(group.clone(), paragraphs, &whole, &without, margin, parent);
             match split_group(&group).filter(|_| effect.role == ParagraphRole::Needed) {
                 Some(halves) => open.extend(halves.map(|half| (half, effect.chance))),
                 None => found.push(effect),
@@ -98,12 +98,12 @@ struct StudyTotals {
     useless: usize,
 }
 
-fn hundred_studies(loss: f64, cases: usize, size: usize, repeat: u64, seed: u64) -> StudyTotals {
-    let mut random = SeededRandom::new(seed);
+fn hundred_studies(loss: f64, cases: usize, size: usize, repeat: u64, margin: f64) -> StudyTotals {
+    let mut random = SeededRandom::new(100 + size as u64);
     let mut totals = StudyTotals::default();
     for _ in 0..100 {
         let (skill, useful) = SimulatedSkill::with_three_useful(loss, cases, &mut random);
-        let found = skill.study(size, repeat, &mut random);
+        let found = skill.study(size, repeat, margin, &mut random);
         let is_useful = |effect: &GroupEffect| effect.paragraphs().any(|at| useful.contains(&at));
         let needed = || found.iter().filter(|effect| effect.role == ParagraphRole::Needed);
         let cut = || found.iter().filter(|effect| effect.role == ParagraphRole::WithoutEffect);
@@ -123,14 +123,17 @@ fn hundred_studies(loss: f64, cases: usize, size: usize, repeat: u64, seed: u64)
 #[test]
 fn three_useful_paragraphs_among_ten_are_found() {
     println!(
-        "loss cases repeat groups: found, studies with a false alarm, useful called without effect, useless cut"
+        "loss cases repeat groups margin: found, studies with a false alarm, useful called without effect, useless cut"
     );
-    for (loss, cases, repeat, size, least_found) in
-        [(0.6, 12, 4, 1, 285), (0.6, 12, 4, 2, 285), (0.3, 20, 5, 1, 240), (0.0, 12, 4, 1, 0)]
-    {
-        let totals = hundred_studies(loss, cases, size, repeat, 100 + size as u64);
+    for (loss, cases, repeat, size, margin, least_found) in [
+        (0.6, 12, 4, 1, 0.3, 285),
+        (0.6, 12, 4, 2, 0.3, 285),
+        (0.3, 20, 5, 1, 0.2, 240),
+        (0.0, 12, 4, 1, 0.3, 0),
+    ] {
+        let totals = hundred_studies(loss, cases, size, repeat, margin);
         println!(
-            "{loss} {cases} {repeat} {size}: {} of {}, {} of 100, {}, {} of {}",
+            "{loss} {cases} {repeat} {size} {margin}: {} of {}, {} of 100, {}, {} of {}",
             totals.found,
             totals.useful,
             totals.studies_with_error,

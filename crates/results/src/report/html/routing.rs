@@ -17,8 +17,7 @@ const CELL: usize = 18;
 /// The greatest number of rows and columns of the heat map.
 const MAX_ROWS: usize = 60;
 const MAX_COLUMNS: usize = 60;
-/// The room for names, and the letters that fit into it.
-const NAME_ROOM: usize = 210;
+/// The greatest number of letters of a name that are shown.
 const NAME_LETTERS: usize = 30;
 /// The greatest number of collisions that are listed.
 const MAX_COLLISIONS: usize = 100;
@@ -47,8 +46,8 @@ fn part_card(of: &RoutingDocument, part: &RoutingPart) -> Markup {
             }
             @for line in describe_listing(&part.listing) { p { (line) } }
             h3 { "Every expected skill" }
-            p class="faint" { "A square is one row: green where all runs were right, red where none was. Point at it for its name." }
-            (overview(&found.rows))
+            p class="faint" { "A square is one row: green where all runs were right, the redder the fewer were. Point at it for its name." }
+            (overview(&found.rows, of.goal))
             @if !found.collisions.is_empty() || found.rows.iter().any(is_confused) {
                 h3 { "Expected against activated" }
                 p class="faint" { "Only rows with a wrong run. The darker, the more runs activated the skill of the column." }
@@ -66,14 +65,14 @@ fn is_confused(row: &RoutingRow) -> bool {
 }
 
 /// Draws one square for each row, in the order of names.
-fn overview(rows: &[RoutingRow]) -> Markup {
+fn overview(rows: &[RoutingRow], goal: f64) -> Markup {
     let lines = rows.len().div_ceil(SQUARES_IN_LINE).max(1);
     let (width, height) = (rows.len().min(SQUARES_IN_LINE).max(1) * SQUARE, lines * SQUARE);
     html! {
         svg class="squares" viewBox={ "0 0 " (width) " " (height) } width=(width) height=(height) role="img" {
             title { (rows.len()) " rows" }
             @for (at, row) in rows.iter().enumerate() {
-                @let (class, strength) = strength(row);
+                @let (class, strength) = strength(row, goal);
                 rect class={ "field " (class) } x=(at % SQUARES_IN_LINE * SQUARE + 1) y=(at / SQUARES_IN_LINE * SQUARE + 1)
                     width=(SQUARE - 2) height=(SQUARE - 2) rx="3" fill-opacity=(strength) {
                     title { (expected_words(&row.expected)) ": " (figures::format_estimate(row.right)) }
@@ -83,13 +82,21 @@ fn overview(rows: &[RoutingRow]) -> Markup {
     }
 }
 
-/// Gives the colour of a row and its strength: the farther from half, the stronger.
-fn strength(row: &RoutingRow) -> (&'static str, String) {
+/// Gives the colour of a row and its strength: pale green where a few runs were wrong, the redder the more were.
+fn strength(row: &RoutingRow, goal: f64) -> (&'static str, String) {
     match row.right.value {
         None => ("none", "0.60".to_owned()),
-        Some(right) if right >= 0.5 => ("pass", format!("{:.2}", 0.15 + 0.75 * (right - 0.5) * 2.0)),
-        Some(right) => ("fail", format!("{:.2}", 0.25 + 0.70 * (0.5 - right) * 2.0)),
+        Some(right) if right >= 1.0 => ("pass", "0.80".to_owned()),
+        Some(right) if right >= goal => ("pass", "0.35".to_owned()),
+        Some(right) => ("fail", format!("{:.2}", 0.25 + 0.70 * (1.0 - right))),
     }
+}
+
+/// Gives the room that these names need beside the picture.
+fn name_room<'n>(names: impl Iterator<Item = &'n str>) -> usize {
+    const LETTER_WIDTH: usize = 7;
+    let longest = names.map(|name| name.chars().count().min(NAME_LETTERS)).max().unwrap_or(0);
+    longest.max(9) * LETTER_WIDTH + 14
 }
 
 /// Draws the confused rows against the skills that they activated.
@@ -107,21 +114,24 @@ fn heat_map(rows: &[RoutingRow]) -> Markup {
     columns.truncate(MAX_COLUMNS);
     // The order of names is easier to search, and nothing at the end.
     columns.sort_by_key(|column| (column.is_none(), *column));
-    let (width, height) = (NAME_ROOM + columns.len() * CELL + 10, NAME_ROOM + confused.len() * CELL + 4);
+    let rows: Vec<String> = confused.iter().map(|row| expected_words(&row.expected)).collect();
+    let left = name_room(rows.iter().map(String::as_str));
+    let top = name_room(columns.iter().flatten().copied());
+    let (width, height) = (left + columns.len() * CELL + 10, top + confused.len() * CELL + 4);
     html! {
         svg class="heat" viewBox={ "0 0 " (width) " " (height) } width=(width) height=(height) role="img" {
             title { "Expected skills against activated skills" }
             @for (at, column) in columns.iter().enumerate() {
-                @let x = NAME_ROOM + at * CELL + CELL / 2 + 4;
-                text class="axis start" transform={ "translate(" (x) " " (NAME_ROOM - 6) ") rotate(-90)" } {
+                @let x = left + at * CELL + CELL / 2 + 4;
+                text class="axis start" transform={ "translate(" (x) " " (top - 6) ") rotate(-90)" } {
                     (short_name(column.unwrap_or("(nothing)")))
                 }
             }
             @for (line, row) in confused.iter().enumerate() {
-                @let y = NAME_ROOM + line * CELL;
-                text class="side" x=(NAME_ROOM - 6) y=(y + CELL - 5) { (short_name(&expected_words(&row.expected))) }
+                @let y = top + line * CELL;
+                text class="side" x=(left - 6) y=(y + CELL - 5) { (short_name(&expected_words(&row.expected))) }
                 @for (at, column) in columns.iter().enumerate() {
-                    (cell(row, *column, NAME_ROOM + at * CELL, y))
+                    (cell(row, *column, left + at * CELL, y))
                 }
             }
         }

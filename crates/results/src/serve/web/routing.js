@@ -3,25 +3,29 @@
 import { h, svg } from "./dom.js";
 import { interval, share } from "./parts.js";
 
-const SQUARE = 18, IN_LINE = 48, CELL = 18, ROOM = 210, LETTERS = 30, MOST = 60, MOST_COLLISIONS = 50;
+const SQUARE = 18, IN_LINE = 48, CELL = 18, LETTERS = 30, MOST = 60, MOST_COLLISIONS = 50;
 
 const expected = (row) => (row.expected.length > 0 ? row.expected.join(" or ") : "no skill");
 const short = (name) => ([...name].length > LETTERS ? [...name].slice(0, LETTERS - 1).join("") + "…" : name);
 const rate = (of) => (of.value === null ? "unknown" : `${share(of.value)} ${interval(of)}`);
 const confused = (row) => row.right.value !== null && row.right.value < 1;
 
-// The farther from half, the stronger.
-function colour({ right: { value } }) {
+// Pale green where a few runs were wrong, the redder the more were.
+function colour({ right: { value } }, goal) {
   if (value === null) return ["unsure", 0.6];
-  return value >= 0.5 ? ["pass", 0.15 + 1.5 * (value - 0.5)] : ["fail", 0.25 + 1.4 * (0.5 - value)];
+  if (value >= goal) return ["pass", value >= 1 ? 0.8 : 0.35];
+  return ["fail", 0.25 + 0.7 * (1 - value)];
 }
 
-function squares(rows) {
+// The room that names need beside the picture.
+const room = (names) => Math.max(9, ...names.map((name) => Math.min(LETTERS, [...name].length))) * 7 + 14;
+
+function squares(rows, goal) {
   const width = Math.min(rows.length, IN_LINE) * SQUARE;
   const height = Math.ceil(rows.length / IN_LINE) * SQUARE;
   return svg("svg", { class: "squares", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${rows.length} rows` },
     rows.map((row, at) => {
-      const [name, strength] = colour(row);
+      const [name, strength] = colour(row, goal);
       return svg("rect", { class: name, x: (at % IN_LINE) * SQUARE + 1, y: Math.floor(at / IN_LINE) * SQUARE + 1, width: SQUARE - 2, height: SQUARE - 2, rx: 3, "fill-opacity": strength.toFixed(2) },
         svg("title", {}, `${expected(row)}: ${rate(row.right)}`));
     }));
@@ -42,13 +46,14 @@ function heat(all) {
   for (const of of rows.flatMap((row) => row.activated)) weights.set(of.skill, (weights.get(of.skill) ?? 0) + (of.share.value ?? 0));
   const columns = [...weights.keys()].sort((a, b) => weights.get(b) - weights.get(a)).slice(0, MOST)
     .sort((a, b) => (a === null) - (b === null) || String(a).localeCompare(String(b)));
-  const width = ROOM + columns.length * CELL + 10, height = ROOM + rows.length * CELL + 4;
+  const left = room(rows.map(expected)), top = room(columns.filter((column) => column !== null));
+  const width = left + columns.length * CELL + 10, height = top + rows.length * CELL + 4;
   return [
     h("div", { class: "wide" }, svg("svg", { class: "heat", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "expected against activated skills" },
-      columns.map((column, at) => svg("text", { transform: `translate(${ROOM + at * CELL + CELL / 2 + 4} ${ROOM - 6}) rotate(-90)` }, short(column ?? "(nothing)"))),
+      columns.map((column, at) => svg("text", { transform: `translate(${left + at * CELL + CELL / 2 + 4} ${top - 6}) rotate(-90)` }, short(column ?? "(nothing)"))),
       rows.map((row, line) => [
-        svg("text", { x: ROOM - 6, y: ROOM + line * CELL + CELL - 5, "text-anchor": "end" }, short(expected(row))),
-        columns.map((column, at) => cell(row, column, ROOM + at * CELL, ROOM + line * CELL)),
+        svg("text", { x: left - 6, y: top + line * CELL + CELL - 5, "text-anchor": "end" }, short(expected(row))),
+        columns.map((column, at) => cell(row, column, left + at * CELL, top + line * CELL)),
       ]))),
     sorted.length > rows.length && h("p", { class: "faint" }, `and ${sorted.length - rows.length} more rows`),
   ];
@@ -71,8 +76,8 @@ function partView(part, goal) {
   return h("section", { class: "routing" }, h("h2", {}, `Routing with ${part.agent}`),
     h("p", {}, `${part.prompts} prompts, ${part.runs} runs. Right at the first run: ${rate(part.right_at_first)} of the prompts. ${below} of ${part.rows.length} rows are below the goal of ${share(goal)}.`),
     h("p", { class: "faint" }, listingWords(part.listing)),
-    h("p", { class: "faint small" }, "A square is one row of prompts that expect the same: green where all runs were right, red where none was."),
-    squares(part.rows),
+    h("p", { class: "faint small" }, "A square is one row of prompts that expect the same: green where all runs were right, the redder the fewer were."),
+    squares(part.rows, goal),
     part.rows.some(confused) && [h("p", { class: "faint small" }, "Expected against activated, only rows with a wrong run: the darker, the more runs."), heat(part.rows)],
     collisions.length > 0 && h("div", { class: "wide" }, h("table", { class: "plain", id: "collisions" },
       h("thead", {}, h("tr", {}, ["Expected", "Activated", "Share", ""].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, collisions))));
