@@ -10,6 +10,7 @@ use practicum::lint::lint_skill_file;
 use practicum::llm::{ModelApi, SseEvent, SseReader};
 use practicum::model::{Diagnostics, Step, ToolCall};
 use practicum::plan::settings::{SettingLayers, Settings, own_agents, resource_limits};
+use practicum::routing_prompts::read_routing_prompts;
 use practicum::skill::{Skill, read_frontmatter, remove_key, split_frontmatter};
 use practicum::store::reload_trial::reload_trial;
 use practicum::store::transcript::read_steps;
@@ -18,6 +19,7 @@ use practicum::store::{
     read_noise, read_probes, read_records, read_skill_judgements,
 };
 use practicum::tree::{SourceFile, SourceSyntax, to_yaml};
+use practicum::versions::SkillParagraphs;
 
 use crate::seeds::{Seed, copy_of_repository, of_repository, put, record_of_run, with_found};
 
@@ -66,6 +68,11 @@ pub static READERS: &[Reader] = &[
     },
     Reader { name: "records", seeds: |scratch| with_found("records", record_of_run(scratch)), read: records },
     Reader { name: "settings", seeds: |_| with_found("settings", setting_seeds()), read: settings },
+    Reader {
+        name: "routing-prompts",
+        seeds: |_| with_found("routing-prompts", of_repository(&["json", "yaml", "jsonl"])),
+        read: routing_prompts,
+    },
     Reader { name: "secrets", seeds: |_| with_found("secrets", shell_seeds()), read: secrets },
 ];
 
@@ -126,6 +133,16 @@ fn skills(scratch: &Path, seed: &Path, bytes: &[u8]) {
     put(scratch, Path::new("skill/SKILL.md"), bytes);
     let _ = Skill::read(&scratch.join("skill"));
     lint_skill_file(&scratch.join("skill/SKILL.md"));
+    let paragraphs = SkillParagraphs::new(&text);
+    assert_eq!(paragraphs.without(&[]), text);
+    paragraphs.without(&(0..paragraphs.count()).collect::<Vec<_>>());
+}
+
+fn routing_prompts(scratch: &Path, seed: &Path, bytes: &[u8]) {
+    let path = put_alone(scratch, seed, bytes);
+    read_routing_prompts(&path, &mut Diagnostics::default());
+    let table = put_alone(scratch, &seed.with_extension("csv"), bytes);
+    read_routing_prompts(&table, &mut Diagnostics::default());
 }
 
 fn streams(_: &Path, _: &Path, bytes: &[u8]) {

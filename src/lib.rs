@@ -20,7 +20,7 @@ pub use cli::run_helper_command;
 pub use registry::Registry;
 
 pub use practicum_agents::agents;
-pub use practicum_core::{aggregate, compare, event, model, stats, tree};
+pub use practicum_core::{aggregate, compare, event, model, stats, studies, tree};
 pub use practicum_engine::{session, store};
 pub use practicum_evals::{checks, dialects, discover};
 pub use practicum_results::report;
@@ -32,7 +32,7 @@ pub use practicum_agents::{builtin, gateway, llm};
 #[doc(hidden)]
 pub use practicum_engine::{grade, pipeline, plan, workspace};
 #[doc(hidden)]
-pub use practicum_evals::{first_evals, url_check};
+pub use practicum_evals::{first_evals, routing_prompts, url_check};
 #[doc(hidden)]
 pub use practicum_improve::improve;
 #[doc(hidden)]

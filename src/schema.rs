@@ -24,6 +24,7 @@ use crate::report::{
 };
 use crate::store::history::{AuditReport, ExportedCheck, ExportedTrial, Trend};
 use crate::store::{HumanLabel, LabelToFill, RunInfo, TrialChecks, TrialDigest, TrialFacts};
+use crate::studies::{AblationDocument, DiagnosisDocument, RoutingDocument};
 use crate::versions::{self, VersionHistory, VersionScore};
 
 /// A schema with its name.
@@ -60,6 +61,9 @@ pub static SCHEMAS: LazyLock<Vec<PublishedSchema>> = LazyLock::new(|| {
         ("regrade", output_schema::<RegradeDocument>()),
         ("power", output_schema::<PowerDocument>()),
         ("compare", output_schema::<ComparisonDocument>()),
+        ("route", output_schema::<RoutingDocument>()),
+        ("diagnose", output_schema::<DiagnosisDocument>()),
+        ("ablate", output_schema::<AblationDocument>()),
         ("compare-texts", output_schema::<TextComparisonDocument>()),
         ("call", output_schema::<SkillCallDocument>()),
         ("noise", output_schema::<Noise>()),

@@ -7,9 +7,9 @@ use std::path::Path;
 
 /// The modules of each crate, from the bottom to the top. A module may use those before it. Test modules are not read.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("core", &["model", "tree", "event", "stats", "aggregate", "compare"]),
+    ("core", &["model", "tree", "event", "stats", "aggregate", "compare", "studies"]),
     ("skills", &["skill", "git_ref", "project_files", "own_files", "lint", "versions"]),
-    ("evals", &["checks", "url_check", "dialects", "discover", "first_evals"]),
+    ("evals", &["checks", "url_check", "dialects", "discover", "first_evals", "routing_prompts"]),
     ("agents", &["llm", "builtin", "agents", "gateway"]),
     ("engine", &["workspace", "plan", "store", "grade", "pipeline", "session"]),
     ("results", &["report", "serve"]),

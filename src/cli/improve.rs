@@ -412,7 +412,7 @@ impl LoopServices for LocalLoopServices<'_> {
 
 /// Copies a version to a path where it keeps the skill's name. A command file is named by the folders above it,
 /// and a skill without frontmatter by its folder.
-fn copy_under_its_name(version: &Path, skill: &Path, aside: &Path) -> anyhow::Result<PathBuf> {
+pub(super) fn copy_under_its_name(version: &Path, skill: &Path, aside: &Path) -> anyhow::Result<PathBuf> {
     let contents = SkillContents::scan(version)?;
     let folder = match contents.form() {
         SkillForm::Folder => aside.join(skill.file_name().unwrap_or_default()),
@@ -428,7 +428,7 @@ fn copy_under_its_name(version: &Path, skill: &Path, aside: &Path) -> anyhow::Re
 }
 
 /// Puts a version in the skill's place, and keeps only the cases of the goal.
-fn replace_skill_under_test(
+pub(super) fn replace_skill_under_test(
     reading: &mut EvalFiles,
     skill: &Path,
     version: &Path,

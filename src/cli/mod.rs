@@ -9,6 +9,7 @@ macro_rules! say {
     };
 }
 
+mod ablate;
 mod adviser;
 mod audit;
 mod badge;
@@ -25,6 +26,7 @@ mod completions;
 mod convert;
 mod create;
 mod demo;
+mod diagnose;
 mod doctor;
 mod editor_schema;
 mod export;
@@ -53,6 +55,7 @@ mod reindex;
 mod report;
 mod restore;
 mod resume;
+mod route;
 mod run;
 mod run_flags;
 mod runs;
@@ -110,6 +113,12 @@ enum Command {
     Compare(Box<compare::CompareArgs>),
     /// Measure how much results vary when nothing changes
     Noise(Box<noise::NoiseArgs>),
+    /// Measure which skill of a catalogue is activated for which prompt
+    Route(Box<route::RouteArgs>),
+    /// Say why a skill does not help: not found, not followed, or of no use
+    Diagnose(Box<diagnose::DiagnoseArgs>),
+    /// Measure which paragraphs of a skill its results depend on
+    Ablate(Box<ablate::AblateArgs>),
     /// Compute how many runs a comparison needs
     Power(power::PowerArgs),
     /// Improve a skill by its evals: propose edits, test them, keep what is better
@@ -218,6 +227,9 @@ pub fn main() -> ExitCode {
         Command::Grade(args) => grade::main(&args),
         Command::Compare(args) => compare::main(*args),
         Command::Noise(args) => noise::main(*args),
+        Command::Route(args) => route::main(&args),
+        Command::Diagnose(args) => diagnose::main(&args),
+        Command::Ablate(args) => ablate::main(&args),
         Command::Power(args) => power::main(&args),
         Command::Runs(args) => runs::main(&args),
         Command::Improve(args) => improve::main(*args),
@@ -305,6 +317,9 @@ impl Command {
             | Command::Grade(_)
             | Command::Compare(_)
             | Command::Noise(_)
+            | Command::Route(_)
+            | Command::Diagnose(_)
+            | Command::Ablate(_)
             | Command::Power(_)
             | Command::Improve(_)
             | Command::Propose(_)

@@ -165,6 +165,13 @@ impl SettingArgs {
         Self { repeat: self.repeat.or_else(|| Some(runs.to_string())), ..self }
     }
 
+    /// Gives the number of trials of each case that the user set, or a default.
+    pub fn repeat(&self, default: u32) -> anyhow::Result<u32> {
+        let Some(text) = &self.repeat else { return Ok(default) };
+        let times = text.trim().parse().ok().filter(|times| (1..=1000).contains(times));
+        times.ok_or_else(|| anyhow::anyhow!("--repeat {text}: it must be a number from 1 to 1000"))
+    }
+
     /// The names of the arguments that may be given beside `--resume`.
     pub const RESUMABLE: [&str; 1] = ["judge_jobs"];
 

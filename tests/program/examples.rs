@@ -42,6 +42,9 @@ const EXAMPLES: [Example; 16] = [
     Example { name: "improving", more: &[], files: 1, cases: 6, trials: 6, failing: 4 },
 ];
 
+/// Examples of commands that make a study of several runs. Their pages run them.
+const STUDIES: [&str; 2] = ["ablation", "catalogue"];
+
 /// A copy of the examples, so that no record is left in this checkout.
 fn copy() -> Project {
     let project = Project::new(&[]);
@@ -93,7 +96,8 @@ fn every_example_is_in_this_list() {
         .filter(|entry| !entry.path().join("Cargo.toml").exists())
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
-    let mut listed: Vec<String> = EXAMPLES.iter().map(|example| example.name.to_owned()).collect();
+    let names = EXAMPLES.iter().map(|example| example.name).chain(STUDIES);
+    let mut listed: Vec<String> = names.map(str::to_owned).collect();
     found.sort();
     listed.sort();
     assert_eq!(found, listed);

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod ablate;
 mod action;
 mod activation;
 mod bad_input;
@@ -12,6 +13,7 @@ mod changed;
 mod commands;
 mod compare;
 mod demo;
+mod diagnose;
 mod docs;
 mod documented_shapes;
 mod examples;
@@ -34,6 +36,7 @@ mod readme;
 mod reference_pages;
 mod resume;
 mod retry;
+mod route;
 mod schema;
 mod shell;
 mod suggest;

@@ -1,5 +1,5 @@
 //! Types that every other crate uses: the domain model, source files as trees with positions, run events, statistics,
-//! the summary of a run and the comparison of two runs.
+//! the summary of a run, the comparison of two runs, and studies over several runs.
 //!
 //! Uses no other crate of the workspace.
 
@@ -15,4 +15,5 @@ pub mod compare;
 pub mod event;
 pub mod model;
 pub mod stats;
+pub mod studies;
 pub mod tree;

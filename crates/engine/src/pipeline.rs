@@ -15,6 +15,7 @@ mod run_context;
 mod scheduler;
 mod simulated_user;
 mod skill_judging;
+mod skill_listing;
 mod skill_texts;
 #[cfg(test)]
 mod testing;

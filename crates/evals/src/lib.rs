@@ -12,4 +12,6 @@ pub mod discover;
 #[doc(hidden)]
 pub mod first_evals;
 #[doc(hidden)]
+pub mod routing_prompts;
+#[doc(hidden)]
 pub mod url_check;

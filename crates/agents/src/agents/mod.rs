@@ -8,6 +8,7 @@ mod codex;
 mod credentials;
 mod gemini;
 mod launch;
+mod listing_measure;
 mod model_cli;
 mod opencode;
 mod own_commands;
@@ -31,6 +32,7 @@ pub use launch::{
     AgentCli, AgentProgram, AgentTurn, GatewayRoute, HomeFiles, Launch, LaunchError, ModelAddress,
     find_program,
 };
+pub use listing_measure::measure_listing;
 pub use model_cli::{
     ModelCli, ModelCliRequest, claude_model_cli, codex_model_cli, default_judge_model, model_cli_of,
 };

@@ -3,7 +3,7 @@
 //! A line counts only if it came to the model as the result of a tool, and if it stands nowhere else: not in the
 //! user's prompt, not in what the model wrote before, not in the text of another skill.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use aho_corasick::AhoCorasick;
@@ -72,7 +72,7 @@ fn weight(lines: &[String]) -> usize {
 
 /// Keeps letters and digits only, in lower case. Line numbers, colours, line breaks and quotation marks that a
 /// program adds then make no difference.
-fn normalise(text: &str) -> String {
+pub(super) fn normalise(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(char) = chars.next() {
@@ -129,13 +129,13 @@ pub enum ShownPart {
 impl SkillTextWatch {
     /// Watches for these skills. Lines that several of them have show none of them.
     pub fn new(mut skills: Vec<SkillTextLines>) -> Self {
-        let copies = skills.clone();
-        for (at, skill) in skills.iter_mut().enumerate() {
-            let is_shared = |line: &String| {
-                let mut others = copies.iter().enumerate().filter(|(other, _)| *other != at);
-                others.any(|(_, other)| other.lines.contains(line))
-            };
-            skill.lines.retain(|line| !is_shared(line));
+        // Each line is there once in its skill. With hundreds of skills, comparing each with each would take seconds.
+        let mut owners: HashMap<String, usize> = HashMap::new();
+        for line in skills.iter().flat_map(|skill| &skill.lines) {
+            *owners.entry(line.clone()).or_default() += 1;
+        }
+        for skill in &mut skills {
+            skill.lines.retain(|line| owners.get(line) == Some(&1));
         }
         let lines = skills
             .iter()

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::Responder;
 use crate::agents::{SkillTextLines, SkillTextWatch, TextSource};
-use crate::llm::{ModelApi, ModelRequest};
+use crate::llm::{ContentBlock, ModelApi, ModelRequest};
 use practicum_core::model::{SkillTextFinding, TokenUsage};
 
 /// The greatest number of notes. A run with more only repeats itself.
@@ -65,6 +65,10 @@ struct ScopeTally {
     fault_counts: HashMap<(usize, usize), u32>,
     /// The first requests of a probe, as they came.
     probe_requests: Vec<Vec<u8>>,
+    /// Whether the first requests are kept in which no tool has answered yet.
+    keeps_first_requests: bool,
+    /// These requests, as they came.
+    first_requests: Vec<Vec<u8>>,
     /// The watch for the texts of skills in the requests.
     text_watch: Option<SkillTextWatch>,
 }
@@ -134,6 +138,19 @@ impl ScopeAccount {
             && raw.len() <= LARGEST_PROBE_REQUEST
         {
             tally.probe_requests.push(raw.to_vec());
+        }
+    }
+
+    /// Keeps a request in which no tool has answered yet, which shows what the agent tells its model at the start.
+    pub(super) fn keep_first_request(&self, raw: &[u8], request: &ModelRequest) {
+        let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult { .. });
+        let mut tally = self.lock_tally();
+        if tally.keeps_first_requests
+            && tally.first_requests.len() < MOST_PROBE_REQUESTS
+            && raw.len() <= LARGEST_PROBE_REQUEST
+            && !request.messages.iter().flat_map(|message| &message.blocks).any(is_result)
+        {
+            tally.first_requests.push(raw.to_vec());
         }
     }
 
@@ -253,17 +270,20 @@ impl GatewayScope {
         self.account.lock_tally().requests
     }
 
+    /// Keeps the first requests from now on, until a tool has answered.
+    pub fn keep_first_requests(&self) {
+        self.account.lock_tally().keeps_first_requests = true;
+    }
+
+    /// Gives every text that the model received before a tool answered. `None` if no such request was kept.
+    pub fn first_request_texts(&self) -> Option<String> {
+        let asked = self.account.lock_tally().first_requests.clone();
+        (!asked.is_empty()).then(|| texts_of(&asked))
+    }
+
     /// Gives every text that a probe's model received.
     pub fn probe_request_texts(&self) -> String {
-        let asked = self.account.lock_tally().probe_requests.clone();
-        let mut out = String::new();
-        for request in asked.iter().filter_map(|raw| serde_json::from_slice::<Value>(raw).ok()) {
-            visit_texts(&request, &mut |text| {
-                out.push_str(text);
-                out.push('\n');
-            });
-        }
-        out
+        texts_of(&self.account.lock_tally().probe_requests.clone())
     }
 
     /// Looks for the texts of these skills in the requests from now on. Lines that the user's prompts have do not
@@ -321,6 +341,18 @@ impl Drop for GatewayScope {
         self.registry.lock_scopes().remove(&self.token);
         self.account.close();
     }
+}
+
+/// Gives every text in these JSON documents, each on a line.
+fn texts_of(requests: &[Vec<u8>]) -> String {
+    let mut out = String::new();
+    for request in requests.iter().filter_map(|raw| serde_json::from_slice::<Value>(raw).ok()) {
+        visit_texts(&request, &mut |text| {
+            out.push_str(text);
+            out.push('\n');
+        });
+    }
+    out
 }
 
 fn visit_texts(value: &Value, each: &mut dyn FnMut(&str)) {

@@ -206,6 +206,7 @@ async fn answer_model_request(
         }
     };
     scope.watch_request(Some(&request));
+    scope.keep_first_request(raw, &request);
     let metering = RequestMeter {
         state: shared.clone(),
         open_request: open,

@@ -22,6 +22,21 @@ pub fn tarone(least: &[f64], alpha: f64) -> f64 {
     alpha / number.unwrap_or(1) as f64
 }
 
+/// Says which of several findings may be claimed so that on average at most a share of `alpha` of the claims is wrong
+/// (Wang and Ramdas's method for e-values). It allows any dependence between them, and each may have stopped on its own.
+pub fn claims_by_evidence(evidence: &[f64], alpha: f64) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..evidence.len()).collect();
+    order.sort_by(|a, b| evidence[*b].total_cmp(&evidence[*a]));
+    let is_enough =
+        |rank: usize, at: usize| (rank + 1) as f64 * evidence[at] * alpha >= evidence.len() as f64;
+    let claimed =
+        order.iter().enumerate().filter(|(rank, at)| is_enough(*rank, **at)).map(|(rank, _)| rank + 1);
+    let claimed = claimed.max().unwrap_or(0);
+    let mut claims = vec![false; evidence.len()];
+    order[..claimed].iter().for_each(|at| claims[*at] = true);
+    claims
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::{prop, prop_assert, proptest};
@@ -40,6 +55,20 @@ mod tests {
             let corrected = holm(&chances);
             assert_eq!(corrected.len(), chances.len());
             corrected.iter().zip(expected).for_each(|(actual, expected)| assert_near(*actual, expected));
+        }
+    }
+
+    #[test]
+    fn evidence_is_shared_by_those_that_have_it() {
+        for (evidence, expected) in [
+            (vec![], vec![]),
+            (vec![20.0], vec![true]),
+            (vec![19.0], vec![false]),
+            // One alone needs 60, two together 30 each.
+            (vec![40.0, 1.0, 1.0], vec![false, false, false]),
+            (vec![40.0, 31.0, 1.0], vec![true, true, false]),
+        ] {
+            assert_eq!(claims_by_evidence(&evidence, 0.05), expected, "{evidence:?}");
         }
     }
 

@@ -39,7 +39,7 @@ pub use case_tests::{
 };
 pub use clustered::{Cluster, StandardErrors, clustered_rate, mean_of_cases, standard_errors};
 pub use confusion::{Confusion, ConfusionRates, TOO_FEW_CASES, describe_f1, describe_rate, rates};
-pub use correction::{holm, tarone};
+pub use correction::{claims_by_evidence, holm, tarone};
 pub use direction::{DirectionChances, direction_chances};
 pub use exact::{fisher, mcnemar, sign_test, stratified_test};
 pub use gate_chance::chance_to_pass_gate;
@@ -61,7 +61,9 @@ pub use power::{
 };
 pub use proportion::{Interval, clopper_pearson, clopper_pearson_of_points, wilson};
 pub use random::SeededRandom;
-pub use sequential::{Sprt, SprtDecision, StoppedCase, confidence_sequence, evaluate_stopped_case};
+pub use sequential::{
+    Sprt, SprtDecision, StoppedCase, confidence_sequence, evaluate_stopped_case, evidence_of_lower_rate,
+};
 pub use sign_flip::{SignFlipChances, sign_flip_test};
 pub use variance_shares::share_variance;
 

@@ -126,13 +126,8 @@ pub fn confidence_sequence(passed: u64, runs: u64, alpha: f64) -> Option<Interva
     if runs == 0 {
         return None;
     }
-    let logs = super::exact::log_factorials(runs + 1);
-    let any_rate = logs[passed as usize] + logs[failed as usize] - logs[runs as usize + 1];
-    let bound = any_rate + alpha.ln();
-    let log_chance = |rate: f64| {
-        let part = |count: u64, rate: f64| if count == 0 { 0.0 } else { count as f64 * rate.ln() };
-        part(passed, rate) + part(failed, 1.0 - rate)
-    };
+    let bound = log_chance_at_any_rate(passed, failed) + alpha.ln();
+    let log_chance = |rate: f64| log_chance_at_rate(passed, failed, rate);
     let share = passed as f64 / runs as f64;
     let end = |outer: f64| {
         let (mut outside, mut inside) = (outer, share);
@@ -146,6 +141,30 @@ pub fn confidence_sequence(passed: u64, runs: u64, alpha: f64) -> Option<Interva
         inside
     };
     Some(Interval { low: end(0.0), high: end(1.0) })
+}
+
+/// The logarithm of the chance of these runs, in their order, if any rate is equally likely.
+fn log_chance_at_any_rate(passed: u64, failed: u64) -> f64 {
+    let logs = super::exact::log_factorials(passed + failed + 1);
+    logs[passed as usize] + logs[failed as usize] - logs[(passed + failed) as usize + 1]
+}
+
+/// The logarithm of the chance of these runs, in their order, at one rate.
+fn log_chance_at_rate(passed: u64, failed: u64, rate: f64) -> f64 {
+    let part = |count: u64, rate: f64| if count == 0 { 0.0 } else { count as f64 * rate.ln() };
+    part(passed, rate) + part(failed, 1.0 - rate)
+}
+
+/// Gives the evidence (an e-value) that a rate is lower than `goal`: how much more likely these runs are if any rate is
+/// equally likely than at the rate from `goal` up that fits them best. If the rate is `goal` or higher, its mean is at
+/// most 1, whenever the runs stop. Without runs it is 1.
+pub fn evidence_of_lower_rate(passed: u64, runs: u64, goal: f64) -> f64 {
+    let failed = runs.saturating_sub(passed);
+    if runs == 0 {
+        return 1.0;
+    }
+    let best = (passed as f64 / runs as f64).max(goal);
+    (log_chance_at_any_rate(passed, failed) - log_chance_at_rate(passed, failed, best)).exp()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicUsize;
 use super::agent_slots::SlotPermit;
 use super::probes;
 use super::run_context::{RunContext, RunPhase};
+use super::skill_listing::{listing_in_requests, shows_listing};
 use super::skill_texts::{find_skill_texts, staged_skill_texts};
 use super::unexpected_skills::UnexpectedSkills;
 use super::unfinished_record;
@@ -30,7 +31,7 @@ use crate::workspace::stage::{
 use practicum_agents::agents::{AgentCli, AgentLogin, FOREGROUND_TASKS_VARIABLE, SKILL_TOOL, SkillTextLines};
 use practicum_agents::gateway::{Gateway, GatewayHalt, GatewayScope, ScopeKind};
 use practicum_core::model::{
-    AgentEnding, Arm, Case, CasePrompt, CheckKind, CheckPermissions, Digest, GivenFile, NotScoredReason,
+    AgentEnding, Arm, Case, CasePrompt, CheckPermissions, Digest, GivenFile, NotScoredReason,
     Observation, SkillRef, SkillTextFinding, StagedSkillName, Trial, TrialRecord, UrlChecker, Verdict,
 };
 use practicum_core::tree::open_regular;
@@ -125,6 +126,9 @@ pub async fn prepare_trial<'p>(
     };
     if let Some(scope) = &prepared.scope {
         scope.watch_for_skills(prepared.skill_texts.clone(), &prepared.turns());
+        if part == RunPhase::Trials && shows_listing(planned, trial) {
+            scope.keep_first_requests();
+        }
     }
     if let Some(script) = &case.workspace.setup {
         match prepared.run_script(context, script).await {
@@ -532,6 +536,7 @@ impl PreparedTrial<'_> {
                 .collect(),
             canaries: self.workspace.canaries.clone(),
             text_findings: seen.text_findings.clone(),
+            listing: self.scope.as_ref().and_then(|scope| listing_in_requests(self.planned, scope)),
             left: FolderListing::of_folder(&self.workspace.folder),
             given,
             unread: seen.unread.clone(),

@@ -4,6 +4,7 @@
 //! agent.
 
 mod arms;
+mod catalogue;
 mod criteria_selection;
 mod derived_system_prompt;
 mod eval_files;
@@ -21,6 +22,7 @@ mod unstaged_files;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
+pub use catalogue::{CatalogueError, SkillCatalogue};
 pub use criteria_selection::{leave_other_criteria_open, remove_other_criteria};
 pub use eval_files::{EvalFiles, read_eval_files, single_command_evals, single_prompt_evals};
 pub use judges::{JudgePool, require_judges};

@@ -10,6 +10,7 @@ use super::Scrubber;
 use practicum_core::model::{
     AgentEnding, Canary, FileChange, GivenFile, RelPath, SkillTextFinding, TokenUsage,
 };
+use practicum_core::studies::SkillListing;
 use practicum_core::tree::read_regular;
 
 /// The facts that regrading needs and that a trial's transcript and files do not contain: `facts.json`.
@@ -34,6 +35,10 @@ pub struct TrialFacts {
     /// Whether the texts of the skills reached the model, as the requests or the results of tools show it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub text_findings: Vec<SkillTextFinding>,
+    /// What the agent told its model about the skills, as its first requests at the gateway show it. Measured in the first
+    /// cases of a suite with several skills; `None` elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listing: Option<SkillListing>,
     /// The content of the workspace at the end; `None` if it is too large to list.
     pub left: Option<FolderListing>,
     /// The state of the given files after the run. Records of earlier versions do not have it.
@@ -177,6 +182,7 @@ mod tests {
             skills: Vec::new(),
             canaries: Vec::new(),
             text_findings: Vec::new(),
+            listing: None,
             left: None,
             given: Vec::new(),
             leaked: Vec::new(),

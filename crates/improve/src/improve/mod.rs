@@ -20,6 +20,7 @@ mod improve_loop;
 mod journal;
 mod model_steps;
 mod skill_creator;
+mod skill_prompts;
 mod split;
 mod stored_run;
 #[cfg(test)]
@@ -46,6 +47,7 @@ pub use improve_loop::{
 };
 pub use journal::{LoopJournal, LoopStart, StepResult};
 pub use model_steps::{compare_blindly, explain_winner, propose_edits};
+pub use skill_prompts::propose_skill_prompts;
 pub use split::{CaseId, CaseSplit};
 pub use stored_run::{StoredRun, StoredRunError};
 pub use version_decision::{

@@ -2,10 +2,12 @@
 //!
 //! In: `RunResults`. Out: bytes; each format has its file. Never: calls a stage.
 
+pub mod ablation;
 mod activation;
 mod agent_files;
 pub mod comparison;
 mod csv;
+pub mod diagnosis;
 mod diagnostics;
 // The shapes of the program's own JSON output, which `practicum schema` describes.
 #[doc(hidden)]
@@ -24,6 +26,7 @@ mod live;
 mod markdown;
 mod progress;
 mod registry;
+pub mod routing;
 mod run_results;
 mod skill_creator;
 mod styles;

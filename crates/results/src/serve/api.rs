@@ -8,8 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{ViewerError, ViewerState};
+use crate::report::RunResults;
+use crate::report::routing::routing_of_run;
 use practicum_core::model::GateResult;
 use practicum_core::stats;
+use practicum_core::studies::RoutingDocument;
 use practicum_core::tree::open_regular;
 use practicum_engine::store::history;
 use practicum_engine::store::{
@@ -126,6 +129,17 @@ pub async fn run(
     let suites = grid.iter().map(|row| row.suite.clone()).collect();
     let columns = add_up_cells(&grid);
     Ok(Json(RunDetails { listed: shared.list_entry(row, suites), grid, columns, summary, notices }))
+}
+
+/// Gives the routing of a catalogue; `null` if the run is none of a catalogue, or did not finish.
+pub async fn routing(
+    State(shared): State<ViewerState>,
+    Path(id): Path<String>,
+) -> Result<Json<Option<RoutingDocument>>, ViewerError> {
+    let run = shared.find_run(&id)?;
+    // Thousands of trials are read, which must not hold up the other answers.
+    let read = move || RunResults::open(run).ok().and_then(|results| routing_of_run(&results));
+    Ok(Json(tokio::task::spawn_blocking(read).await.ok().flatten()))
 }
 
 fn gate_document(gate: &GateResult) -> Value {

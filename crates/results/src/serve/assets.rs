@@ -23,6 +23,7 @@ static ASSETS: &[(&str, &str, &str)] = &[
     ("transcript.js", SCRIPT, include_str!("web/transcript.js")),
     ("runs.js", SCRIPT, include_str!("web/runs.js")),
     ("run.js", SCRIPT, include_str!("web/run.js")),
+    ("routing.js", SCRIPT, include_str!("web/routing.js")),
     ("case.js", SCRIPT, include_str!("web/case.js")),
     ("trial.js", SCRIPT, include_str!("web/trial.js")),
     ("label.js", SCRIPT, include_str!("web/label.js")),

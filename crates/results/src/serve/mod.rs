@@ -65,6 +65,7 @@ fn routes(shared: ViewerState) -> Router {
         .route("/api/audit", get(api::audit))
         .route("/api/run/{run}", get(api::run))
         .route("/api/run/{run}/cases", get(api::cases))
+        .route("/api/run/{run}/routing", get(api::routing))
         .route("/api/run/{run}/agreement", get(label::agreement))
         .route("/api/run/{run}/label", get(label::next_label))
         .route("/api/run/{run}/live", get(live::live))

@@ -8,6 +8,7 @@ pub mod atomic_files;
 pub mod diff;
 mod grading_history;
 mod history;
+mod paragraphs;
 mod skill_contents;
 mod skill_creator;
 mod skill_versions;
@@ -17,6 +18,7 @@ mod versions_folder;
 
 pub use grading_history::{GradedSkill, GradingHistory};
 pub use history::{SkillVersion, VersionHistory};
+pub use paragraphs::SkillParagraphs;
 pub use skill_contents::{SkillContents, SkillContentsError, diff_versions};
 pub use skill_versions::{ListedVersion, RestoreResult, SkillVersions, SnapshotResult, VersionListing};
 pub use version_score::VersionScore;

@@ -38,6 +38,18 @@ pub struct EvalFiles {
 const MISSING_SKILL_CODES: [&str; 3] = ["skill-not-found", "several-skills", "unreadable-skill"];
 
 impl EvalFiles {
+    /// Makes the reading of one file that was made and not found.
+    pub(super) fn of_file(file: LoadedFile) -> Self {
+        Self {
+            registry: EvalRegistry::default(),
+            files: vec![file],
+            skill: None,
+            notices: Vec::new(),
+            skipped: Vec::new(),
+            skills: SkillCache::default(),
+        }
+    }
+
     /// Turns the warnings about missing skills into errors, for a run. Someone who only checks a file may not have
     /// its skill.
     pub(crate) fn refuse_missing_skills(&mut self) {
@@ -360,14 +372,7 @@ pub fn single_prompt_evals(
     if let Some(suite) = &mut file.lowered.suite {
         (suite.skills, suite.rivals, suite.plugins) = (skills, rivals, plugins);
     }
-    Ok(EvalFiles {
-        registry: EvalRegistry::default(),
-        files: vec![file],
-        skill: None,
-        notices: Vec::new(),
-        skipped: Vec::new(),
-        skills: SkillCache::default(),
-    })
+    Ok(EvalFiles::of_file(file))
 }
 
 /// Makes a suite that calls a skill once by its own command with these arguments and only wants an answer.
@@ -384,14 +389,7 @@ pub fn single_command_evals(args: &str, skill: &Path) -> Result<EvalFiles, RunSe
     let here = std::env::current_dir().unwrap_or_default();
     let place = EvalFileLocation::new(here.clone(), project_root(&here));
     let file = dialects::load_text(&here.join("call.practicum.yaml"), document.to_string(), &place);
-    Ok(EvalFiles {
-        registry: EvalRegistry::default(),
-        files: vec![file],
-        skill: None,
-        notices: Vec::new(),
-        skipped: Vec::new(),
-        skills: SkillCache::default(),
-    })
+    Ok(EvalFiles::of_file(file))
 }
 
 /// Reads the files on as many threads as there are cores, and gives them in their order.

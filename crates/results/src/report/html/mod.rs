@@ -5,6 +5,7 @@
 
 mod cases;
 mod charts;
+mod routing;
 mod steps;
 
 use std::io::Write;
@@ -31,11 +32,11 @@ pub static REPORT: ReportFormat = ReportFormat {
 const MAX_SHOWN_FINDINGS: usize = 8;
 const MAX_FINDING_LENGTH: usize = 1000;
 
-const STYLE: &str = include_str!("style.css");
+pub(super) const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The hashes in the page's policy, so that no other style or script runs. A test compares them with the files.
-const STYLE_HASH: &str = "sha256-o75gE5ZOOZla+mRuxrkyxFuVax+gVbD9IEgBvSeMNis=";
+pub(super) const STYLE_HASH: &str = "sha256-/e6qJCnzxlyoMqy6/yFuhlbFaT3MAaAdQ6LBLP4alYU=";
 const SCRIPT_HASH: &str = "sha256-oPpDfjGrzvpAPPJDTsyETf5bwt0ZamcWxa4Zf9qk+5c=";
 
 /// The place in an element where its content is written later, one part at a time. No text can contain it, because
@@ -66,6 +67,9 @@ fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
     write_around(&page.into_string(), out, |out| {
         writeln!(out, "{}", render(header(results, &title)))?;
         writeln!(out, "{}", render(overview(results)))?;
+        if let Some(found) = super::routing::routing_of_run(results) {
+            writeln!(out, "{}", render(routing::routing_section(&found)))?;
+        }
         cases::write_cases(results, out)?;
         write!(out, "{}", render(footer(results)))
     })

@@ -4,6 +4,7 @@ import { ask, follow } from "./api.js";
 import { h, link, put } from "./dom.js";
 import { confusionFigure, rateFigure } from "./figures.js";
 import { agreementView, bar, condition, counts, crumbs, interval, mark, money, named, pages, seconds, share, stateMark, together, unscoredWords, when } from "./parts.js";
+import { routingView } from "./routing.js";
 
 function columnKey({ agent, model, arm, mode }) {
   return JSON.stringify([agent, model, arm, mode]);
@@ -193,6 +194,7 @@ export async function runPage(page, [id]) {
   const find = h("a", { class: "button", href: link("search") + `?run=${encodeURIComponent(id)}` }, "Filter and search its trials");
   const label = h("a", { class: "button", id: "label", href: link("run", id, "label"), hidden: true }, "Label what its judge decided");
   const agreed = h("div", {});
+  const routed = h("div", { id: "routing" });
   put(page,
     crumbs(["Runs", "#/"], [id]),
     h("h1", {}, named(run.suites) || "Run"), h("p", { class: "faint" }, when(run.started)),
@@ -200,12 +202,13 @@ export async function runPage(page, [id]) {
     run.scripted && h("p", { class: "notice" }, "The model's answers came from a script: this run tests the evals, not a model."),
     run.replayed && h("p", { class: "notice" }, "The model's answers were recorded earlier."),
     run.reused > 0 && h("p", { class: "notice", id: "reused" }, reusedWords(run)),
-    h("div", { id: "live" }), measured(run.summary), varianceView(run.summary), frontierView(run.summary), agreed, gates(run.summary), activationView(run.summary), suites,
+    h("div", { id: "live" }), measured(run.summary), varianceView(run.summary), frontierView(run.summary), routed, agreed, gates(run.summary), activationView(run.summary), suites,
     h("section", {}, h("h2", {}, "Cases"), h("p", { class: "filters" }, h("label", {}, only, " only what did not pass"), find, label), grid));
   headline();
   tables();
   await body.restart();
   ask(["run", id, "label"]).then(({ left, labelled }) => { label.hidden = left + labelled === 0; }).catch(() => {});
+  if (run.suites.includes("route")) ask(["run", id, "routing"]).then((document) => put(routed, routingView(document))).catch(() => {});
   ask(["run", id, "agreement"]).then((told) => put(agreed, agreementView(told))).catch(() => {});
   if (run.state === "running") {
     live = liveView(run, async (finished) => {
