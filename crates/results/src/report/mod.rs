@@ -4,6 +4,7 @@
 
 mod activation;
 mod agent_files;
+mod agent_matrix;
 pub mod comparison;
 mod csv;
 mod diagnostics;
