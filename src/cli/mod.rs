@@ -406,6 +406,7 @@ fn report_error(error: &anyhow::Error) -> Outcome {
         Some(
             RunSetupError::AgentNotInstalled(_)
             | RunSetupError::NoAgentInstalled
+            | RunSetupError::NoAgentsHere(_)
             | RunSetupError::Gateway(_)
             | RunSetupError::Sandbox(_),
         ) => Outcome::Incomplete,

@@ -111,7 +111,8 @@ pub fn show_estimate(planned: &PlannedRun<'_>) {
     let is_to_run =
         |trial: &&Trial| !reused.trials.contains_key(&trial.id) && plan.why_not_started(trial).is_none();
     for trial in plan.trials.iter().filter(is_to_run).chain(&probes.trials) {
-        let (planned, _) = plan.suite_and_case(trial);
+        // The cases of probes are not among those of the plan, but their suites are.
+        let planned = &plan.suites[trial.suite];
         let kind = EstimatedTrialKind {
             suite: planned.suite.name.clone(),
             agent: trial.condition.agent.clone(),

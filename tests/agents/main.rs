@@ -3,13 +3,18 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod acp;
 mod captures;
 mod isolation;
 mod plugin;
 mod real_activation;
 mod real_claude;
 mod real_codex;
+mod real_copilot;
+mod real_goose;
 mod real_opencode;
+mod real_qwen;
+mod stream_tables;
 // What it tries to reach are things of Linux.
 #[cfg(target_os = "linux")]
 mod sandbox;

@@ -113,6 +113,21 @@ pub fn opencode() -> PathBuf {
     installed("opencode", "PRACTICUM_TEST_OPENCODE")
 }
 
+/// Gives the path of the real goose that `scripts/test` installs.
+pub fn goose() -> PathBuf {
+    installed("goose", "PRACTICUM_TEST_GOOSE")
+}
+
+/// Gives the path of the real GitHub Copilot CLI that `scripts/test` installs.
+pub fn copilot() -> PathBuf {
+    installed("GitHub Copilot CLI", "PRACTICUM_TEST_COPILOT")
+}
+
+/// Gives the path of the real Qwen Code that `scripts/test` installs, with the Node that it needs beside it.
+pub fn qwen() -> PathBuf {
+    installed("Qwen Code", "PRACTICUM_TEST_QWEN")
+}
+
 fn installed(agent: &str, variable: &str) -> PathBuf {
     let path = std::env::var_os(variable).map(PathBuf::from);
     path.filter(|path| path.is_file()).unwrap_or_else(|| {

@@ -22,8 +22,12 @@ pub fn shell_agent() -> AgentCli {
 }
 
 /// The kind of decoder.
-pub static DECODER: DecoderKind =
-    DecoderKind { name: "say", shows_skills: false, new_decoder: || Box::new(SayDecoder::default()) };
+pub static DECODER: DecoderKind = DecoderKind {
+    name: "say",
+    shows_skills: false,
+    new_decoder: || Box::new(SayDecoder::default()),
+    new_client: None,
+};
 
 /// A decoder of lines that begin with `say`, and of the last line, `done`.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, GatewayRoute, ModelAddress, StreamEnd,
-    StreamTranscript, hidden_subagent, is_subagent_tool, refused_skill_call, skill_key,
+    StreamTranscript, called_skill, hidden_subagent, is_subagent_tool, refused_skill_call,
 };
 use crate::builtin::events::{ActivationMeans, JsonlEnding, JsonlEvent};
 use practicum_core::model::{ActivatedSkill, ActivationEvidence, RelPath, Step, TokenUsage, ToolCall};
@@ -15,6 +15,7 @@ pub static DECODER: DecoderKind = DecoderKind {
     name: "practicum-jsonl",
     shows_skills: true,
     new_decoder: || Box::new(JsonlDecoder::default()),
+    new_client: None,
 };
 
 /// The hidden subcommand under which this program is the agent.
@@ -54,6 +55,7 @@ pub fn agent() -> AgentCli {
             suffix: "",
             key_variable: "ANTHROPIC_API_KEY".to_owned(),
             model_prefixes: &[],
+            also_set: &[],
         }),
         models: vec![
             ModelAddress::from_variable("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
@@ -163,12 +165,9 @@ impl JsonlDecoder {
         let Some(Step::Tool(call)) = self.transcript.steps.get_mut(at) else { return };
         call.ok = Some(ok);
         call.result = Some(content);
-        let key = skill_key(&call.name);
         self.transcript.uncertain.extend(is_subagent_tool(&call.name).then(hidden_subagent));
-        let asked_for = key.and_then(|key| call.input[key].as_str()).filter(|_| ok);
-        let loaded = asked_for.map(|name| name.trim_start_matches('/').to_owned());
-        let refused = key.filter(|_| !ok).and_then(|key| refused_skill_call(call, key));
-        self.transcript.refused_skills.extend(refused);
+        let loaded = called_skill(call).filter(|_| ok).map(str::to_owned);
+        self.transcript.refused_skills.extend(refused_skill_call(call).filter(|_| !ok));
         if let Some(name) = loaded {
             self.record_activation(name, ActivationEvidence::SkillTool);
         }

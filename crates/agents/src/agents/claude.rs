@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::{
     AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, GatewayRoute, LoginFile, ModelAddress,
-    StreamEnd, StreamTranscript, hidden_subagent, is_subagent_tool, refused_skill_call,
+    StreamEnd, StreamTranscript, called_skill, hidden_subagent, is_skill_tool, is_subagent_tool,
+    refused_skill_call,
 };
 use practicum_core::model::{
     ActivatedSkill, ActivationEvidence, RefusedSkill, RelPath, SkillRefusalSource, Step, TokenUsage, ToolCall,
@@ -16,6 +17,7 @@ pub static DECODER: DecoderKind = DecoderKind {
     name: "claude-stream-json",
     shows_skills: true,
     new_decoder: || Box::new(ClaudeDecoder::default()),
+    new_client: None,
 };
 
 /// The folder of a project in which Claude Code looks for commands.
@@ -123,6 +125,7 @@ pub fn agent() -> AgentCli {
             suffix: "",
             key_variable: "ANTHROPIC_API_KEY".to_owned(),
             model_prefixes: &[],
+            also_set: &[],
         }),
         models: vec![ModelAddress::from_variable("ANTHROPIC_BASE_URL", "https://api.anthropic.com")],
         skill_command: Some(|skill, args| format!("/{skill} {args}").trim_end().to_owned()),
@@ -133,7 +136,7 @@ pub fn agent() -> AgentCli {
 }
 
 #[derive(Default)]
-struct ClaudeDecoder {
+pub struct ClaudeDecoder {
     transcript: StreamTranscript,
     /// Tool calls without a result so far, by their id in the stream.
     pending_calls: HashMap<String, usize>,
@@ -250,10 +253,10 @@ impl ClaudeDecoder {
             let ok = block["is_error"] != true;
             call.ok = Some(ok);
             call.result = Some(result_text(&block["content"]));
-            if !ok && call.name == "Skill" {
+            if !ok && is_skill_tool(&call.name) {
                 let denied = self.denied_calls.contains(id);
                 let by = if denied { SkillRefusalSource::Permissions } else { SkillRefusalSource::SkillTool };
-                let refused = refused_skill_call(call, "skill").map(|refused| RefusedSkill { by, ..refused });
+                let refused = refused_skill_call(call).map(|refused| RefusedSkill { by, ..refused });
                 self.transcript.refused_skills.extend(refused);
             }
             if !ok {
@@ -330,11 +333,11 @@ fn result_text(content: &Value) -> String {
 
 /// Finds the skill that the model itself activated with its Skill tool.
 fn activation_from_call(call: &ToolCall, outcome: &Value) -> Option<ActivatedSkill> {
-    if call.name != SKILL_TOOL || outcome["success"] == false {
+    if !is_skill_tool(&call.name) || outcome["success"] == false {
         return None;
     }
     // The name of the launched skill is taken from the result if the stream has it.
-    let launched = outcome["commandName"].as_str().or_else(|| call.input["skill"].as_str())?;
+    let launched = outcome["commandName"].as_str().or_else(|| called_skill(call))?;
     let launched = launched.trim_start_matches('/');
     let (plugin, skill) = match launched.rsplit_once(':') {
         Some((plugin, skill)) => (Some(plugin.to_owned()), skill),

@@ -17,6 +17,7 @@ pub static DECODER: DecoderKind = DecoderKind {
     name: "codex-jsonl",
     shows_skills: true,
     new_decoder: || Box::new(CodexDecoder::default()),
+    new_client: None,
 };
 
 const LOGIN_VARIABLES: [&str; 2] = ["CODEX_API_KEY", "OPENAI_API_KEY"];
@@ -51,6 +52,7 @@ pub fn agent() -> AgentCli {
             suffix: "/v1",
             key_variable: LOGIN_VARIABLES[0].to_owned(),
             model_prefixes: &[],
+            also_set: &[],
         }),
         // A `$skill` in the prompt works, but the stream does not show whether it did.
         models: vec![ModelAddress::from_variable("OPENAI_BASE_URL", "https://api.openai.com/v1")],

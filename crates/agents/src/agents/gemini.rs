@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{
-    AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, ModelAddress, StreamEnd,
-    StreamTranscript, hidden_subagent, is_subagent_tool, refused_skill_call,
+    AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, ModelAddress, StreamEnd, StreamTranscript,
 };
-use practicum_core::model::{ActivatedSkill, ActivationEvidence, RelPath, Step, TokenUsage, ToolCall};
+use practicum_core::model::{RelPath, Step, TokenUsage, ToolCall};
 
 pub static DECODER: DecoderKind = DecoderKind {
     name: "gemini-stream-json",
     shows_skills: true,
     new_decoder: || Box::new(GeminiDecoder::default()),
+    new_client: None,
 };
 
 pub fn agent() -> AgentCli {
@@ -30,7 +30,13 @@ pub fn agent() -> AgentCli {
         later_turn_args: vec![always, words(&["--resume", "latest"]), model, prompt],
         decoder: &DECODER,
         skills_dir: RelPath::new(".gemini/skills").expect("a relative path"),
-        env: Vec::new(),
+        env: [
+            // In a folder that is not trusted it loads no skills, and asks before each call.
+            ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+            ("GEMINI_CLI_NO_RELAUNCH", "true"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec(),
         pass_env: words(&["GOOGLE_GEMINI_BASE_URL", "GEMINI_MODEL"]),
         credentials: AgentCredentials::from_variables(words(&["GEMINI_API_KEY", "GOOGLE_API_KEY"])),
         // The gateway does not support Google's API.
@@ -44,16 +50,24 @@ pub fn agent() -> AgentCli {
             let path = RelPath::new(".gemini/settings.json").expect("a relative path");
             vec![(path, settings_json())]
         }),
-        own_skills: &[],
+        own_skills: OWN_SKILLS,
         auto: None,
     }
 }
 
+/// The skills that Gemini CLI brings along. They are switched off, because they would compete with the skill under test.
+const OWN_SKILLS: &[&str] = &["antigravity-support", "skill-creator"];
+
+/// The model that is asked for if the user names none. Without one, the CLI would first ask another model which to use.
+const DEFAULT_MODEL: &str = "gemini-2.5-pro";
+
 /// Writes the settings. The CLI loads no skills in a folder that is not trusted, and in a new home it must be configured
-/// how to log in.
+/// how to log in. With its own number of attempts, it would take minutes until it reports that the model does not answer.
 fn settings_json() -> String {
     let settings = json!({
-        "general": {"enableAutoUpdate": false},
+        "general": {"enableAutoUpdate": false, "maxAttempts": 2, "retryFetchErrors": false},
+        "model": {"name": DEFAULT_MODEL},
+        "skills": {"disabled": OWN_SKILLS},
         "privacy": {"usageStatisticsEnabled": false},
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
     });
@@ -119,21 +133,10 @@ impl GeminiDecoder {
 
     fn record_tool_result(&mut self, event: &Value) {
         let at = event["tool_id"].as_str().and_then(|id| self.pending_calls.remove(id));
-        let Some(Step::Tool(call)) = at.and_then(|at| self.transcript.steps.get_mut(at)) else { return };
-        let ok = event["status"] == "success";
-        call.ok = Some(ok);
         let output = event["output"].as_str().or_else(|| event["error"]["message"].as_str());
-        call.result = output.map(str::to_owned);
-        let call = call.clone();
-        if !ok && call.name == "activate_skill" {
-            self.transcript.refused_skills.extend(refused_skill_call(&call, "name"));
-        }
-        if let Some(skill) = call.input["name"].as_str().filter(|_| ok && call.name == "activate_skill") {
-            let (skill, evidence) = (skill.to_owned(), ActivationEvidence::SkillTool);
-            self.transcript.activations.push(ActivatedSkill { skill, plugin: None, evidence });
-        }
-        if is_subagent_tool(&call.name) {
-            self.transcript.uncertain.push(hidden_subagent());
+        let ok = event["status"] == "success";
+        if let Some(at) = at {
+            self.transcript.record_call_result(at, ok, output.map(str::to_owned));
         }
     }
 

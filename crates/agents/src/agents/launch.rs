@@ -67,6 +67,8 @@ pub struct GatewayRoute {
     pub key_variable: String,
     /// The prefixes of the models that use this route; empty if all do.
     pub model_prefixes: &'static [&'static str],
+    /// Other variables that this route needs, for example one that chooses the vendor.
+    pub also_set: &'static [(&'static str, &'static str)],
 }
 
 impl GatewayRoute {
@@ -257,6 +259,8 @@ impl AgentCli {
         let program = self.installed_path(user_env)?;
         let groups = match turn.is_later {
             false => &self.first_turn_args,
+            // A client asks the same program to continue the session.
+            true if self.decoder.new_client.is_some() => &self.first_turn_args,
             true if self.later_turn_args.is_empty() => {
                 return Err(LaunchError::NoLaterTurns(self.name.clone()));
             }
@@ -264,7 +268,8 @@ impl AgentCli {
         };
         let args = groups.iter().flat_map(|group| group_args(group, turn)).collect();
         let has_prompt = groups.iter().flatten().any(|arg| arg.contains("{prompt}"));
-        let stdin = (!has_prompt).then(|| turn.prompt.to_owned());
+        let is_given = has_prompt || self.decoder.new_client.is_some();
+        let stdin = (!is_given).then(|| turn.prompt.to_owned());
         let env = self.environment(turn, user_env)?;
         let link = self.login_file(turn, user_env);
         let files = self.files_to_write(turn, &env, link.is_some());
@@ -322,11 +327,6 @@ impl AgentCli {
         if turn.sandboxed {
             env.insert(SANDBOX_VARIABLE.to_owned(), "1".to_owned());
         }
-        for (name, value) in &self.env {
-            if let Some(value) = fill_placeholders(value, turn) {
-                env.insert(name.clone(), value);
-            }
-        }
         if let Some(gateway) = turn.gateway {
             let route = self.route.as_ref().ok_or_else(|| LaunchError::NoRoute(self.name.clone()))?;
             if let Some(model) = turn.model.filter(|model| !route.reaches_model(Some(model))) {
@@ -353,6 +353,13 @@ impl AgentCli {
             }
             env.insert(route.base_url_variable.clone(), format!("{gateway}{}", route.suffix));
             env.insert(route.key_variable.clone(), "gateway".to_owned());
+            env.extend(route.also_set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        }
+        // These come last, because the model that was asked for replaces the one of the route.
+        for (name, value) in &self.env {
+            if let Some(value) = fill_placeholders(value, turn) {
+                env.insert(name.clone(), value);
+            }
         }
         Ok(env)
     }
@@ -393,6 +400,7 @@ fn fill_placeholders(text: &str, turn: &AgentTurn<'_>) -> Option<String> {
             "session" => Some(turn.session?.to_owned()),
             "append_system" => Some(turn.append_system_prompt?.to_owned()),
             "tools" => Some(turn.tools?.to_owned()),
+            "gateway" => Some(turn.gateway?.to_owned()),
             "plugin_servers" => Some(turn.plugin_servers?.display().to_string()),
             _ => None,
         };

@@ -2,16 +2,20 @@
 //!
 //! In: the data of a turn. Out: a `Launch`; from a stream, a `StreamTranscript`. Never: spawns a process.
 
+mod acp;
 mod builtin;
 mod claude;
 mod codex;
+mod copilot;
 mod credentials;
 mod gemini;
+mod goose;
 mod launch;
 mod listing_measure;
 mod model_cli;
 mod opencode;
 mod own_commands;
+mod qwen;
 mod registry;
 mod session_files;
 mod shell_reads;
@@ -39,18 +43,26 @@ pub use model_cli::{
 pub use own_commands::is_own_command;
 pub use registry::AgentRegistry;
 pub use session_files::{SessionRecord, read_session_files};
-use skill_reads::{hidden_subagent, is_subagent_tool, skill_key};
+use skill_reads::{called_skill, hidden_subagent, is_skill_tool, is_subagent_tool};
 pub use skill_reads::{skills_read_in, text_findings, unanswered_calls_in};
 pub use skill_text::{SkillTextLines, SkillTextWatch, TextSource};
-use stream::refused_skill_call;
-pub use stream::{Decoder, DecoderKind, StreamEnd, StreamTranscript};
+pub use stream::{AgentClient, ClientAnswer, Decoder, DecoderKind, StreamEnd, StreamTranscript};
+use stream::{classify_api_error, refused_skill_call};
 pub use tool_names::{ASK_USER_TOOLS, is_tool_name, tool_names};
 
 use practicum_core::model::RelPath;
 
 /// The agents that need no configuration. A new one is a file and a line here.
-pub static AGENTS: &[fn() -> AgentCli] =
-    &[claude::agent, codex::agent, gemini::agent, opencode::agent, builtin::agent];
+pub static AGENTS: &[fn() -> AgentCli] = &[
+    claude::agent,
+    codex::agent,
+    gemini::agent,
+    opencode::agent,
+    copilot::agent,
+    goose::agent,
+    qwen::agent,
+    builtin::agent,
+];
 
 /// The decoders of streams. A new one is a file and a line here.
 pub static DECODERS: &[&DecoderKind] = &[
@@ -58,6 +70,10 @@ pub static DECODERS: &[&DecoderKind] = &[
     &codex::DECODER,
     &gemini::DECODER,
     &opencode::DECODER,
+    &copilot::DECODER,
+    &goose::DECODER,
+    &qwen::DECODER,
+    &acp::DECODER,
     &builtin::DECODER,
     &text::DECODER,
 ];
@@ -100,7 +116,10 @@ mod tests {
 
     #[test]
     fn auto_chooses_among_these_in_this_order() {
-        assert_eq!(agent_names(), ["claude", "codex", "gemini", "opencode", "builtin"]);
+        assert_eq!(
+            agent_names(),
+            ["claude", "codex", "gemini", "opencode", "copilot", "goose", "qwen", "builtin"]
+        );
         let mut auto: Vec<AgentCli> =
             AGENTS.iter().map(|make| make()).filter(|agent| agent.auto.is_some()).collect();
         auto.sort_by_key(|agent| agent.auto);

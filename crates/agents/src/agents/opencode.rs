@@ -14,6 +14,7 @@ pub static DECODER: DecoderKind = DecoderKind {
     name: "opencode-json",
     shows_skills: true,
     new_decoder: || Box::new(OpencodeDecoder::default()),
+    new_client: None,
 };
 
 /// The variable with the gateway's address. opencode reads the address of a provider from a file and not from a
@@ -53,6 +54,7 @@ pub fn agent() -> AgentCli {
             suffix: "/v1",
             key_variable: "ANTHROPIC_API_KEY".to_owned(),
             model_prefixes: &["anthropic/", "openai/"],
+            also_set: &[],
         }),
         models: Vec::new(),
         skill_command: None,
@@ -138,7 +140,7 @@ impl OpencodeDecoder {
             ok: Some(ok),
         };
         if !ok && call.name == "skill" {
-            self.transcript.refused_skills.extend(refused_skill_call(&call, "name"));
+            self.transcript.refused_skills.extend(refused_skill_call(&call));
         }
         if let Some(skill) = call.input["name"].as_str().filter(|_| ok && call.name == "skill") {
             let (skill, evidence) = (skill.to_owned(), ActivationEvidence::SkillTool);

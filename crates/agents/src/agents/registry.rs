@@ -74,6 +74,7 @@ mod tests {
             name: "mine",
             shows_skills: false,
             new_decoder: super::super::text::DECODER.new_decoder,
+            new_client: None,
         };
         let registry = AgentRegistry::default();
         let (agents, decoders) = (registry.agents().len(), registry.decoder_names().len());

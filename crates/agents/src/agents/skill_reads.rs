@@ -14,16 +14,29 @@ use practicum_skills::skill::SKILL_FILE;
 const SHELL_TOOLS: [&str; 7] =
     ["Bash", "bash", "shell", "exec_command", "local_shell", "command_execution", "run_shell_command"];
 
-/// The tools with which agents load a skill, each with the key of its name.
-const SKILL_TOOLS: [(&str, &str); 3] = [("Skill", "skill"), ("skill", "name"), ("activate_skill", "name")];
+/// The tools with which agents load a skill.
+const SKILL_TOOLS: [&str; 5] = ["Skill", "skill", "skills", "activate_skill", "load_skill"];
+/// The keys under which the input of such a tool names the skill.
+const SKILL_KEYS: [&str; 2] = ["skill", "name"];
 /// The tools with which agents read a file.
-const READ_TOOLS: [&str; 3] = ["Read", "read", "read_file"];
+const READ_TOOLS: [&str; 4] = ["Read", "read", "read_file", "view"];
 const PATH_KEYS: [&str; 4] = ["file_path", "filePath", "absolute_path", "path"];
 const COMMAND_KEYS: [&str; 2] = ["command", "cmd"];
 
 /// The tools with which agents give work to another agent.
-const SUBAGENT_TOOLS: [&str; 7] =
-    ["Agent", "Task", "Workflow", "task", "spawn_agent", "delegate_to_agent", "codebase_investigator"];
+const SUBAGENT_TOOLS: [&str; 11] = [
+    "Agent",
+    "Task",
+    "Workflow",
+    "agent",
+    "task",
+    "delegate",
+    "subagent",
+    "dynamic_task__create_task",
+    "spawn_agent",
+    "delegate_to_agent",
+    "codebase_investigator",
+];
 
 /// Says whether a tool gives work to another agent.
 pub fn is_subagent_tool(name: &str) -> bool {
@@ -38,9 +51,27 @@ pub fn hidden_subagent() -> UncertainActivation {
     }
 }
 
-/// Gives the key under which the input of a skill tool names the skill; `None` for other tools.
-pub fn skill_key(tool: &str) -> Option<&'static str> {
-    SKILL_TOOLS.iter().find(|(name, _)| *name == tool).map(|(_, key)| *key)
+/// Says whether a tool loads a skill.
+pub fn is_skill_tool(name: &str) -> bool {
+    SKILL_TOOLS.contains(&name)
+}
+
+/// Says whether a tool reads a file.
+pub fn is_read_tool(name: &str) -> bool {
+    READ_TOOLS.contains(&name)
+}
+
+/// Says whether a tool runs a shell command.
+pub fn is_shell_tool(name: &str) -> bool {
+    SHELL_TOOLS.contains(&name)
+}
+
+/// Gives the name of the skill that a call of a skill tool asks for; `None` for other tools.
+pub fn called_skill(call: &ToolCall) -> Option<&str> {
+    let named =
+        SKILL_KEYS.iter().find_map(|key| call.input[*key].as_str()).filter(|_| is_skill_tool(&call.name))?;
+    // A path below the skill's name asks for one of its files.
+    named.trim_start_matches('/').split('/').next().filter(|name| !name.is_empty())
 }
 
 /// A skill whose SKILL.md a call may have shown.
@@ -121,8 +152,7 @@ pub fn unanswered_calls_in(steps: &[Step]) -> Vec<UncertainActivation> {
     let mut doubts = Vec::new();
     for call in tool_calls(steps).filter(|call| call.ok.is_none()) {
         let why = format!("the stream has no result of a call of {}", call.name);
-        let loaded = skill_key(&call.name).and_then(|key| call.input[key].as_str());
-        let loaded = loaded.map(|skill| Some(skill.trim_start_matches('/').to_owned()));
+        let loaded = called_skill(call).map(|skill| Some(skill.to_owned()));
         let read = skills_read_by_call(call).into_iter().map(|read| read.skill);
         let skills = loaded.into_iter().chain(read);
         doubts.extend(skills.map(|skill| UncertainActivation { skill, why: why.clone() }));

@@ -5,8 +5,11 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
+use super::AgentTurn;
+use super::skill_reads::{called_skill, hidden_subagent, is_skill_tool, is_subagent_tool};
 use practicum_core::model::{
-    ActivatedSkill, RefusedSkill, SkillRefusalSource, Step, TokenUsage, ToolCall, UncertainActivation,
+    ActivatedSkill, ActivationEvidence, RefusedSkill, SkillRefusalSource, Step, TokenUsage, ToolCall,
+    UncertainActivation,
 };
 
 /// A decoder of one process's standard output, line by line.
@@ -69,6 +72,27 @@ pub struct DecoderKind {
     pub shows_skills: bool,
     /// Makes a decoder for one process.
     pub new_decoder: fn() -> Box<dyn Decoder>,
+    /// Makes the client that talks with the process of one turn; `None` if the process needs no answers.
+    pub new_client: Option<fn(&AgentTurn<'_>) -> Box<dyn AgentClient>>,
+}
+
+/// A client that talks with an agent's process: it writes to the standard input of the process, and answers the lines
+/// of its standard output. The decoder reads the same lines afterwards.
+pub trait AgentClient: Send {
+    /// Gives the text to write before the process has said anything.
+    fn first_text(&mut self) -> String;
+
+    /// Reads a line that the process wrote, and gives the answer to it.
+    fn answer_line(&mut self, line: &str) -> ClientAnswer;
+}
+
+/// The answer of a client to one line of the agent's process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClientAnswer {
+    /// The text to write to the process; may be empty.
+    pub text: String,
+    /// Whether the turn is over, so that the process can be ended. An error says why it could not begin.
+    pub end: Option<Result<(), String>>,
 }
 
 /// The decoded stream of one process.
@@ -99,6 +123,8 @@ pub struct StreamTranscript {
     pub totals_of_session: bool,
     /// The cost in USD, if the stream says it.
     pub cost_usd: Option<f64>,
+    /// Whether `cost_usd` counts the whole session up to here, although `usage` may not.
+    pub cost_of_session: bool,
     /// The number of requests to the model, if the stream says it.
     pub api_calls: Option<u64>,
     /// The model that answered, if the stream says it.
@@ -113,9 +139,59 @@ pub struct StreamTranscript {
     pub end: StreamEnd,
 }
 
-/// Gives the refused skill of a failed call of an agent's skill tool. The input names the skill under this key.
-pub fn refused_skill_call(call: &ToolCall, key: &str) -> Option<RefusedSkill> {
-    let named = call.input[key].as_str()?.trim_start_matches('/');
+impl StreamTranscript {
+    /// Records the result of the call at this step, and what it says about skills: an activation or a refusal by the
+    /// agent's skill tool, or the actions of a subagent that the stream does not show.
+    pub(super) fn record_call_result(&mut self, at: usize, ok: bool, result: Option<String>) {
+        let Some(Step::Tool(call)) = self.steps.get_mut(at) else { return };
+        call.ok = Some(ok);
+        call.result = result;
+        self.uncertain.extend(is_subagent_tool(&call.name).then(hidden_subagent));
+        match called_skill(call) {
+            Some(named) if ok => {
+                let (plugin, skill) = match named.rsplit_once(':') {
+                    Some((plugin, skill)) => (Some(plugin.to_owned()), skill.to_owned()),
+                    None => (None, named.to_owned()),
+                };
+                let evidence = ActivationEvidence::SkillTool;
+                self.activations.push(ActivatedSkill { skill, plugin, evidence });
+            }
+            Some(_) => self.refused_skills.extend(refused_skill_call(call)),
+            None if ok && is_skill_tool(&call.name) => self.uncertain.push(UncertainActivation {
+                skill: None,
+                why: "the agent's stream does not show which skill it has loaded".to_owned(),
+            }),
+            None => {}
+        }
+    }
+
+    /// Ends the transcript of an agent that has finished: it may have done nothing but ask the user a question.
+    pub(super) fn set_finished(&mut self) {
+        let only_asked =
+            matches!(self.steps.as_slice(), [Step::Text(text)] if text.trim_end().ends_with('?'));
+        self.end = if only_asked { StreamEnd::AskedUser } else { StreamEnd::Done };
+    }
+}
+
+/// Classifies the error message of a model API that an agent quotes, by the HTTP status or the words in it.
+pub fn classify_api_error(message: &str) -> StreamEnd {
+    static REFUSED_LOGIN: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?i)\b(401|403)\b|authentica|unauthori").expect("a pattern"));
+    static RATE_LIMIT: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?i)\b429\b|rate.?limit|too many requests").expect("a pattern"));
+    let why = message.to_owned();
+    if RATE_LIMIT.is_match(message) {
+        StreamEnd::RateLimited(why)
+    } else if REFUSED_LOGIN.is_match(message) {
+        StreamEnd::AuthFailed(why)
+    } else {
+        StreamEnd::ApiFailed(why)
+    }
+}
+
+/// Gives the refused skill of a failed call of an agent's skill tool.
+pub fn refused_skill_call(call: &ToolCall) -> Option<RefusedSkill> {
+    let named = called_skill(call)?;
     let skill = named.rsplit(':').next().unwrap_or(named).to_owned();
     Some(RefusedSkill {
         skill,

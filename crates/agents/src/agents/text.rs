@@ -2,8 +2,12 @@
 
 use super::{Decoder, DecoderKind, StreamEnd, StreamTranscript};
 
-pub static DECODER: DecoderKind =
-    DecoderKind { name: "text", shows_skills: false, new_decoder: || Box::new(TextDecoder::default()) };
+pub static DECODER: DecoderKind = DecoderKind {
+    name: "text",
+    shows_skills: false,
+    new_decoder: || Box::new(TextDecoder::default()),
+    new_client: None,
+};
 
 /// A decoder of plain text. It reads bytes, because an answer may be a single line of megabytes.
 #[derive(Default)]

@@ -99,6 +99,20 @@ const KNOWN_TOOLS: &[&str] = &[
     "web_fetch",
     "write_file",
     "write_todos",
+    // Qwen Code, where its tools are not those of Gemini CLI.
+    "agent",
+    "notebook_edit",
+    "tool_search",
+    "todo_write",
+    // GitHub Copilot CLI.
+    "create",
+    "str_replace_editor",
+    "view",
+    // goose.
+    "delegate",
+    "load_skill",
+    "text_editor",
+    "tree",
 ];
 
 /// Says whether a tool of some agent can have this name: a known tool, one of an MCP server, or a pattern.

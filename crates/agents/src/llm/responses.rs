@@ -101,6 +101,8 @@ impl WireFormat for OpenAiResponses {
         json!({
             "id": reply.id,
             "object": "response",
+            // Some clients refuse a reply without it.
+            "created_at": 0,
             "status": status,
             "model": reply.model,
             "output": output,

@@ -3,6 +3,7 @@
 //! In: paths, options, settings. Out: `EvalFiles`, then planned suites, services and a sandbox. Never: starts an
 //! agent.
 
+mod agents_here;
 mod arms;
 mod catalogue;
 mod criteria_selection;
@@ -36,6 +37,7 @@ pub use stored_suites::{StoredSuite, stored_suites};
 pub(crate) use unfit_fixtures::unfit_fixtures;
 pub use unstaged_files::{overlay_link_notices, skill_link_notices};
 
+use self::agents_here::find_agents_here;
 use self::eval_files::skill_ref_at;
 use self::skill_problems::{commands_not_offered, same_name_notice};
 use crate::plan::options::RunInputs;
@@ -79,6 +81,8 @@ pub enum RunSetupError {
          one of them, or choose an agent with --agent (builtin is this program's own)"
     )]
     NoAgentInstalled,
+    #[error("{0}: no agent is installed and logged in; practicum doctor shows what is missing")]
+    NoAgentsHere(String),
     #[error("several skills are called {name}; say {choices}")]
     SeveralSkillsNamed { name: String, choices: String },
     #[error("suite {suite} is about several skills, and {skill} is none of them")]
@@ -208,7 +212,9 @@ pub(crate) fn resolve_suites(
             suite.cases.iter_mut().for_each(decide_by_threshold);
         }
         problems.extend(judges::unknown_provider_reason(&settings, &suite).filter(|_| !ask.no_judge));
-        let names = choose_agents(&settings.agents, agents, layers, !ask.only_shown, &mut notices)?;
+        let is_answered = ask.script.is_some() || ask.replay.is_some();
+        let wanted = &settings.agents;
+        let names = choose_agents(wanted, agents, layers, (!ask.only_shown, is_answered), &mut notices)?;
         problems.extend(agents_without_gateway(ask, &suite, &names, agents));
         let selected = filter.wanted_cases(&suite);
         problems.extend(arms::problems(&suite, &selected, &settings.arms.value));
@@ -407,18 +413,33 @@ pub fn outline_suites(
     Ok(planned)
 }
 
+/// The name that stands for all agents of this machine.
+const ALL_AGENTS: &str = "all";
+
 /// Chooses the agents of a suite. Agents that are only shown need not be installed. `auto` stands for the first
 /// installed agent, in the order of the registry, that may be chosen without being named. The agent that is this
-/// program is skipped if `auto` comes from an eval format.
+/// program is skipped if `auto` comes from an eval format. `all` stands for every agent that can work here; a script or a
+/// cassette replaces their logins.
 fn choose_agents(
     wanted: &Setting<Vec<String>>,
     agents: &BTreeMap<String, AgentCli>,
     layers: &SettingLayers,
-    is_needed: bool,
+    (is_needed, is_answered): (bool, bool),
     notices: &mut Vec<String>,
 ) -> Result<Vec<String>, RunSetupError> {
     let mut names = Vec::new();
     for name in &wanted.value {
+        if name == ALL_AGENTS && !agents.contains_key(ALL_AGENTS) {
+            let here = find_agents_here(agents, layers.environment(), is_answered);
+            if here.names.is_empty() {
+                return Err(RunSetupError::NoAgentsHere(here.notice));
+            }
+            if !notices.contains(&here.notice) {
+                notices.push(here.notice);
+            }
+            names.extend(here.names);
+            continue;
+        }
         if name == "auto" {
             // In an eval format, `auto` means an agent CLI and not an agent of this program.
             let cli_only = matches!(wanted.source, SaidBy::Format(_));

@@ -74,11 +74,13 @@ pub fn observe(raw: RawRun, files: Vec<FileChange>, detect_questions: bool) -> O
         seen.unread = seen.unread.or(transcript.unread_reason);
         if transcript.totals_of_session {
             seen.usage = transcript.usage;
-            seen.cost_usd = transcript.cost_usd.or(seen.cost_usd);
         } else {
             seen.usage.add(transcript.usage);
-            seen.cost_usd = add(seen.cost_usd, transcript.cost_usd);
         }
+        seen.cost_usd = match transcript.totals_of_session || transcript.cost_of_session {
+            true => transcript.cost_usd.or(seen.cost_usd),
+            false => add(seen.cost_usd, transcript.cost_usd),
+        };
         seen.api_calls = add(seen.api_calls, transcript.api_calls);
         seen.model = transcript.model.or(seen.model);
         seen.agent_version = transcript.version.or(seen.agent_version);

@@ -5,6 +5,7 @@
 pub mod ablation;
 mod activation;
 mod agent_files;
+mod agent_matrix;
 pub mod comparison;
 mod csv;
 pub mod diagnosis;

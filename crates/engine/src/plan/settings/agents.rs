@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::SettingLayers;
 use super::definitions::SettingDescription;
 use super::layers::SettingsError;
-use practicum_agents::agents::{AgentCli, AgentCredentials, AgentRegistry, ModelAddress};
+use practicum_agents::agents::{AgentCli, AgentCredentials, AgentRegistry, GatewayRoute, ModelAddress};
 use practicum_core::model::RelPath;
 use practicum_core::tree::json_schema;
 
@@ -45,7 +45,12 @@ pub static AGENT_KEYS: &[SettingDescription] = &[
         doc: "Where it looks for skills, inside the workspace.",
         schema: skills_dir_schema,
     },
-    SettingDescription { name: "env", doc: "Variables it is given.", schema: env_schema },
+    SettingDescription {
+        name: "env",
+        doc: "Variables it is given, with placeholders; one whose placeholder is empty is left out. \
+              Where {gateway} is used, the agent can be pointed at the model gateway.",
+        schema: env_schema,
+    },
     SettingDescription { name: "pass_env", doc: "Variables of yours that it may see.", schema: texts_schema },
     SettingDescription {
         name: "credentials",
@@ -101,13 +106,17 @@ fn own_agent(name: &str, value: &toml::Value, registry: &AgentRegistry) -> Resul
     let skills_dir = table
         .get("skills_dir")
         .map_or(Ok(".agents/skills"), |value| value.as_str().ok_or("\"skills_dir\" must be text"))?;
+    let env = pairs(table.get("env"))?;
+    let credentials = texts(table.get("credentials"))?;
+    let route = gateway_route(first, &env, &credentials);
     Ok(AgentCli {
+        route,
         first_turn_args: first.to_vec(),
         later_turn_args: later,
         skills_dir: RelPath::new(skills_dir).ok_or("\"skills_dir\" must be a path inside the workspace")?,
-        env: pairs(table.get("env"))?,
+        env,
         pass_env: texts(table.get("pass_env"))?,
-        credentials: AgentCredentials::from_variables(texts(table.get("credentials"))?),
+        credentials: AgentCredentials::from_variables(credentials),
         // These are the only addresses that the agent can reach in a strict sandbox.
         models: texts(table.get("models"))?
             .into_iter()
@@ -116,6 +125,22 @@ fn own_agent(name: &str, value: &toml::Value, registry: &AgentRegistry) -> Resul
         // Whoever replaces a known agent does not change what `auto` stands for.
         auto: registry.agent(name).and_then(|known| known.auto),
         ..AgentCli::new(name, program, decoder)
+    })
+}
+
+/// Gives the route of an agent that has the gateway's address in an argument or a variable; `None` if it has it nowhere.
+fn gateway_route(
+    args: &[Vec<String>],
+    env: &[(String, String)],
+    credentials: &[String],
+) -> Option<GatewayRoute> {
+    let texts = args.iter().flatten().chain(env.iter().map(|(_, value)| value));
+    texts.clone().any(|text| text.contains("{gateway}")).then(|| GatewayRoute {
+        base_url_variable: "PRACTICUM_GATEWAY".to_owned(),
+        suffix: "",
+        key_variable: credentials.first().cloned().unwrap_or_else(|| "PRACTICUM_GATEWAY_KEY".to_owned()),
+        model_prefixes: &[],
+        also_set: &[],
     })
 }
 

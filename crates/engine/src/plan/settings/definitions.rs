@@ -80,7 +80,8 @@ pub static SETTING_DESCRIPTIONS: &[SettingDescription] = &[
 pub static AGENT: SettingDefinition<Vec<String>> = SettingDefinition {
     name: "agent",
     env: &["PRACTICUM_AGENT", AGENT_VARIABLE],
-    doc: "The agents to examine with, by name; auto is the first that is installed.",
+    doc: "The agents to examine with, by name; auto is the first that is installed, all are those that are \
+          installed and logged in.",
     schema: json_schema::text_or_texts,
     parse: |text| Ok(list(text).map(|name| translate_agent_name(name).to_owned()).collect()),
     from_suite: |suite| non_empty(suite.run_policy.agents.clone()),

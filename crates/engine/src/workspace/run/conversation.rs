@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::decode::decode;
 use super::launch_files::{LoginAccess, remove_login_copy, write_launch_files};
 use super::memory::{MemoryPermit, TranscriptMemory};
-use super::process::{CancelToken, OutputFiles, ProcessRules, supervise};
+use super::process::{CancelToken, OutputFiles, ProcessRules, supervise_with_client};
 use super::process_tree::wait_for_init_exit;
 use crate::workspace::limits::TrialLimits;
 use crate::workspace::observe::{ProcessEnd, RawRun, RawTurn};
@@ -173,6 +173,7 @@ pub async fn run_conversation(
         let limit = talk.time_limit.saturating_sub(spent);
         let folder = &workspace.folder;
         let launch = talk.sandbox.wrap(launch, folder);
+        let client = talk.agent.decoder.new_client.map(|new_client| new_client(&turn));
         let rules = ProcessRules {
             folder,
             marker: talk.marker,
@@ -180,7 +181,7 @@ pub async fn run_conversation(
             limits: talk.limits,
             has_init_process: talk.sandbox.has_init_process(),
         };
-        let supervised = supervise(&launch, &rules, &output, cancel).await;
+        let supervised = supervise_with_client(&launch, &rules, &output, cancel, client).await;
         if talk.sandbox.has_init_process() {
             wait_for_init_exit(talk.marker).await;
         }

@@ -53,7 +53,7 @@ fn feed(stream: &mut impl Read, length: u64, decoder: &mut dyn Decoder) -> usize
 
 /// Splits a stream of bytes into lines, whatever the chunks.
 #[derive(Default)]
-struct LineSplitter {
+pub(super) struct LineSplitter {
     partial: Vec<u8>,
     too_long: bool,
     /// The number of lines that were too long or are not UTF-8, so that their content is unknown.
@@ -61,7 +61,7 @@ struct LineSplitter {
 }
 
 impl LineSplitter {
-    fn push(&mut self, bytes: &[u8], mut each: impl FnMut(&str)) {
+    pub(super) fn push(&mut self, bytes: &[u8], mut each: impl FnMut(&str)) {
         let mut rest = bytes;
         while let Some(newline) = rest.iter().position(|&byte| byte == b'\n') {
             self.extend(&rest[..newline]);

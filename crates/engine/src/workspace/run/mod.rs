@@ -7,6 +7,7 @@ mod check_command;
 mod control_group;
 mod conversation;
 mod decode;
+mod dialogue;
 mod launch_files;
 mod memory;
 mod process;

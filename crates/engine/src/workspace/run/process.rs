@@ -10,13 +10,14 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
 use super::control_group::{ControlGroup, new_control_group};
+use super::dialogue::Dialogue;
 use super::process_tree::{MARKER_VARIABLE, TrialProcesses, reap_dead};
 use super::stream_capture::capture_stream;
 use super::watchdog::wait_until_exceeded;
 use crate::workspace::limits::TrialLimits;
 use crate::workspace::observe::ProcessEnd;
 use crate::workspace::secrets::Scrubber;
-use practicum_agents::agents::Launch;
+use practicum_agents::agents::{AgentClient, Launch};
 
 /// A token that cancels all running trials.
 #[derive(Clone)]
@@ -80,6 +81,9 @@ pub struct ProcessRules<'r> {
 /// How long a process may go on after it was asked to end, to write what it holds.
 const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
+/// How long a process may go on after its client has closed its standard input, before it is asked to end.
+const CLOSE_PERIOD: Duration = Duration::from_millis(500);
+
 /// Runs one process until it ends, exceeds a limit or is cancelled. At its time limit and when it is cancelled it is
 /// first asked to end.
 pub async fn supervise(
@@ -88,10 +92,22 @@ pub async fn supervise(
     output: &OutputFiles,
     cancel: &CancelToken,
 ) -> ProcessResult {
+    supervise_with_client(launch, rules, output, cancel, None).await
+}
+
+/// Runs one process like `supervise`, and lets a client talk with it. When the client is done, the process is ended, and
+/// has ended well.
+pub async fn supervise_with_client(
+    launch: &Launch,
+    rules: &ProcessRules<'_>,
+    output: &OutputFiles,
+    cancel: &CancelToken,
+    client: Option<Box<dyn AgentClient>>,
+) -> ProcessResult {
     let ProcessRules { folder, marker, time_limit, limits, has_init_process } = *rules;
     let (mut notes, mut cut) = (Vec::new(), None);
     let group = limits.and_then(|limits| new_control_group(&limits.limits)).map(Arc::new);
-    let mut child = match start_process(launch, folder, marker, group.as_deref()).await {
+    let mut child = match start_process(launch, folder, marker, group.as_deref(), client.is_some()).await {
         Ok(child) => child,
         Err(error) => {
             let why = format!("{}: {error}", launch.program.display());
@@ -107,12 +123,23 @@ pub async fn supervise(
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
     let mut asked_to_end = None;
+    let (dialogue, client_end) = client.map(|client| Dialogue::new(client, child.stdin.take())).unzip();
+    let (mut is_closing, mut client_is_done) = (false, false);
     let end = {
         let listen = async {
             tokio::join!(
-                capture_stream(stdout, &output.stdout, &output.scrubber),
-                capture_stream(stderr, &output.stderr, &output.scrubber)
+                capture_stream(stdout, &output.stdout, &output.scrubber, dialogue),
+                capture_stream(stderr, &output.stderr, &output.scrubber, None)
             )
+        };
+        let client_end = async {
+            match client_end {
+                Some(end) => match end.await {
+                    Ok(end) => end,
+                    Err(_) => std::future::pending().await,
+                },
+                None => std::future::pending().await,
+            }
         };
         let watch = async {
             match limits {
@@ -120,7 +147,7 @@ pub async fn supervise(
                 None => std::future::pending().await,
             }
         };
-        tokio::pin!(listen, watch);
+        tokio::pin!(listen, watch, client_end);
         let mut listening = true;
         let deadline = tokio::time::sleep(time_limit);
         tokio::pin!(deadline);
@@ -139,7 +166,16 @@ pub async fn supervise(
                     break asked_to_end.unwrap_or_else(|| process_end(status));
                 }
                 why = &mut watch => break ProcessEnd::OverLimit(why),
+                end = &mut client_end, if asked_to_end.is_none() => {
+                    asked_to_end = Some(end.map_or_else(ProcessEnd::NotLaunched, |()| ProcessEnd::Exited(0)));
+                    (is_closing, client_is_done) = (true, true);
+                    deadline.as_mut().reset(tokio::time::Instant::now() + CLOSE_PERIOD);
+                }
                 () = &mut deadline => {
+                    if std::mem::take(&mut is_closing) {
+                        ask_to_end(&family, deadline.as_mut());
+                        continue;
+                    }
                     if let Some(end) = asked_to_end {
                         break end;
                     }
@@ -161,7 +197,8 @@ pub async fn supervise(
         (Some(limits), _) => look_once_more(limits, &family, group.as_ref()).await,
     };
     let end = excess.map_or(end, ProcessEnd::OverLimit);
-    let ended_by_us = matches!(end, ProcessEnd::TimedOut | ProcessEnd::Cancelled | ProcessEnd::OverLimit(_));
+    let ended_by_us = client_is_done
+        || matches!(end, ProcessEnd::TimedOut | ProcessEnd::Cancelled | ProcessEnd::OverLimit(_));
     if ended_by_us || !is_nothing_left && family.may_be_alive() {
         group.iter().for_each(|group| group.kill());
         let left = tokio::task::spawn_blocking(move || family.kill_all()).await.unwrap_or(0);
@@ -216,10 +253,12 @@ async fn start_process(
     folder: &Path,
     marker: &str,
     group: Option<&ControlGroup>,
+    has_client: bool,
 ) -> std::io::Result<Child> {
     let mut waits = [20, 100, 500].into_iter();
     loop {
         let stdin = match &launch.stdin {
+            _ if has_client => Stdio::piped(),
             Some(text) => Stdio::from(unnamed_file(text)?),
             None => Stdio::null(),
         };

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use super::dialogue::Dialogue;
 use crate::workspace::secrets::{Scrubber, StreamScrubber};
 
 /// The most bytes that are stored of the beginning. The rest is read and dropped, so that endless output neither
@@ -19,17 +20,24 @@ const MAX_TAIL_BYTES: usize = 1024 * 1024;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Reads a stream to its end. Returns a note if not all of it was stored.
+/// Reads a stream to its end, and answers it if there is a dialogue. Returns a note if not all of it was stored.
 pub async fn capture_stream(
     stream: Option<impl AsyncRead + Unpin>,
     path: &Path,
     scrubber: &Scrubber,
+    mut dialogue: Option<Dialogue>,
 ) -> Option<String> {
     let mut stream = stream?;
     let mut kept = StreamCapture::new(path, scrubber);
     let mut buffer = vec![0; CHUNK_BYTES];
+    if let Some(dialogue) = &mut dialogue {
+        dialogue.begin().await;
+    }
     while let Ok(count @ 1..) = stream.read(&mut buffer).await {
         kept.push(&buffer[..count]);
+        if let Some(dialogue) = &mut dialogue {
+            dialogue.read(&buffer[..count]).await;
+        }
     }
     kept.finish()
 }

@@ -12,6 +12,7 @@ use std::io::Write;
 
 use maud::{Markup, PreEscaped, Render, html};
 
+use super::agent_matrix::{AgentMatrix, agent_matrix};
 use super::escaping::truncate_text;
 use super::{ReportFormat, ReportOutput, RunResults, figures, terminal_safe, timestamps};
 use practicum_core::model::{
@@ -203,6 +204,7 @@ fn overview(results: &RunResults) -> Markup {
                     div class="card" { h2 { "Variance" } p { (words) } }
                 }
                 @if !summary.frontier.is_empty() { (frontier_card(&summary.frontier)) }
+                @if let Some(matrix) = agent_matrix(summary) { (matrix_card(&matrix)) }
                 @if !doubts.is_empty() {
                     div class="card" { h2 { "Doubts" } @for doubt in &doubts { p { (doubt) } } }
                 }
@@ -219,6 +221,26 @@ fn overview(results: &RunResults) -> Markup {
 }
 
 /// Shows cost against quality: each agent, model, mode and version.
+fn matrix_card(of: &AgentMatrix) -> Markup {
+    html! {
+        div class="card" {
+            h2 { "Agents side by side" }
+            p class="faint" { "Pass rates with their intervals" }
+            table id="agents" {
+                thead { tr { th { "Case" } @for name in &of.columns { th { (name) } } } }
+                tbody {
+                    @for row in &of.rows {
+                        tr {
+                            td { (row.suite) " / " (row.case) }
+                            @for cell in &row.cells { td { (cell.as_deref().unwrap_or("–")) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 fn frontier_card(of: &[FrontierPoint]) -> Markup {
     html! {
         div class="card" {

@@ -5,6 +5,7 @@ mod cases;
 
 use std::io::Write;
 
+use super::agent_matrix::agent_matrix;
 use super::escaping::{escape_markdown as plain, truncate_text};
 use super::{ReportFormat, ReportOutput, RunResults, figures, timestamps};
 use practicum_core::model::{Estimate, RunStatus, SkillJudgement, TrialTotals};
@@ -55,6 +56,7 @@ fn write(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
             writeln!(out, "- {}", plain(&line))?;
         }
     }
+    write_agent_matrix(results, out)?;
     cases::write(results, out)?;
     write_doubts(results, out)?;
     write_eval_findings(results, out)?;
@@ -105,6 +107,19 @@ fn write_gates(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()>
         let (figures, word) = figures::describe_gate(gate);
         let name = plain(gate.name.name());
         writeln!(out, "| {name} | {} | {} | {word} |", plain(&gate.subject()), plain(&figures))?;
+    }
+    Ok(())
+}
+
+/// Writes the cases side by side, if several agents worked on them.
+fn write_agent_matrix(results: &RunResults, out: &mut dyn Write) -> std::io::Result<()> {
+    let Some(matrix) = agent_matrix(&results.summary) else { return Ok(()) };
+    let heads: Vec<String> = matrix.columns.iter().map(|name| plain(name)).collect();
+    writeln!(out, "\n## Agents side by side\n\nPass rates with their intervals.\n")?;
+    writeln!(out, "| suite | case | {} |\n|---|---|{}", heads.join(" | "), "---|".repeat(heads.len()))?;
+    for row in &matrix.rows {
+        let cells: Vec<String> = row.cells.iter().map(|cell| plain(cell.as_deref().unwrap_or("–"))).collect();
+        writeln!(out, "| {} | {} | {} |", plain(&row.suite), plain(&row.case), cells.join(" | "))?;
     }
     Ok(())
 }
