@@ -204,7 +204,8 @@ pub(crate) fn resolve_suites(
             suite.cases.iter_mut().for_each(decide_by_threshold);
         }
         problems.extend(judges::unknown_provider_reason(&settings, &suite).filter(|_| !ask.no_judge));
-        let names = choose_agents(&settings.agents, agents, layers, !ask.only_shown, &mut notices)?;
+        let is_needed = !ask.only_shown && !ask.runs_elsewhere;
+        let names = choose_agents(&settings.agents, agents, layers, is_needed, &mut notices)?;
         problems.extend(agents_without_gateway(ask, &suite, &names, agents));
         let selected = filter.wanted_cases(&suite);
         problems.extend(arms::problems(&suite, &selected, &settings.arms.value));
