@@ -98,7 +98,7 @@ fn a_killed_server_loses_nothing() {
 }
 
 #[test]
-fn a_cancelled_run_ends_its_agents_everywhere_and_can_be_resumed() {
+fn a_cancelled_run_ends_its_agents_on_all_workers() {
     let server = NatsServer::start();
     let project = project(3, "60s");
     let worker = server.worker("one", &["-j", "2"]);

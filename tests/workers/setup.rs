@@ -209,7 +209,8 @@ pub fn without_times(mut value: Value) -> Value {
         match value {
             Value::Object(fields) => {
                 // The number of input tokens follows from the length of the workspace's path.
-                for key in ["run", "seconds", "started", "at", "duration", "median_seconds", "mark", "input"] {
+                for key in ["run", "seconds", "started", "at", "duration", "median_seconds", "mark", "input"]
+                {
                     fields.remove(key);
                 }
                 fields.values_mut().for_each(remove);
