@@ -14,6 +14,23 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("engine", &["workspace", "plan", "store", "grade", "pipeline", "session"]),
     ("results", &["report", "serve"]),
     ("improve", &["improve"]),
+    (
+        "workers",
+        &[
+            "archive",
+            "bundle",
+            "messages",
+            "server",
+            "budget",
+            "pauses",
+            "shared_trial",
+            "open_run",
+            "coordinator",
+            "worker_options",
+            "task",
+            "worker",
+        ],
+    ),
 ];
 
 /// Arrows between crates that compile and still must not be there: a module, and what it may not use.

@@ -7,4 +7,5 @@ pub const JUDGE: &str = "Judge";
 pub const GATES: &str = "Gates";
 pub const LIMITS: &str = "Limits and speed";
 pub const STAND_INS: &str = "In place of the model";
+pub const WORKERS: &str = "Workers";
 pub const OUTPUT: &str = "Output";

@@ -1,6 +1,8 @@
 //! Handles the signals of a terminal, a CI or a shutdown that ask the program to stop.
 
+use practicum_workers::WorkerStop;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 
 use crate::pipeline::StopSignal;
 use crate::workspace::run::CancelToken;
@@ -91,6 +93,23 @@ pub fn stop_on_requests(stop: StopSignal) -> impl Future<Output = ()> {
             wishes.next_request().await;
         }
         stop.stop_now();
+    }
+}
+
+/// Asks a worker to end on request: the first time after the trials that run, the second time at once. A worker that is
+/// terminated gives its trials back at once, because it will soon be killed. The future never ends.
+pub fn next_worker_stop(stop: watch::Sender<WorkerStop>) -> impl Future<Output = ()> {
+    let requests = StopRequests::listen();
+    async move {
+        if let Ok(mut requests) = requests {
+            if requests.next_request().await == StopRequest::Interrupted {
+                say!("ending after what runs now; once more to give it back to the others");
+                stop.send_replace(WorkerStop::AfterRunning);
+                requests.next_request().await;
+            }
+            stop.send_replace(WorkerStop::Now);
+        }
+        std::future::pending().await
     }
 }
 

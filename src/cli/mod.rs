@@ -71,6 +71,7 @@ mod trust_question;
 mod try_prompt;
 mod versions;
 mod view;
+mod worker;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -157,6 +158,8 @@ enum Command {
     Export(export::ExportArgs),
     /// Put the parts of a run together that were run with --shard
     Merge(merge::MergeArgs),
+    /// Run trials of runs that other machines plan, from a NATS server
+    Worker(worker::WorkerArgs),
     /// Rebuild the index of runs
     Reindex(reindex::ReindexArgs),
     /// Take over the results of a run that another installation made
@@ -249,6 +252,7 @@ pub fn main() -> ExitCode {
         Command::Baseline(args) => baseline::main(&args),
         Command::Export(args) => export::main(&args),
         Command::Merge(args) => merge::main(&args),
+        Command::Worker(args) => worker::main(&args),
         Command::Reindex(args) => reindex::main(&args),
         Command::Import(args) => import::main(&args),
         Command::Clean(args) => clean::main(args),
@@ -344,6 +348,7 @@ impl Command {
             Command::Snapshot(_)
             | Command::Restore(_)
             | Command::View(_)
+            | Command::Worker(_)
             | Command::Reindex(_)
             | Command::Import(_)
             | Command::Clean(_)

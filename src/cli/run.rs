@@ -1,12 +1,18 @@
 //! The command `practicum run`: runs evals.
 
-use super::headings::{CASES, OUTPUT};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use practicum_workers::{NatsAccess, NatsWorkers};
+
+use super::headings::{CASES, OUTPUT, WORKERS};
 use super::report::ReportOptions;
 use super::resume::RunToResume;
 use super::run_flags::RunFlags;
 use super::shared_args::{EvalsArgs, SettingArgs};
 use super::{command_words, environment, print, report_error};
-use crate::model::{Outcome, ProbeRecord};
+use crate::model::{Outcome, ProbeRecord, parse_duration};
 use crate::plan::PlannedSuite;
 use crate::plan::settings::{
     JOBS, JUDGE_JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX, SettingLayers,
@@ -14,7 +20,10 @@ use crate::plan::settings::{
 };
 use crate::report::terminal_safe;
 use crate::session::run_setup::RunSetupError;
-use crate::session::{CaseKind, CaseSelection, ChangedSince, FinishedRun, RunOptions, Session};
+use crate::session::{CaseKind, CaseSelection, ChangedSince, FinishedRun, RunOptions, Session, WorkerPool};
+
+/// How long a worker may be silent if the user gives no time.
+const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -40,6 +49,10 @@ pub struct RunArgs {
     /// Only one part of the cases, such as 2/5; all parts together are the whole
     #[arg(long, value_name = "PART/PARTS", value_parser = parse_shard, help_heading = CASES)]
     shard: Option<(u32, u32)>,
+    /// Balance the parts of --shard by how long each case takes: the lines that practicum export wrote of an earlier run.
+    /// All parts need the same file
+    #[arg(long, value_name = "FILE", requires = "shard", help_heading = CASES)]
+    durations: Option<PathBuf>,
     /// At most N cases: a random sample, the same one for the same cases
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = CASES)]
     max_evals: Option<u32>,
@@ -60,9 +73,34 @@ pub struct RunArgs {
     /// everything about output
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest", help_heading = CASES)]
     resume: Option<String>,
+    /// Let workers run the trials: the address of the NATS server that they take them from, such as
+    /// nats://host:4222. practicum worker starts a worker
+    #[arg(long, value_name = "URL", conflicts_with_all = ["record", "keep_workspaces"], help_heading = WORKERS)]
+    workers: Option<String>,
+    /// Only workers with this label run the trials, such as os=linux (repeatable)
+    #[arg(long, value_name = "LABEL", requires = "workers", value_parser = parse_label, help_heading = WORKERS)]
+    worker_label: Vec<String>,
+    /// How long a worker may be silent before its trial is given to another [default: 30s]
+    #[arg(long, value_name = "TIME", requires = "workers", value_parser = parse_lease, help_heading = WORKERS)]
+    worker_lease: Option<Duration>,
     /// Print every setting and where it comes from, and run nothing
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
+}
+
+/// Reads a label of workers. Labels are joined with commas at the server.
+pub fn parse_label(text: &str) -> Result<String, String> {
+    match text.is_empty() || text.contains(',') {
+        true => Err("it must not be empty and must not have a comma".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}
+
+fn parse_lease(text: &str) -> Result<Duration, String> {
+    let shortest = Duration::from_secs(1);
+    parse_duration(text)
+        .filter(|lease| *lease >= shortest)
+        .ok_or_else(|| "it must be a time of at least one second, such as 30s".to_owned())
 }
 
 fn parse_only(text: &str) -> Result<CaseKind, String> {
@@ -87,7 +125,12 @@ pub fn main(args: RunArgs) -> Outcome {
 
 /// Gives the names of the arguments that may be given beside `--resume`.
 pub fn resumable_arguments() -> Vec<&'static str> {
-    [&RunFlags::RESUMABLE[..], &SettingArgs::RESUMABLE, &["orders", "explain", "resume"]].concat()
+    [
+        &RunFlags::RESUMABLE[..],
+        &SettingArgs::RESUMABLE,
+        &["orders", "explain", "resume", "workers", "worker_label", "worker_lease"],
+    ]
+    .concat()
 }
 
 impl RunArgs {
@@ -98,6 +141,7 @@ impl RunArgs {
                 cases: self.case.clone(),
                 only: self.only,
                 shard: self.shard,
+                durations: self.durations.clone(),
                 max_cases: self.max_evals,
                 changed_since: self.changed.clone().map(|reference| match reference.is_empty() {
                     true => ChangedSince::DefaultBranch,
@@ -109,6 +153,22 @@ impl RunArgs {
             reports: self.reports.as_text(),
             ..self.flags.options(&self.evals, &self.choices)
         }
+    }
+}
+
+impl RunArgs {
+    /// Gives the workers that run the trials, if the arguments name any.
+    fn worker_pool(&self) -> Option<Arc<dyn WorkerPool>> {
+        let access = NatsAccess::new(self.workers.as_deref()?, &environment());
+        let labels = self.worker_label.iter().cloned().collect();
+        Some(Arc::new(NatsWorkers::new(access, labels, self.worker_lease.unwrap_or(DEFAULT_LEASE))))
+    }
+
+    /// Gives the words of the command for the record of the run, without a password in the address of a server.
+    fn stored_command(&self) -> Vec<String> {
+        let Some(url) = &self.workers else { return command_words() };
+        let shown = NatsAccess::new(url, &environment()).shown_url();
+        command_words().into_iter().map(|word| word.replace(url.as_str(), &shown)).collect()
     }
 }
 
@@ -126,8 +186,12 @@ fn run(args: RunArgs) -> anyhow::Result<Outcome> {
         }
     };
     let session = session.showing_only(args.flags.dry_run || args.explain);
+    let session = match args.worker_pool() {
+        Some(workers) => session.with_workers(workers),
+        None => session,
+    };
     let reports = ReportOptions::from_text(session.options().reports.iter())?;
-    let session = session.with_limits(args.flags.limits()).with_command(command_words());
+    let session = session.with_limits(args.flags.limits()).with_command(args.stored_command());
     let suites = session.read_suites(&mut args.flags.observer())?;
     if args.explain {
         print(&explain(&suites.suites, &suites.layers)?)?;

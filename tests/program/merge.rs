@@ -83,6 +83,25 @@ fn parts_together_are_the_run_of_one_machine() {
 }
 
 #[test]
+fn parts_that_are_balanced_by_durations_are_the_same_run() {
+    let project = project();
+    let whole = project.run(&RUN);
+    let (code, whole) = (whole.code, comparable(whole.json()));
+    project.run(&["export", "latest", "-o", "durations.jsonl"]).exits(0);
+    std::fs::remove_dir_all(project.path().join(".practicum")).expect("removed");
+    let mut trials = Vec::new();
+    for part in ["1/3", "2/3", "3/3"] {
+        let ran = project.run(&[&RUN[..], &["--shard", part, "--durations", "durations.jsonl"]].concat());
+        trials.push(ran.json()["totals"]["trials"].as_u64().expect("a number"));
+    }
+    let merged = project.run(&["merge", ".practicum/runs", "--json"]).exits(code);
+    assert_eq!(comparable(merged.json()), whole);
+    assert!(trials.iter().all(|count| *count > 0), "{trials:?}");
+    let ran = project.run(&["run", "gull", "--shard", "1/2", "--durations", "gull/SKILL.md"]).exits(2);
+    assert!(ran.stderr.contains("not a line of practicum export"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_missing_part_is_named_and_the_run_is_incomplete() {
     let project = project();
     for part in ["1/3", "3/3"] {

@@ -43,6 +43,9 @@ pub enum RunEvent {
         condition: Condition,
         /// The number of the repetition, from 1.
         attempt: u32,
+        /// The worker that runs the trial; `None` if it runs on the machine of the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worker: Option<String>,
     },
     /// A trial ended, and its folder is complete.
     // Boxed because it is far larger than the other variants.

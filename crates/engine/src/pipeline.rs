@@ -5,6 +5,7 @@
 
 mod agent_slots;
 mod execution;
+mod executor;
 mod prepared_trial;
 pub mod probes;
 mod queue;
@@ -19,18 +20,21 @@ mod skill_listing;
 mod skill_texts;
 #[cfg(test)]
 mod testing;
+mod trial_runner;
 mod unexpected_skills;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use executor::{BoxedFuture, ExecutorEvent, TrialExecutor, TrialOutcome, TrialRequest};
 pub use queue::RetryPolicy;
 pub(crate) use recorder::{CompletionRules, RunRecorder};
 pub use regrade::{Regrade, regrade_run};
 pub(crate) use reuse::link_or_copy_files;
 pub use reuse::{ReusableResults, ReusableTrial};
 pub use run_context::{RunContext, StopSignal};
+pub use trial_runner::{TrialOutput, TrialRunner};
 
 use self::agent_slots::SlotPermit;
 use self::execution::RunExecution;
@@ -55,6 +59,7 @@ pub(crate) async fn execute_run(context: RunContext, sinks: EventSinks) -> Resul
     run.run_probes().await;
     run.run_trials().await;
     kill_orphans();
+    run.close_executor().await;
     run.finish()
 }
 
@@ -216,7 +221,7 @@ fn suite_gates(plan: &Plan) -> Vec<SuiteGate> {
         .collect()
 }
 
-fn started_event(plan: &Plan, trial: &Trial) -> RunEvent {
+fn started_event(plan: &Plan, trial: &Trial, worker: Option<String>) -> RunEvent {
     let (planned, case) = plan.suite_and_case(trial);
     RunEvent::TrialStarted {
         trial: trial.id.clone(),
@@ -224,6 +229,7 @@ fn started_event(plan: &Plan, trial: &Trial) -> RunEvent {
         case: case.id.clone(),
         condition: trial.condition.clone(),
         attempt: trial.attempt,
+        worker,
     }
 }
 

@@ -31,11 +31,13 @@ mod registry;
 #[doc(hidden)]
 pub mod run_setup;
 mod shared_budget;
+mod shared_run;
 mod trust;
 mod trusted_code;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 pub use error::SessionError;
@@ -45,6 +47,8 @@ pub use prepared::{FinishedRun, PreparedRun, remove_leftovers};
 pub use record::{Digests, run_info, skill_under_test};
 pub use registry::RunRegistry;
 pub use shared_budget::{SharedBudget, shared_services};
+pub(crate) use shared_run::WorkerPolicy;
+pub use shared_run::{RunDescription, SharedRun, WorkerPool};
 pub use trust::{
     ProjectTrust, TRUST_VARIABLE, TrustAnswer, TrustDecision, TrustItem, TrustKind, TrustRequest, TrustStore,
 };
@@ -86,6 +90,8 @@ pub struct Session<'s> {
     reading: Option<EvalFiles>,
     change: Option<ChangeReading<'s>>,
     registry: RunRegistry,
+    workers: Option<Arc<dyn WorkerPool>>,
+    policy: Option<WorkerPolicy>,
 }
 
 /// Spending limits of a run beyond those in the settings.
@@ -124,6 +130,8 @@ impl<'s> Session<'s> {
             reading: None,
             change: None,
             registry: RunRegistry::default(),
+            workers: None,
+            policy: None,
         }
     }
 
@@ -155,6 +163,13 @@ impl<'s> Session<'s> {
     #[must_use]
     pub fn with_registry(self, registry: impl Into<RunRegistry>) -> Self {
         Self { registry: registry.into(), ..self }
+    }
+
+    /// Lets workers run the trials, in place of this process.
+    #[must_use]
+    pub fn with_workers(mut self, workers: Arc<dyn WorkerPool>) -> Self {
+        self.options.inputs.runs_elsewhere = true;
+        Self { workers: Some(workers), ..self }
     }
 
     /// Adds a skill folder, an eval folder or an eval file to the run.

@@ -49,6 +49,10 @@ impl SpendingLedger {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub fn budget(&self) -> SpendingBudget {
+        self.budget
+    }
+
     pub fn has_budget(&self) -> bool {
         self.budget != SpendingBudget::default()
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::agent_slots::SlotPermit;
+use super::executor::{ExecutorEvent, run_elsewhere};
 use super::queue::TrialEndDecision;
 use super::recorder::{CompletionRules, RunRecorder};
 use super::reuse::{ReusableTrial, ReuseTarget};
@@ -30,6 +31,19 @@ pub struct RunExecution {
     trials_left: usize,
     /// Whether the limit of the account resets later than this run may wait.
     out_of_time: bool,
+    /// What the executor was told about the end of the run, if trials run elsewhere.
+    executor_stop: ExecutorStop,
+}
+
+/// What an executor was told about the end of a run. Each order is given once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum ExecutorStop {
+    /// Trials may begin.
+    None,
+    /// No trial may begin.
+    Recalled,
+    /// Running trials are ended.
+    Cancelled,
 }
 
 impl RunExecution {
@@ -47,6 +61,7 @@ impl RunExecution {
             has_failed: false,
             trials_left,
             out_of_time: false,
+            executor_stop: ExecutorStop::None,
         }
     }
 
@@ -62,7 +77,9 @@ impl RunExecution {
             true => skill_judging::start_judging_skills(&context),
             false => JoinSet::new(),
         };
-        let mut trials = Scheduler::new(context.plan.trials.len(), context.jobs, context.judge_jobs);
+        let mut trials =
+            Scheduler::new(context.plan.trials.len(), context.trials_at_once(), context.judge_jobs);
+        let mut not_begun = 0;
         loop {
             while self.may_start_trial()
                 && let Some((index, permit)) = trials.take_next()
@@ -70,6 +87,7 @@ impl RunExecution {
                 self.start_trial(&mut trials, index, permit);
             }
             let may_start = self.may_start_trial();
+            self.stop_executor(may_start).await;
             if judgements.is_empty() && trials.is_done(may_start) {
                 break;
             }
@@ -79,13 +97,55 @@ impl RunExecution {
                     judged.into_iter().for_each(|judged| self.record_skill_judgement(judged));
                 }
                 ended = trials.wait(may_start) => {
-                    if let Some((index, record)) = ended {
-                        self.finish_trial(&mut trials, index, record);
+                    match ended {
+                        Some((_, Ok(None))) => not_begun += 1,
+                        Some((index, Ok(Some(record)))) => self.finish_trial(&mut trials, index, Ok(record)),
+                        Some((index, Err(why))) => self.finish_trial(&mut trials, index, Err(why)),
+                        None => {}
                     }
                 }
+                event = context.next_executor_event() => self.show_executor_event(event),
+                () = context.stop.cancel.wait_until_cancelled(),
+                    if context.executor.is_some() && self.executor_stop < ExecutorStop::Cancelled => {}
             }
         }
-        self.trials_left = trials.remaining();
+        self.trials_left = trials.remaining() + not_begun;
+    }
+
+    /// Tells the executor, if there is one, that no trial may begin or that the run was cancelled.
+    pub(super) async fn stop_executor(&mut self, may_start: bool) {
+        let Some(executor) = self.context.executor.clone() else { return };
+        if !may_start && self.executor_stop < ExecutorStop::Recalled {
+            self.executor_stop = ExecutorStop::Recalled;
+            executor.recall().await;
+        }
+        if self.context.stop.cancel.is_cancelled() && self.executor_stop < ExecutorStop::Cancelled {
+            self.executor_stop = ExecutorStop::Cancelled;
+            executor.cancel().await;
+        }
+    }
+
+    /// Ends the work of the executor, if there is one.
+    pub async fn close_executor(&mut self) {
+        if let Some(executor) = self.context.executor.clone() {
+            let keeps_record = self.recorder.sinks.lost_record().is_none();
+            executor.close(keeps_record && self.completion() == RunCompletion::Completed).await;
+            let _ = std::fs::remove_dir(self.context.run_dir.path().join("incoming"));
+        }
+    }
+
+    pub(super) fn show_executor_event(&mut self, event: ExecutorEvent) {
+        let plan = &self.context.plan;
+        let event = match event {
+            ExecutorEvent::Notice(text) => RunEvent::Notice { text },
+            // Probes have no event for their start.
+            ExecutorEvent::Began { is_probe: true, .. } => return,
+            ExecutorEvent::Began { index, worker, .. } => match plan.trials.get(index) {
+                Some(trial) => started_event(plan, trial, Some(worker)),
+                None => return,
+            },
+        };
+        self.recorder.send_event(&event);
     }
 
     fn may_start_trial(&self) -> bool {
@@ -98,7 +158,7 @@ impl RunExecution {
     }
 
     /// Starts a trial, unless its result exists already or is not needed.
-    fn start_trial(&mut self, trials: &mut Scheduler<TrialRecord>, index: usize, permit: SlotPermit) {
+    fn start_trial(&mut self, trials: &mut Scheduler<Option<TrialRecord>>, index: usize, permit: SlotPermit) {
         let context = Arc::clone(&self.context);
         let trial = &context.plan.trials[index];
         let known = context.reusable.trials.get(&trial.id);
@@ -126,8 +186,17 @@ impl RunExecution {
             return;
         }
         // A trial that cannot be copied is run like any other.
-        self.recorder.send_event(&started_event(&context.plan, trial));
-        trials.spawn(index, async move { run_trial(&context, index, permit).await });
+        if let Some(executor) = context.executor.clone() {
+            let current_try = trials.current_try(index);
+            trials.spawn(index, async move {
+                let phase = RunPhase::Trials;
+                let result = run_elsewhere(&context, &executor, phase, index, current_try, permit).await;
+                result.map(|(record, _)| record)
+            });
+            return;
+        }
+        self.recorder.send_event(&started_event(&context.plan, trial, None));
+        trials.spawn(index, async move { Some(run_trial(&context, index, permit).await) });
     }
 
     /// Says whether earlier trials have decided the case, so that this trial is not needed.
@@ -143,7 +212,7 @@ impl RunExecution {
     /// Counts a trial that has ended, unless it is run again. A trial that panicked becomes a failed record.
     fn finish_trial(
         &mut self,
-        trials: &mut Scheduler<TrialRecord>,
+        trials: &mut Scheduler<Option<TrialRecord>>,
         index: usize,
         ended: Result<TrialRecord, String>,
     ) {

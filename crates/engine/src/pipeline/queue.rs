@@ -94,6 +94,11 @@ impl TrialQueue {
         self.retry_histories.contains_key(&index)
     }
 
+    /// Gives the number of the try that a trial is at, from 1.
+    pub fn current_try(&self, index: usize) -> u32 {
+        self.retry_histories.get(&index).map_or(1, |tried| tried.times + tried.pauses + 1)
+    }
+
     /// Counts the trials that have not started, or wait for a retry.
     pub fn remaining(&self) -> usize {
         self.length - self.next + self.waiting_retries.len()

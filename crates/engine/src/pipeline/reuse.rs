@@ -207,7 +207,7 @@ impl ReuseTarget<'_> {
 /// Combines the record of a planned trial with the results of a stored one. The plan says which trial it is,
 /// because the stored one may belong to another suite with the same case. Every field is listed here, so that
 /// whoever adds one must decide whether it is a result.
-fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
+pub(super) fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
     let TrialRecord {
         trial: _,
         key: _,

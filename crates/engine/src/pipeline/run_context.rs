@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::executor::{ExecutorEvent, TrialExecutor};
 use super::queue::RetryPolicy;
 use super::reuse::ReusableResults;
 use crate::grade::{GatewayRole, SuiteServices};
@@ -70,6 +71,8 @@ pub struct RunContext {
     pub baseline: Option<Baseline>,
     /// Whether a case is not run any more once its results decide it.
     pub stop_early: bool,
+    /// What runs the trials, if it is not this process.
+    pub executor: Option<Arc<dyn TrialExecutor>>,
 }
 
 /// The two phases of a run.
@@ -116,6 +119,23 @@ impl RunContext {
             None => self.retry.longest_pause,
         };
         (!in_vain).then_some(RetryPolicy { longest_pause, ..self.retry })
+    }
+
+    /// Gives the greatest number of trials that run at once, here or elsewhere.
+    pub(crate) fn trials_at_once(&self) -> usize {
+        match &self.executor {
+            // More trials than workers can take at once may wait there, but not those that may turn out to be needless.
+            Some(executor) if !self.fail_fast && !self.stop_early => executor.capacity(),
+            Some(_) | None => self.jobs,
+        }
+    }
+
+    /// Waits for the next event of what runs the trials elsewhere; forever if they run here.
+    pub(super) async fn next_executor_event(&self) -> ExecutorEvent {
+        match &self.executor {
+            Some(executor) => executor.next_event().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Says whether the time is over that the user gave the run.

@@ -84,6 +84,11 @@ impl<R: Send + 'static> Scheduler<R> {
         self.queue.is_retry(index)
     }
 
+    /// Gives the number of the try that a trial is at, from 1.
+    pub fn current_try(&self, index: usize) -> u32 {
+        self.queue.current_try(index)
+    }
+
     /// Counts the trials that have not started, or wait for a retry.
     pub fn remaining(&self) -> usize {
         self.queue.remaining()

@@ -13,6 +13,7 @@ use practicum_core::model::{
 
 pub mod options;
 pub mod settings;
+pub mod shard_balance;
 pub mod suite_quality;
 pub mod system_prompt;
 pub mod trial_key;
@@ -99,6 +100,8 @@ pub struct CaseFilter {
     pub only: Option<CaseKind>,
     /// Part `.0` of `.1`, from 1. All trials of a case are in one part.
     pub shard: Option<(u32, u32)>,
+    /// The part of each case, if the parts are balanced by durations; otherwise names decide.
+    pub parts: Option<BTreeMap<shard_balance::CaseName, u32>>,
     /// The cases of a sample, by suite and id; `None` means all.
     pub sample: Option<BTreeSet<(String, String)>>,
 }
@@ -128,6 +131,22 @@ impl CaseFilter {
     /// Says whether a case with this id may be selected.
     pub fn wants_id(&self, id: &str) -> bool {
         self.cases.is_empty() || self.cases.iter().any(|glob| glob.matches(id))
+    }
+
+    /// Divides the cases into parts that take about the same time.
+    #[must_use]
+    pub(crate) fn balanced_by(
+        self,
+        durations: &std::collections::HashMap<shard_balance::CaseName, f64>,
+        suites: &[PlannedSuite],
+    ) -> Self {
+        let Some((_, parts)) = self.shard else { return self };
+        let suites = suites.iter().map(|planned| &planned.suite);
+        let cases = suites.flat_map(|suite| {
+            self.wanted_cases(suite).into_iter().map(move |case| (suite.name.clone(), case.id.clone()))
+        });
+        let parts = shard_balance::balance(cases.collect(), durations, parts);
+        Self { parts: Some(parts), ..self }
     }
 
     /// Limits the filter to at most `most` cases. They are drawn by a digest of their names, so that the same
@@ -179,7 +198,14 @@ impl CaseFilter {
         named
             && of_kind
             && drawn()
-            && self.shard.is_none_or(|(part, parts)| shard_of(suite, case, parts) == part)
+            && self.shard.is_none_or(|(part, parts)| self.part_of(suite, case, parts) == part)
+    }
+}
+
+impl CaseFilter {
+    fn part_of(&self, suite: &Suite, case: &Case, parts: u32) -> u32 {
+        let balanced = self.parts.as_ref().and_then(|of| of.get(&(suite.name.clone(), case.id.clone())));
+        balanced.copied().unwrap_or_else(|| shard_of(suite, case, parts))
     }
 }
 

@@ -91,6 +91,9 @@ pub struct RunInputs {
     /// Whether the plan is only to be shown, so that its agents need not be installed.
     #[serde(skip)]
     pub only_shown: bool,
+    /// Whether workers run the trials, so that the agents of all of them need not be installed here.
+    #[serde(skip)]
+    pub runs_elsewhere: bool,
 }
 
 /// The kind of a case.
@@ -123,6 +126,9 @@ pub struct CaseSelection {
     pub only: Option<CaseKind>,
     /// The number of a part, from 1, and the number of parts.
     pub shard: Option<(u32, u32)>,
+    /// A file that says how long each case takes, so that the parts take about the same time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durations: Option<PathBuf>,
     /// The greatest number of cases; if there are more, a random sample is run.
     pub max_cases: Option<u32>,
     /// Only these cases, each by the name of its suite and its id; empty means all.
@@ -186,6 +192,7 @@ impl RunOptions {
             &mut inputs.record,
             &mut inputs.replay,
             &mut self.prices,
+            &mut self.selection.durations,
         ];
         for path in lists.into_iter().flatten().chain(single.into_iter().flatten()) {
             *path = change(path);

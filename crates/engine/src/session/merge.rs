@@ -335,7 +335,7 @@ fn options_of(part: &RunPart, project: &Path) -> RunOptions {
         fail_fast: false,
         until: None,
         no_reuse: false,
-        selection: CaseSelection { shard: None, ..moved.selection },
+        selection: CaseSelection { shard: None, durations: None, ..moved.selection },
         ..moved
     }
 }

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::changed_suites::keep_changed_suites;
 use super::trust::{ProjectTrust, TrustItem};
-use super::{PreparedRun, ResumedRun, RunLimits, RunObserver, RunRegistry, Session, SessionError};
+use super::{
+    PreparedRun, ResumedRun, RunLimits, RunObserver, RunRegistry, Session, SessionError, WorkerPolicy,
+    WorkerPool,
+};
 use crate::plan::options::{CaseSelection, RunOptions};
 use crate::plan::settings::SettingLayers;
+use crate::plan::shard_balance::read_durations;
 use crate::plan::{CaseFilter, CaseGlob, Plan, PlannedSuite, build_plan};
 use crate::session::run_setup;
 use practicum_agents::agents::AgentCli;
@@ -29,6 +34,8 @@ pub struct SuitesToRun {
     pub(super) resumed: Option<ResumedRun>,
     pub(super) registry: RunRegistry,
     pub(super) trust: ProjectTrust,
+    pub(super) workers: Option<Arc<dyn WorkerPool>>,
+    pub(super) policy: Option<WorkerPolicy>,
     filter: CaseFilter,
     skipped: Vec<PathBuf>,
 }
@@ -39,7 +46,12 @@ impl Session<'_> {
         let Session { project, environment, options, limits, registry, .. } = self;
         let (run_id, command, resumed) = (self.run_id, self.command, self.resumed);
         let (reading, change) = (self.reading, self.change);
-        let mut layers = SettingLayers::read(options.settings.clone(), environment.clone(), &project)?;
+        let (workers, policy) = (self.workers, self.policy);
+        let flags = options.settings.clone();
+        let mut layers = match &policy {
+            Some(policy) => policy.settings.layers(flags, &environment, &project)?,
+            None => SettingLayers::read(flags, environment.clone(), &project)?,
+        };
         let trust = ProjectTrust::read(&project, &environment, options.inputs.trust)?;
         let filter = case_filter(&options.selection);
         let mut notices = Vec::new();
@@ -105,6 +117,8 @@ impl Session<'_> {
             resumed,
             registry,
             trust,
+            workers,
+            policy,
             filter,
             skipped,
         })
@@ -143,6 +157,10 @@ impl SuitesToRun {
             }
         }
         let mut filter = self.filter.clone();
+        if let Some(path) = &self.options.selection.durations {
+            let durations = read_durations(path).map_err(SessionError::Refused)?;
+            filter = filter.balanced_by(&durations, &suites);
+        }
         if let Some(most) = self.options.selection.max_cases {
             let cases: usize = suites.iter().map(|planned| planned.suite.cases.len()).sum();
             filter = filter.with_at_most(most as usize, &suites);
@@ -199,6 +217,7 @@ fn case_filter(selection: &CaseSelection) -> CaseFilter {
         cases: selection.cases.iter().filter_map(|glob| CaseGlob::new(glob)).collect(),
         only: selection.only,
         shard: selection.shard,
+        parts: None,
         sample: (!selection.exactly.is_empty()).then(|| selection.exactly.iter().cloned().collect()),
     }
 }

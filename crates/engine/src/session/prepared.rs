@@ -9,9 +9,13 @@ use super::changed_evals::refuse_changed_evals;
 use super::hidden_files::{describe_hidden_files, hidden_files};
 use super::record::{keep_graded_skills, run_info};
 use super::shared_budget::shared_services;
+use super::shared_run::files_of_plan;
 use super::trust::TrustDecision;
 use super::trusted_code::{refuse_changed_code, trusted_code};
-use super::{PlannedRun, ResumedRun, RunLimits, RunObserver, SessionError, SuitesToRun};
+use super::{
+    PlannedRun, ResumedRun, RunDescription, RunLimits, RunObserver, SessionError, SharedRun, SuitesToRun,
+    WorkerPool,
+};
 use crate::pipeline::probes::choose_probes;
 use crate::pipeline::{RetryPolicy, ReusableResults, RunContext, StopSignal, execute_run};
 use crate::plan::options::RunOptions;
@@ -30,7 +34,7 @@ use crate::workspace::run::{TranscriptMemory, kill_run_processes};
 use crate::workspace::sandbox::Sandbox;
 use crate::workspace::stage::{HiddenFiles, WorkspaceRoot};
 use practicum_agents::agents::{AgentCli, AgentLogin};
-use practicum_core::event::EventSink;
+use practicum_core::event::{EventSink, EventSinks};
 use practicum_core::model::{Baseline, Gate, GateName, Noise, SandboxMode, Summary, TrialId};
 use practicum_evals::url_check::HttpUrlChecker;
 use practicum_skills::own_files;
@@ -41,10 +45,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(6 * 3600);
 
 /// A run that is planned and has not started: nothing is spent, and nothing is on disk.
 pub struct PreparedRun {
-    plan: Plan,
+    pub(super) plan: Plan,
     probes: Plan,
     options: RunOptions,
     trust: TrustDecision,
+    workers: Option<Arc<dyn WorkerPool>>,
     agents: BTreeMap<String, AgentCli>,
     project: PathBuf,
     environment: BTreeMap<String, String>,
@@ -65,6 +70,15 @@ pub struct PreparedRun {
     jobs: usize,
     judge_jobs: usize,
     retry: RetryPolicy,
+}
+
+/// A run whose record exists and whose trials can start.
+pub(super) struct OpenedRun {
+    pub context: RunContext,
+    pub sinks: EventSinks,
+    pub workspaces: WorkspaceRoot,
+    /// The lock of the record, which is held until the run ends.
+    pub lock: Option<std::fs::File>,
 }
 
 /// A run that ended, with its results and the folder of its record.
@@ -93,13 +107,18 @@ impl PreparedRun {
                 refuse_changed_code(run_dir, &plan)?;
             }
         }
-        let trust = run.trust.decide(&plan, &layers, options.inputs.only_shown, observer)?;
+        let (workers, policy) = (run.workers, run.policy);
+        let trust = match &policy {
+            Some(policy) => policy.trust.clone(),
+            None => run.trust.decide(&plan, &layers, options.inputs.only_shown, observer)?,
+        };
         trust.notice.iter().for_each(|notice| observer.on_notice(notice));
         notices.extend(trust.notice.clone());
         if !trust.weaker_settings {
             layers.ignore_weakened_settings();
         }
         let sandbox_mode = setting(&layers, &SANDBOX)?;
+        let sandbox_mode = policy.as_ref().map_or(sandbox_mode, |policy| policy.sandbox(sandbox_mode));
         let hidden = hidden_files(&plan, &options, &project, &run.registry.evals).and_hiding(&trust.hidden);
         let keys =
             trial_keys(&plan, &agents, &environment, sandbox_mode, &options, &hidden, trust.plugin_code);
@@ -163,6 +182,7 @@ impl PreparedRun {
             probes,
             options,
             trust,
+            workers,
             agents,
             project,
             environment,
@@ -190,7 +210,24 @@ impl PreparedRun {
     }
 
     /// Executes the plan, and waits for the last trial. Works on any tokio runtime with time and I/O.
-    pub async fn run(mut self, observer: &mut dyn RunObserver) -> Result<FinishedRun, SessionError> {
+    pub async fn run(self, observer: &mut dyn RunObserver) -> Result<FinishedRun, SessionError> {
+        let OpenedRun { context, sinks, workspaces: rooms, lock: _lock } = self.open(observer).await?;
+        let (run_dir, keep_workspaces) = (context.run_dir.clone(), context.keep_workspaces);
+        let summary = execute_run(context, sinks).await?;
+        // The workspaces are deleted before the lock: a run that is killed here still says what to clean up.
+        let workspaces = match keep_workspaces {
+            true => Some(rooms.keep_workspaces()),
+            false => {
+                drop(rooms);
+                None
+            }
+        };
+        RunLock::remove(run_dir.path());
+        Ok(FinishedRun { summary, run_dir, workspaces })
+    }
+
+    /// Makes the record of the run, and everything that its trials need.
+    pub(super) async fn open(mut self, observer: &mut dyn RunObserver) -> Result<OpenedRun, SessionError> {
         let noise = self.known_noise(observer)?;
         let baseline = stored_baseline(&self.plan, &self.project, &self.options)?;
         let id = self.run_id();
@@ -201,7 +238,7 @@ impl PreparedRun {
         let inputs = &self.options.inputs;
         let suites =
             run_setup::connect_services(&self.plan.suites, inputs, &self.environment, &self.shared).await?;
-        if !inputs.no_judge {
+        if !inputs.no_judge && self.workers.is_none() {
             let plan = &self.plan;
             let to_run = plan.trials.iter().filter(|trial| {
                 !self.reusable.trials.contains_key(&trial.id) && plan.why_not_started(trial).is_none()
@@ -209,8 +246,8 @@ impl PreparedRun {
             let cases = to_run.map(|trial| (trial.suite, plan.suite_and_case(trial).1));
             run_setup::require_judges(cases, &plan.suites, &suites)?;
         }
-        // The lock is held until this function ends.
-        let (run_dir, _lock) = self.open_record(id)?;
+        let shared = self.workers.is_some().then(|| self.shared_run(&id));
+        let (run_dir, lock) = self.open_record(id)?;
         own_files::record_output_streams();
         RunLock::write(run_dir.path(), &rooms).map_err(SessionError::io("cannot mark the run as running"))?;
         let rooms =
@@ -218,6 +255,10 @@ impl PreparedRun {
         let mut sinks: Vec<Box<dyn EventSink>> = vec![Box::new(IndexSink::new(&self.project, &run_dir))];
         sinks.extend(observer.event_sinks(&self.plan));
         let sinks = run_dir.open_log(self.scrubber.clone(), sinks)?;
+        let executor = match self.workers.as_ref().zip(shared) {
+            Some((workers, shared)) => Some(workers.open(shared).await.map_err(SessionError::Refused)?),
+            None => None,
+        };
         let stop = StopSignal::default();
         observer.on_start(&stop);
         stop_at(&stop, self.limits.deadline);
@@ -254,18 +295,23 @@ impl PreparedRun {
             noise,
             baseline,
             stop_early: options.stop_early,
+            executor,
         };
-        let summary = execute_run(context, sinks).await?;
-        // The workspaces are deleted before the lock: a run that is killed here still says what to clean up.
-        let workspaces = match options.keep_workspaces {
-            true => Some(rooms.keep_workspaces()),
-            false => {
-                drop(rooms);
-                None
-            }
-        };
-        RunLock::remove(run_dir.path());
-        Ok(FinishedRun { summary, run_dir, workspaces })
+        Ok(OpenedRun { context, sinks, workspaces: rooms, lock })
+    }
+
+    /// Describes the run for workers.
+    fn shared_run(&self, id: &str) -> SharedRun {
+        let (plan, project) = (&self.plan, &self.project);
+        let (options, trust) = (self.options.clone(), self.trust.clone());
+        SharedRun {
+            id: id.to_owned(),
+            files: files_of_plan(plan, project, &options),
+            description: RunDescription::new(plan, project, options, trust, &self.environment),
+            agents: plan.trials.iter().map(|trial| trial.condition.agent.clone()).collect(),
+            key: self.record_key.clone(),
+            budget: self.shared.ledger.budget(),
+        }
     }
 
     /// Reads what is known about flaky cases, unless they are to count.
@@ -291,14 +337,10 @@ impl PreparedRun {
     }
 
     fn sandbox(&self, rooms: &Path) -> Result<Sandbox, SessionError> {
+        // A run whose trials run elsewhere starts no agent here.
+        let mode = if self.workers.is_some() { SandboxMode::Off } else { self.sandbox_mode };
         let out_of_sight = [rooms.to_owned(), self.project.clone()];
-        Ok(run_setup::build_sandbox(
-            self.sandbox_mode,
-            &self.environment,
-            &self.plan,
-            out_of_sight,
-            self.trial_limits,
-        )?)
+        Ok(run_setup::build_sandbox(mode, &self.environment, &self.plan, out_of_sight, self.trial_limits)?)
     }
 
     /// Makes a new record, or opens that of the resumed run and removes what it left behind. Gives also the lock of

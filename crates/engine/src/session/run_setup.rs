@@ -213,8 +213,9 @@ pub(crate) fn resolve_suites(
         }
         problems.extend(judges::unknown_provider_reason(&settings, &suite).filter(|_| !ask.no_judge));
         let is_answered = ask.script.is_some() || ask.replay.is_some();
+        let is_needed = !ask.only_shown && !ask.runs_elsewhere;
         let wanted = &settings.agents;
-        let names = choose_agents(wanted, agents, layers, (!ask.only_shown, is_answered), &mut notices)?;
+        let names = choose_agents(wanted, agents, layers, (is_needed, is_answered), &mut notices)?;
         problems.extend(agents_without_gateway(ask, &suite, &names, agents));
         let selected = filter.wanted_cases(&suite);
         problems.extend(arms::problems(&suite, &selected, &settings.arms.value));

@@ -38,6 +38,14 @@ pub enum MarkKind {
     LogLine,
     /// Cached answers of a judge.
     JudgeAnswers,
+    /// The name of the work of one key, so that workers of another key leave it alone.
+    WorkQueue,
+    /// A trial that a worker is asked to run.
+    WorkerTask,
+    /// The result of a worker.
+    WorkerResult,
+    /// The login of an account.
+    Account,
 }
 
 impl MarkKind {
@@ -47,6 +55,10 @@ impl MarkKind {
             Self::Trial => "trial",
             Self::LogLine => "log line",
             Self::JudgeAnswers => "judge answers",
+            Self::WorkQueue => "work queue",
+            Self::WorkerTask => "worker task",
+            Self::WorkerResult => "worker result",
+            Self::Account => "account",
         }
     }
 }

@@ -336,9 +336,18 @@ impl RunDir {
 
     /// Writes a trial's record again.
     pub(crate) fn write_record(&self, record: &TrialRecord, scrubber: &Scrubber) -> Result<(), StoreError> {
-        let folder = self.trial_folder(&record.trial);
-        write_checks(&folder, record, scrubber)?;
-        self.write_digest(&folder)
+        self.write_record_in(&self.trial_folder(&record.trial), record, scrubber)
+    }
+
+    /// Writes the record of a trial or a probe into its folder, and the digests of the files there.
+    pub(crate) fn write_record_in(
+        &self,
+        folder: &Path,
+        record: &TrialRecord,
+        scrubber: &Scrubber,
+    ) -> Result<(), StoreError> {
+        write_checks(folder, record, scrubber)?;
+        self.write_digest(folder)
     }
 
     /// Writes a JSON file in the folder, as a whole or not at all.

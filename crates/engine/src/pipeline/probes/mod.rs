@@ -11,6 +11,7 @@ pub(crate) use self::planning::{choose_probes, probed_skill};
 
 use self::diagnosis::{ProbedSkill, diagnose_activation};
 use super::execution::RunExecution;
+use super::executor::run_elsewhere;
 use super::prepared_trial::{self, PreparedTrial};
 use super::run_context::{RunContext, RunPhase};
 use super::scheduler::{InOrder, Scheduler};
@@ -22,14 +23,15 @@ use practicum_core::model::{
 use practicum_skills::skill::Skill;
 
 /// The record of a probe, and why it did not activate its skill, if it did not.
-type ProbeResult = (TrialRecord, Option<ProbeFailure>);
+pub(super) type ProbeResult = (TrialRecord, Option<ProbeFailure>);
 
 impl RunExecution {
     /// Runs all probes. The trials can be run only if each probe activated its skill.
     pub async fn run_probes(&mut self) {
         let context = Arc::clone(&self.context);
         context.reusable.probes.iter().for_each(|probe| self.recorder.tally.add_probe(probe));
-        let mut probes: Scheduler<ProbeResult> = Scheduler::new(context.probes.trials.len(), context.jobs, 0);
+        let mut probes: Scheduler<Option<ProbeResult>> =
+            Scheduler::new(context.probes.trials.len(), context.trials_at_once(), 0);
         let mut results = InOrder::new();
         let mut activated = 0;
         loop {
@@ -37,21 +39,38 @@ impl RunExecution {
                 && let Some((index, permit)) = probes.take_next()
             {
                 let context = Arc::clone(&context);
+                if let Some(executor) = context.executor.clone() {
+                    let current_try = probes.current_try(index);
+                    probes.spawn(index, async move {
+                        let phase = RunPhase::Probes;
+                        run_elsewhere(&context, &executor, phase, index, current_try, permit).await
+                    });
+                    continue;
+                }
                 probes.spawn(index, async move {
                     let result = run_probe(&context, &context.probes.trials[index]).await;
                     drop(permit);
-                    result
+                    Some(result)
                 });
             }
             let may_start = context.may_continue();
+            self.stop_executor(may_start).await;
             if probes.is_done(may_start) {
                 break;
             }
-            let Some((index, ended)) = probes.wait(may_start).await else { continue };
+            let ended = tokio::select! {
+                ended = probes.wait(may_start) => ended,
+                event = context.next_executor_event() => {
+                    self.show_executor_event(event);
+                    None
+                }
+            };
+            let Some((index, ended)) = ended else { continue };
             let trial = &context.probes.trials[index];
-            let (record, failure) = ended.unwrap_or_else(|why| {
-                failed_probe(unfinished_record(&context.probes, trial, AgentEnding::Crashed, &why))
+            let ended = ended.unwrap_or_else(|why| {
+                Some(failed_probe(unfinished_record(&context.probes, trial, AgentEnding::Crashed, &why)))
             });
+            let Some((record, failure)) = ended.map(with_diagnosis) else { continue };
             if let Some((record, _)) = self.done_or_retry(&mut probes, RunPhase::Probes, index, record) {
                 let skill = probed_skill(&context.probes, trial).map_or("", |skill| &skill.name);
                 activated += usize::from(failure.is_none());
@@ -69,8 +88,16 @@ impl RunExecution {
     }
 }
 
+/// Adds the diagnosis of a probe whose agent never ran, because nobody observed it.
+fn with_diagnosis((record, failure): ProbeResult) -> ProbeResult {
+    match failure.is_none() && record.ended != AgentEnding::Finished {
+        true => failed_probe(record),
+        false => (record, failure),
+    }
+}
+
 /// Stages, runs, observes, diagnoses and stores a probe.
-async fn run_probe(context: &Arc<RunContext>, trial: &Trial) -> ProbeResult {
+pub(super) async fn run_probe(context: &Arc<RunContext>, trial: &Trial) -> ProbeResult {
     let prepared = match prepared_trial::prepare_trial(context, RunPhase::Probes, trial).await {
         Ok(prepared) => prepared,
         Err(record) => return failed_probe(*record),

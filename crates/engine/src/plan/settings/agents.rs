@@ -29,35 +29,46 @@ pub fn own_agents(layers: &SettingLayers, known: &AgentRegistry) -> Result<Vec<A
 /// The keys with which a settings file describes an agent.
 pub static AGENT_KEYS: &[SettingDescription] = &[
     SettingDescription {
+        env: &[],
         name: "command",
         doc: "The program and its arguments, with placeholders like {prompt}, which is on standard input \
               where no argument holds it; an inner list is left out when its placeholder is empty.",
         schema: command_schema,
     },
     SettingDescription {
+        env: &[],
         name: "resume",
         doc: "The command of later turns; its first word is the program.",
         schema: command_schema,
     },
-    SettingDescription { name: "decoder", doc: "How its output is read.", schema: decoder_schema },
+    SettingDescription { env: &[], name: "decoder", doc: "How its output is read.", schema: decoder_schema },
     SettingDescription {
+        env: &[],
         name: "skills_dir",
         doc: "Where it looks for skills, inside the workspace.",
         schema: skills_dir_schema,
     },
     SettingDescription {
+        env: &[],
         name: "env",
         doc: "Variables it is given, with placeholders; one whose placeholder is empty is left out. \
               Where {gateway} is used, the agent can be pointed at the model gateway.",
         schema: env_schema,
     },
-    SettingDescription { name: "pass_env", doc: "Variables of yours that it may see.", schema: texts_schema },
     SettingDescription {
+        env: &[],
+        name: "pass_env",
+        doc: "Variables of yours that it may see.",
+        schema: texts_schema,
+    },
+    SettingDescription {
+        env: &[],
         name: "credentials",
         doc: "Variables of yours that can log it in; the first that is set is passed.",
         schema: texts_schema,
     },
     SettingDescription {
+        env: &[],
         name: "models",
         doc: "Where its models answer: the only addresses it can reach in a strict sandbox.",
         schema: texts_schema,

@@ -33,13 +33,14 @@ pub struct SettingDefinition<T: 'static> {
 /// A key of a project file: the part of a setting's definition that does not depend on the type of its value.
 pub struct SettingDescription {
     pub name: &'static str,
+    pub env: &'static [&'static str],
     pub doc: &'static str,
     pub schema: fn() -> Value,
 }
 
 impl<T> SettingDefinition<T> {
     pub(super) const fn description(&self) -> SettingDescription {
-        SettingDescription { name: self.name, doc: self.doc, schema: self.schema }
+        SettingDescription { name: self.name, env: self.env, doc: self.doc, schema: self.schema }
     }
 }
 

@@ -84,6 +84,22 @@ impl SettingLayers {
         })
     }
 
+    /// Reads the settings of a run that another machine shares: its user's file is given as a text.
+    pub(crate) fn with_user_text(
+        flags: BTreeMap<String, String>,
+        environment: BTreeMap<String, String>,
+        project: &Path,
+        user: Option<&str>,
+    ) -> Result<Self, SettingsError> {
+        let path = Path::new("config.toml");
+        Ok(Self {
+            flags,
+            project: FileLayer::read(&project.join(PROJECT_FILE))?,
+            user: user.map(|text| FileLayer::parse(path, text)).transpose()?,
+            environment,
+        })
+    }
+
     /// Reads the settings of the environment and the files, without a command line.
     pub fn without_flags(
         environment: BTreeMap<String, String>,
@@ -256,14 +272,18 @@ impl FileLayer {
                 return Err(SettingsError::BadFile { path: path.to_owned(), why: error.to_string() });
             }
         };
+        Self::parse(path, &text).map(Some)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self, SettingsError> {
         let bad = |why: String| SettingsError::BadFile { path: path.to_owned(), why };
-        if opens_too_many_brackets(&text) {
+        if opens_too_many_brackets(text) {
             return Err(bad(format!("more than {DEEPEST_NESTING} brackets are open at once")));
         }
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| bad(error.to_string()))?;
         let mut layer = FileLayer { path: path.to_owned(), ..FileLayer::default() };
         layer.add("", table).map_err(bad)?;
-        Ok(Some(layer))
+        Ok(layer)
     }
 
     fn add(&mut self, prefix: &str, table: toml::Table) -> Result<(), String> {

@@ -6,6 +6,7 @@ mod agents;
 mod definitions;
 mod layers;
 mod limits;
+mod portable;
 mod schema;
 mod weakening;
 
@@ -22,7 +23,9 @@ pub use layers::{
     PROJECT_FILE, ProjectRoots, SettingLayers, SettingsError, project_root, user_config_folder,
 };
 pub use limits::{LIMIT_NAMES, LIMITS_PREFIX, explain_limits, resource_limits};
+pub use portable::PortableSettings;
 pub use schema::schema as project_schema;
+pub(crate) use weakening::weakens;
 
 use practicum_core::model::{
     Arm, JudgeTransportChoice, Provider, Ratio, SkillUseMode, Suite, UnsupportedPassPolicy, WorkspaceBase,

@@ -137,7 +137,7 @@ pub enum TrustAnswer {
 }
 
 /// What may take effect in a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TrustDecision {
     /// Whether scripts of eval files may run.
     pub scripts: bool,

@@ -288,7 +288,7 @@ fn trials_and_cases_stand_in_the_order_of_the_plan_however_they_end() {
     for record in &planned {
         let (trial, suite, case) = (record.trial.clone(), record.suite.clone(), record.case.clone());
         let (condition, attempt) = (record.condition.clone(), record.attempt);
-        store.log(&run, &[RunEvent::TrialStarted { trial, suite, case, condition, attempt }]);
+        store.log(&run, &[RunEvent::TrialStarted { trial, suite, case, condition, attempt, worker: None }]);
     }
     for (seconds, record) in planned.iter().rev().enumerate() {
         let record = TrialRecord { seconds: seconds as f64, ..record.clone() };

@@ -38,7 +38,8 @@ impl CancelToken {
         *self.0.borrow()
     }
 
-    pub(crate) async fn wait_until_cancelled(&self) {
+    /// Waits until the token is cancelled.
+    pub async fn wait_until_cancelled(&self) {
         let mut receiver = self.0.subscribe();
         // The sender lives as long as `self`, so this returns only when the value is true.
         let _ = receiver.wait_for(|cancelled| *cancelled).await;

@@ -114,9 +114,11 @@ impl EventSink for LiveView {
         let scene = &mut canvas.frame;
         match event {
             RunEvent::RunStarted { trials, .. } => *scene = LiveFrame::new(*trials, Instant::now()),
-            RunEvent::TrialStarted { trial, suite, case, condition, attempt } => {
+            RunEvent::TrialStarted { trial, suite, case, condition, attempt, worker } => {
                 let whose = self.suite_naming.describe_owner(suite, &condition.agent);
-                let title = format!("{} #{attempt} ({whose})", terminal_safe(case));
+                let place = worker.as_ref().map(|worker| format!(" on {}", terminal_safe(worker)));
+                let title =
+                    format!("{} #{attempt} ({whose}){}", terminal_safe(case), place.unwrap_or_default());
                 // A trial that is retried must not be listed twice.
                 scene.running_trials.retain(|running| running.trial != *trial);
                 scene.running_trials.push(RunningTrial {

@@ -1,0 +1,315 @@
+//! One trial on a worker, from its message to its result in the store.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_nats::jetstream::Message;
+use async_nats::jetstream::kv;
+use async_nats::jetstream::message::AckKind;
+use practicum_agents::agents::AgentRegistry;
+use practicum_core::model::{AgentEnding, TrialRecord};
+use practicum_engine::pipeline::TrialOutput;
+use practicum_engine::store::{MarkKind, RecordKey};
+use tokio::sync::OnceCell;
+
+use crate::WorkersError;
+use crate::budget::{Amount, Reservation, change_account};
+use crate::messages::{
+    MOST_DELIVERIES, Marked, RunPermission, TrialBegan, TrialDone, TrialEnd, TrialTask, began_subject,
+};
+use crate::open_run::OpenRun;
+use crate::pauses::{PauseBoard, account_of};
+use crate::server::{NatsServer, with_retries};
+use crate::shared_trial::pack_result;
+use crate::worker_options::{OnWorkerEvent, WorkerEvent, WorkerOptions};
+
+/// How long a worker tries to store a result at a server that does not answer.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// How long an account pauses if its rate limit says not when it resets.
+const USUAL_PAUSE: Duration = Duration::from_secs(20);
+/// How long a message waits that this worker could not use, so that another can.
+const REFUSED_DELAY: Duration = Duration::from_secs(5);
+
+/// Runs the trials that a worker takes.
+pub struct TaskRunner {
+    server: NatsServer,
+    options: WorkerOptions,
+    key: RecordKey,
+    pauses: PauseBoard,
+    runs: Mutex<HashMap<String, Arc<OnceCell<Option<Arc<OpenRun>>>>>>,
+    /// Whether running trials are ended and given back, because the worker ends.
+    gives_back: AtomicBool,
+    on_event: OnWorkerEvent,
+}
+
+/// What a worker does with a message after it dealt with it.
+enum MessageEnd {
+    /// The message is done with: there is a result, or nobody needs one.
+    Done,
+    /// Another worker should try.
+    GiveBack(Duration),
+    /// Nobody can use the message.
+    Refused,
+}
+
+impl TaskRunner {
+    pub fn new(
+        server: NatsServer,
+        options: WorkerOptions,
+        key: RecordKey,
+        pauses: PauseBoard,
+        on_event: OnWorkerEvent,
+    ) -> Self {
+        let (runs, gives_back) = (Mutex::default(), AtomicBool::new(false));
+        Self { server, options, key, pauses, runs, gives_back, on_event }
+    }
+
+    /// Ends all running trials, so that others get them.
+    pub fn give_back(&self) {
+        self.gives_back.store(true, Ordering::SeqCst);
+        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        for run in runs.values().filter_map(|run| run.get().cloned().flatten()) {
+            run.runner.stop().stop_now();
+        }
+    }
+
+    /// Runs the trial of a message and acknowledges the message when the result is stored.
+    pub async fn run_message(&self, message: Message) {
+        let message = Arc::new(message);
+        let marked = serde_json::from_slice::<Marked<TrialTask>>(&message.payload).ok();
+        let task = marked.and_then(|marked| marked.verified(&self.key, MarkKind::WorkerTask));
+        let end = match task {
+            None => {
+                self.tell("a trial without a valid mark of this project's key was refused".to_owned());
+                MessageEnd::Refused
+            }
+            Some(task) => {
+                let beats = tokio::spawn(send_heartbeats(Arc::clone(&message), task.lease_ms));
+                let end = self.run_task(&task, &message).await;
+                beats.abort();
+                end.unwrap_or_else(|error| {
+                    self.tell(format!("{}: {error}", task.trial.as_str()));
+                    MessageEnd::GiveBack(REFUSED_DELAY)
+                })
+            }
+        };
+        let kind = match end {
+            MessageEnd::Done => AckKind::Ack,
+            MessageEnd::GiveBack(delay) => AckKind::Nak(Some(delay)),
+            MessageEnd::Refused => AckKind::Term,
+        };
+        // If this does not arrive, the message is delivered again, and the next worker finds the result.
+        let _ = message.double_ack_with(kind).await;
+    }
+
+    async fn run_task(&self, task: &TrialTask, message: &Message) -> Result<MessageEnd, WorkersError> {
+        let deliveries = message.info().map_or(1, |info| info.delivered);
+        let done_key = task.done_key();
+        let mut opened = self.open_run(task).await?;
+        if opened.as_ref().is_some_and(|run| run.permission() == RunPermission::Cancelled) {
+            // The run may have been continued since.
+            self.forget(&task.run);
+            opened = self.open_run(task).await?;
+        }
+        let Some(run) = opened.filter(|run| run.permission() == RunPermission::Running) else {
+            return Ok(MessageEnd::Done);
+        };
+        if deliveries > 1 && has_result(&run.bucket, &done_key).await? {
+            return Ok(MessageEnd::Done);
+        }
+        if deliveries > MOST_DELIVERIES {
+            let why =
+                format!("{MOST_DELIVERIES} workers took the trial, and none of them finished it (infra)");
+            self.store_done(&run, task, String::new(), TrialEnd::Lost { why }).await?;
+            return Ok(MessageEnd::Done);
+        }
+        if let Some(end) = self.reserve_budget(&run, &done_key).await? {
+            return Ok(end);
+        }
+        let began = TrialBegan { done_key: done_key.clone(), worker: self.options.name.clone() };
+        if let Ok(bytes) = serde_json::to_vec(&began) {
+            // Only for people: that it may get lost does no harm.
+            let _ = self.server.client.publish(began_subject(&task.run), bytes.into()).await;
+        }
+        let Some(output) = run.runner.run(&task.trial, task.is_probe).await else {
+            self.tell(format!("{} is not in the plan of its run", task.trial.as_str()));
+            return Ok(MessageEnd::GiveBack(REFUSED_DELAY));
+        };
+        self.settle_budget(&run, &done_key, Amount::of_record(&output.record)).await?;
+        if output.record.ended == AgentEnding::Cancelled {
+            let gives_back = self.gives_back.load(Ordering::SeqCst);
+            return Ok(if gives_back { MessageEnd::GiveBack(Duration::ZERO) } else { MessageEnd::Done });
+        }
+        self.announce_limit(task, &output.record).await;
+        self.store_result(&run, task, output).await
+    }
+
+    /// Gives the run of a trial, which is fetched and planned once. `None` if the run is over.
+    async fn open_run(&self, task: &TrialTask) -> Result<Option<Arc<OpenRun>>, WorkersError> {
+        // A run that is continued with other options has another bundle.
+        let name = format!("{}/{}", task.run, task.bundle);
+        let cell = {
+            let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(runs.entry(name).or_default())
+        };
+        let opened = cell
+            .get_or_try_init(|| async {
+                let environment = self.options.environment.clone();
+                let sandbox = self.options.weakest_sandbox;
+                let run = OpenRun::open(&self.server, &task.run, &task.bundle, environment, sandbox).await?;
+                Ok::<_, WorkersError>(run.map(Arc::new))
+            })
+            .await?;
+        if opened.is_none() {
+            self.forget(&task.run);
+        }
+        Ok(opened.clone())
+    }
+
+    /// Forgets the runs that are over or were cancelled.
+    pub fn forget_ended_runs(&self) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.retain(|_, run| match run.get() {
+            Some(Some(run)) => run.permission() != RunPermission::Cancelled,
+            Some(None) => false,
+            None => true,
+        });
+    }
+
+    /// Forgets a run that is over. Its files are removed when its last trial has ended here.
+    fn forget(&self, run: &str) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.retain(|name, _| !name.starts_with(&format!("{run}/")));
+    }
+
+    /// Reserves a part of the budget. Gives what becomes of the message if the trial cannot start.
+    async fn reserve_budget(
+        &self,
+        run: &OpenRun,
+        done_key: &str,
+    ) -> Result<Option<MessageEnd>, WorkersError> {
+        loop {
+            let reserved =
+                with_retries(PATIENCE, || change_account(&run.bucket, |account| account.reserve(done_key)));
+            match reserved.await? {
+                None | Some(Reservation::Granted) => return Ok(None),
+                // The coordinator sees that everything is spent as well, and takes the trials back.
+                Some(Reservation::Wait | Reservation::UsedUp) => {}
+            }
+            if run.permission() != RunPermission::Running {
+                return Ok(Some(MessageEnd::Done));
+            }
+            if self.gives_back.load(Ordering::SeqCst) {
+                return Ok(Some(MessageEnd::GiveBack(Duration::ZERO)));
+            }
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+    }
+
+    async fn settle_budget(&self, run: &OpenRun, done_key: &str, amount: Amount) -> Result<(), WorkersError> {
+        let settled = with_retries(PATIENCE, || {
+            change_account(&run.bucket, |account| account.settle(done_key, amount))
+        });
+        settled.await.map(drop)
+    }
+
+    /// Lets all workers with the same login pause if the trial reached a rate limit.
+    async fn announce_limit(&self, task: &TrialTask, record: &TrialRecord) {
+        if record.ended != AgentEnding::RateLimited {
+            return;
+        }
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let pause = record.limit_resets_at.map_or(USUAL_PAUSE, |at| {
+            Duration::from_secs(at).saturating_sub(now).max(Duration::from_secs(1))
+        });
+        let registry = AgentRegistry::default();
+        let agent = registry.agents().iter().find(|agent| agent.name == task.agent);
+        let account = agent.map_or_else(
+            || task.agent.clone(),
+            |agent| account_of(agent, &self.options.environment, &self.key),
+        );
+        if let Err(error) = self.pauses.announce(&account, pause).await {
+            self.tell(error.to_string());
+        }
+    }
+
+    /// Uploads the result and writes the record of it. If another worker was faster, the upload is removed.
+    async fn store_result(
+        &self,
+        run: &OpenRun,
+        task: &TrialTask,
+        output: TrialOutput,
+    ) -> Result<MessageEnd, WorkersError> {
+        let text = format!("{}: {}", task.trial.as_str(), output.record.verdict.name());
+        let packed = tokio::task::spawn_blocking(move || pack_result(output)).await;
+        let packed = packed.map_err(|error| WorkersError::Bundle(error.to_string()))?;
+        let packed = packed.map_err(|error| WorkersError::Bundle(error.to_string()))?;
+        let object = format!("{}.{}", task.done_key(), uuid::Uuid::new_v4().simple());
+        with_retries(PATIENCE, || async {
+            let file = packed.file.reopen().map_err(WorkersError::request("store a result"))?;
+            let stored = run.objects.put(object.as_str(), &mut tokio::fs::File::from_std(file)).await;
+            match stored {
+                // The run may be over meanwhile, and then nobody needs the result.
+                Err(_) if run.permission() == RunPermission::Cancelled => Ok(()),
+                stored => stored.map(drop).map_err(WorkersError::request("store a result")),
+            }
+        })
+        .await?;
+        let end = TrialEnd::Finished { digest: packed.digest.clone() };
+        let is_first = self.store_done(run, task, object.clone(), end).await?;
+        if !is_first {
+            let _ = run.objects.delete(&object).await;
+        }
+        (self.on_event)(WorkerEvent::TrialEnded { text });
+        Ok(MessageEnd::Done)
+    }
+
+    /// Writes the record of a result, if there is none yet. Says whether this one counts.
+    async fn store_done(
+        &self,
+        run: &OpenRun,
+        task: &TrialTask,
+        object: String,
+        end: TrialEnd,
+    ) -> Result<bool, WorkersError> {
+        let done_key = task.done_key();
+        let worker = self.options.name.clone();
+        let done = TrialDone { run: task.run.clone(), done_key: done_key.clone(), worker, object, end };
+        let marked = Marked::new(done, &self.key, MarkKind::WorkerResult);
+        let bytes = serde_json::to_vec(&marked).map_err(WorkersError::request("store a result"))?;
+        with_retries(PATIENCE, || async {
+            match run.bucket.create(&done_key, bytes.clone().into()).await {
+                Ok(_) => Ok(true),
+                Err(error) if error.kind() == kv::CreateErrorKind::AlreadyExists => {
+                    // It may be this very record, if the answer to an earlier try was lost.
+                    let stored =
+                        run.bucket.get(&done_key).await.map_err(WorkersError::request("read a result"))?;
+                    Ok(stored.is_some_and(|stored| stored.as_ref() == bytes.as_slice()))
+                }
+                Err(_) if run.permission() == RunPermission::Cancelled => Ok(false),
+                Err(error) => Err(WorkersError::request("store a result")(error)),
+            }
+        })
+        .await
+    }
+
+    fn tell(&self, text: String) {
+        (self.on_event)(WorkerEvent::Notice(text));
+    }
+}
+
+async fn has_result(bucket: &kv::Store, done_key: &str) -> Result<bool, WorkersError> {
+    let stored = bucket.get(done_key).await.map_err(WorkersError::request("read a result"))?;
+    Ok(stored.is_some())
+}
+
+/// Tells the server that the trial is still running, so that no other worker gets it.
+async fn send_heartbeats(message: Arc<Message>, lease_ms: u64) {
+    let pause = Duration::from_millis((lease_ms / 3).max(100));
+    loop {
+        tokio::time::sleep(pause).await;
+        let _ = message.ack_with(AckKind::Progress).await;
+    }
+}
