@@ -5,6 +5,7 @@ mod common;
 
 mod captures;
 mod isolation;
+mod mocks;
 mod plugin;
 mod real_activation;
 mod real_claude;

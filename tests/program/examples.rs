@@ -16,7 +16,7 @@ struct Example {
     failing: usize,
 }
 
-const EXAMPLES: [Example; 15] = [
+const EXAMPLES: [Example; 16] = [
     Example { name: "release-notes", more: &[], files: 1, cases: 3, trials: 3, failing: 0 },
     Example {
         name: "skillet",
@@ -38,6 +38,7 @@ const EXAMPLES: [Example; 15] = [
     Example { name: "skillgrade", more: &["--trust"], files: 1, cases: 1, trials: 2, failing: 0 },
     Example { name: "promptfoo", more: &["--trust"], files: 1, cases: 5, trials: 10, failing: 0 },
     Example { name: "skill-up", more: &[], files: 1, cases: 1, trials: 2, failing: 0 },
+    Example { name: "mocks", more: &[], files: 1, cases: 2, trials: 2, failing: 0 },
     Example { name: "improving", more: &[], files: 1, cases: 6, trials: 6, failing: 4 },
 ];
 

@@ -11,5 +11,6 @@ pub mod dialects;
 pub mod discover;
 #[doc(hidden)]
 pub mod first_evals;
+pub mod mocks;
 #[doc(hidden)]
 pub mod url_check;

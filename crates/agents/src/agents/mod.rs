@@ -7,6 +7,7 @@ mod claude;
 mod codex;
 mod credentials;
 mod gemini;
+mod given_tools;
 mod launch;
 mod model_cli;
 mod opencode;
@@ -27,6 +28,7 @@ mod tool_names;
 pub use builtin::SUBCOMMAND as BUILTIN_SUBCOMMAND;
 pub use claude::{COMMANDS_FOLDER, FOREGROUND_TASKS_VARIABLE, SKILL_TOOL};
 pub use credentials::{AgentCredentials, AgentLogin, LoginFile};
+pub use given_tools::McpServerCommand;
 pub use launch::{
     AgentCli, AgentProgram, AgentTurn, GatewayRoute, HomeFiles, Launch, LaunchError, ModelAddress,
     find_program,

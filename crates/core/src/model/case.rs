@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Check, CheckKind, Ratio, RelPath};
+use super::{Check, CheckKind, Mocks, Ratio, RelPath};
 
 /// One prompt for an agent, with the checks that grade the result.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +23,8 @@ pub struct Case {
     pub prompt: CasePrompt,
     /// The workspace that the agent starts with.
     pub workspace: WorkspaceSpec,
+    /// The servers and command-line tools that answer in place of the real ones.
+    pub mocks: Mocks,
     /// The checks that grade the trials of the case.
     pub checks: Vec<Check>,
     /// Background that the judge may read but does not grade.
@@ -50,6 +52,7 @@ impl Case {
             note: None,
             prompt: CasePrompt::Turns(vec![prompt.into()]),
             workspace: WorkspaceSpec::default(),
+            mocks: Mocks::default(),
             checks: Vec::new(),
             context: None,
             timeout: None,

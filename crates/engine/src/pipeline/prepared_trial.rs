@@ -1,12 +1,12 @@
 //! One trial from the staging of its workspace to its stored record.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::agent_slots::SlotPermit;
+use super::last_line::last_line;
 use super::probes;
 use super::run_context::{RunContext, RunPhase};
 use super::skill_texts::{find_skill_texts, staged_skill_texts};
@@ -18,6 +18,7 @@ use crate::grade::judge::JudgeContext;
 use crate::plan::{PlannedSuite, applicable_checks};
 use crate::store::{FolderListing, Scrubber, StagedSkill, TrialFacts, TurnFacts};
 use crate::workspace::limits::TrialLimits;
+use crate::workspace::mocks::TrialMocks;
 use crate::workspace::run::{
     CheckedWorkspace, Conversation, ConversationResult, ScriptContext, ScriptEnd, run_conversation,
     run_script,
@@ -29,10 +30,9 @@ use crate::workspace::stage::{
 use practicum_agents::agents::{AgentCli, AgentLogin, FOREGROUND_TASKS_VARIABLE, SKILL_TOOL, SkillTextLines};
 use practicum_agents::gateway::{Gateway, GatewayHalt, GatewayScope, ScopeKind};
 use practicum_core::model::{
-    AgentEnding, Arm, Case, CasePrompt, CheckKind, CheckPermissions, Digest, GivenFile, NotScoredReason,
-    Observation, SkillRef, SkillTextFinding, Trial, TrialRecord, UrlChecker, Verdict,
+    AgentEnding, Arm, Case, CasePrompt, CheckKind, CheckPermissions, Digest, GivenFile, MockCall,
+    NotScoredReason, Observation, SkillRef, SkillTextFinding, Trial, TrialRecord, UrlChecker, Verdict,
 };
-use practicum_core::tree::open_regular;
 
 /// A trial whose workspace is ready.
 pub struct PreparedTrial<'p> {
@@ -50,6 +50,8 @@ pub struct PreparedTrial<'p> {
     /// The texts by which it is recognised that a skill reached the model.
     skill_texts: Vec<SkillTextLines>,
     limits: TrialLimits,
+    /// The servers and commands that answer the agent in place of the real ones, if the case has any.
+    mocks: Option<TrialMocks>,
     /// The trial's folder in the run directory.
     folder: PathBuf,
     /// A marker on the trial's processes, so that they can be found. It ends with the id of the run.
@@ -94,6 +96,9 @@ pub async fn prepare_trial<'p>(
     };
     let scope = gateway.map(|(gateway, _)| register(gateway, trial, kind, &workspace, &skill));
     let address = scope.as_ref().map(GatewayScope::base_url);
+    // The sandbox then gives their files to the user that the agent becomes.
+    let mocks =
+        TrialMocks::for_case(case, workspace.root()).map_err(|why| failed(AgentEnding::NotLaunched, why))?;
     let walls = context.sandbox.for_trial(workspace.root(), agent, address, &context.user_env);
     let walls = walls.map_err(|error| failed(AgentEnding::NotLaunched, error.to_string()))?;
     let walls = walls.with_script_folder(planned.suite.origin.path.parent().map(Path::to_owned));
@@ -118,6 +123,7 @@ pub async fn prepare_trial<'p>(
         sandbox: walls,
         skill_texts: staged_skill_texts(planned, trial.condition.arm, &names),
         limits,
+        mocks,
         folder,
         marker,
     };
@@ -267,6 +273,7 @@ impl PreparedTrial<'_> {
                 .filter(|_| self.agent.can_append_system_prompt()),
             tools: tools.as_deref(),
             gateway: self.scope.as_ref().map(GatewayScope::base_url),
+            mocks: self.mocks.as_ref(),
             user_env: &context.user_env,
             extra_env: &extra_env,
             sandbox: &self.sandbox,
@@ -282,6 +289,11 @@ impl PreparedTrial<'_> {
             conversed.notes.extend(self.gateway_notes(scope));
         }
         conversed
+    }
+
+    /// Gives the calls that the mocks got, without secrets; `None` if nothing is mocked.
+    pub fn mock_calls(&self, context: &RunContext) -> Option<Vec<MockCall>> {
+        self.mocks.as_ref().map(|mocks| mocks.calls(&context.scrubber))
     }
 
     fn gateway_notes(&self, scope: &GatewayScope) -> Vec<String> {
@@ -443,15 +455,7 @@ impl PreparedTrial<'_> {
 
     /// Reads the last line that the agent wrote to its standard error, which often says why it crashed.
     pub fn last_line_of_stderr(&self) -> Option<String> {
-        const MAX_STDERR_BYTES: u64 = 16 * 1024;
-        let mut file = open_regular(self.folder.join("stderr.txt")).ok()?;
-        let length = file.metadata().ok()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(MAX_STDERR_BYTES))).ok()?;
-        let mut bytes = Vec::new();
-        file.take(MAX_STDERR_BYTES).read_to_end(&mut bytes).ok()?;
-        let text = String::from_utf8_lossy(&bytes);
-        let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
-        Some(line.chars().take(300).collect())
+        last_line(&self.folder.join("stderr.txt"))
     }
 
     /// Finds the skills that the agent lists although they were not staged.
@@ -530,6 +534,7 @@ impl PreparedTrial<'_> {
             given,
             unread: seen.unread.clone(),
             usage: seen.usage,
+            mock_calls: seen.mock_calls.clone(),
             leaked: seen.leaked.clone(),
             cost_usd: seen.cost_usd,
             seconds: seen.seconds,

@@ -144,6 +144,7 @@ fn probe_case(case: &Case, skill: &SkillRef) -> Case {
         note: None,
         prompt: CasePrompt::Turns(vec![probe_prompt(&skill.name)]),
         workspace: room,
+        mocks: Default::default(),
         checks: vec![Check {
             id: "activation".to_owned(),
             name: None,

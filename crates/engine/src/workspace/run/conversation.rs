@@ -10,6 +10,7 @@ use super::memory::{MemoryPermit, TranscriptMemory};
 use super::process::{CancelToken, OutputFiles, ProcessRules, supervise};
 use super::process_tree::wait_for_init_exit;
 use crate::workspace::limits::TrialLimits;
+use crate::workspace::mocks::TrialMocks;
 use crate::workspace::observe::{ProcessEnd, RawRun, RawTurn};
 use crate::workspace::sandbox::TrialSandbox;
 use crate::workspace::secrets::Scrubber;
@@ -28,6 +29,8 @@ pub struct Conversation<'c> {
     /// The only tools that the agent may use, separated by commas.
     pub tools: Option<&'c str>,
     pub gateway: Option<&'c str>,
+    /// The mocks of the trial, if there are any.
+    pub mocks: Option<&'c TrialMocks>,
     pub user_env: &'c BTreeMap<String, String>,
     /// Variables in addition to those that the agent's descriptor sets.
     pub extra_env: &'c [(String, String)],
@@ -89,6 +92,8 @@ pub async fn run_conversation(
     };
     // The launch that copied the user's login, if one did.
     let mut login: Option<Launch> = None;
+    let mcp_servers = talk.mocks.map(TrialMocks::mcp_servers).unwrap_or_default();
+    let commands_folder = talk.mocks.and_then(TrialMocks::commands_folder);
     for (index, prompt) in talk.turns.iter().enumerate() {
         let started = Instant::now();
         let turn = AgentTurn {
@@ -105,6 +110,8 @@ pub async fn run_conversation(
             sandboxed: talk.sandbox.is_active(),
             plugins: &workspace.plugins,
             plugin_servers: workspace.plugin_servers.as_deref(),
+            mcp_servers: &mcp_servers,
+            commands_folder: commands_folder.as_deref(),
         };
         let mut launch = match prepare_launch(talk, &turn, workspace.root()) {
             Ok(launch) => launch,

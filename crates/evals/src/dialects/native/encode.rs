@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{about_skill, case_checks, policy};
+use super::{about_skill, case_checks, mocks, policy};
 use practicum_core::model::{
     Case, CasePrompt, Fixture, FixtureAccess, Gate, JudgePolicy, PassRule, RunPolicy, ScoreOf, ScoreRule,
     SkillRef, StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec, format_duration,
@@ -98,6 +98,7 @@ pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
         note,
         prompt: stimulus,
         workspace: room,
+        mocks: mocked,
         checks,
         context,
         timeout,
@@ -135,6 +136,7 @@ pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
     put("files", (!files.is_empty()).then_some(Value::Array(files)));
     put("setup", setup.as_ref().map(|script| json!(script)));
     put("teardown", teardown.as_ref().map(|script| json!(script)));
+    put("mocks", mocks::encode_mocks(mocked));
     put("context", context.as_ref().map(|context| json!(context)));
     put("timeout", timeout.map(|timeout| json!(format_duration(timeout))));
     put("repeat", repeat.map(|repeat| json!(repeat)));

@@ -34,8 +34,8 @@ pub use unused_keys::UnusedKeys;
 
 use practicum_core::model::{
     ActivationCheck, ActivationExpectation, ActivationSource, Case, CasePrompt, Check, CheckKind, CheckNeed,
-    CheckTarget, CheckWeight, Diagnostics, Gate, JudgePolicy, JudgedStatement, Origin, PassRule, RunPolicy,
-    ScoreScale, Suite, WorkspaceSpec,
+    CheckTarget, CheckWeight, Diagnostics, Gate, JudgePolicy, JudgedStatement, Mocks, Origin, PassRule,
+    RunPolicy, ScoreScale, Suite, WorkspaceSpec,
 };
 use practicum_core::tree::{ObjectReader, SourceFile};
 
@@ -75,6 +75,7 @@ pub fn blank_case(id: String, prompt: String) -> Case {
         note: None,
         prompt: CasePrompt::Turns(vec![prompt]),
         workspace: WorkspaceSpec::default(),
+        mocks: Mocks::default(),
         checks: Vec::new(),
         context: None,
         timeout: None,
