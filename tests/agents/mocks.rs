@@ -54,9 +54,24 @@ cases:
       - contains: Done
 ";
 
-/// An agent: its name and program, its shell tool, and the name of that tool's argument.
-fn agents() -> [(&'static str, PathBuf, &'static str, &'static str); 2] {
-    [("claude", claude(), "Bash", "command"), ("codex", codex(), "exec_command", "cmd")]
+/// An agent, and how its model calls tools.
+struct TestedAgent {
+    name: &'static str,
+    program: PathBuf,
+    /// The shell tool, and the name of its argument.
+    shell: [&'static str; 2],
+    /// What stands between the name of a server and that of its tool.
+    separator: &'static str,
+}
+
+fn agents() -> [TestedAgent; 2] {
+    let claude = claude();
+    let codex = codex();
+    [
+        TestedAgent { name: "claude", program: claude, shell: ["Bash", "command"], separator: "__" },
+        // Its API has namespaces.
+        TestedAgent { name: "codex", program: codex, shell: ["exec_command", "cmd"], separator: "." },
+    ]
 }
 
 fn run(project: &Project, agent: &str, program: &Path, args: &[&str]) -> Ran {
@@ -78,19 +93,19 @@ fn facts(project: &Project, case: &str) -> Value {
 
 #[test]
 fn agents_call_mocked_servers_and_commands() {
-    for (agent, program, shell, argument) in agents() {
+    for TestedAgent { name: agent, program, shell: [shell, argument], separator } in agents() {
         let script = format!(
             "practicum_script: 1
 scenarios:
   - when: Buy a pear
     steps:
-      - tools: [{{ name: mcp__shop__list_fruit, input: {{}} }}]
-      - tools: [{{ name: mcp__shop__buy, input: {{ item: pear }} }}]
+      - tools: [{{ name: mcp__shop{separator}list_fruit, input: {{}} }}]
+      - tools: [{{ name: mcp__shop{separator}buy, input: {{ item: pear }} }}]
       - tools: [{{ name: {shell}, input: {{ {argument}: payctl send R-77 }} }}]
       - text: Done.
   - when: Buy a melon
     steps:
-      - tools: [{{ name: mcp__shop__buy, input: {{ item: melon }} }}]
+      - tools: [{{ name: mcp__shop{separator}buy, input: {{ item: melon }} }}]
       - text: Done.
   - when: Refund a pear
     steps:
@@ -98,7 +113,7 @@ scenarios:
       - text: Done.
   - when: Buy something
     steps:
-      - tools: [{{ name: mcp__shop__buy, input: {{ item: 5 }} }}]
+      - tools: [{{ name: mcp__shop{separator}buy, input: {{ item: 5 }} }}]
       - text: Done.
 "
         );
@@ -136,19 +151,20 @@ scenarios:
 
 #[test]
 fn suites_of_claude_plugin_eval_with_mocks_run_on_both_agents() {
-    for (agent, program, _, _) in agents() {
+    for TestedAgent { name: agent, program, separator, .. } in agents() {
         let script = "practicum_script: 1
 scenarios:
   - when: Monitor this project
     steps:
-      - tools: [{ name: mcp__plugin_watch_monitors__list_monitors, input: {} }]
+      - tools: [{ name: mcp__plugin_watch_monitorsSEPARATORlist_monitors, input: {} }]
       - text: There are none. Shall I create backup, sync and nightly?
   - when: Create it at once
     steps:
-      - tools: [{ name: mcp__plugin_watch_monitors__create_monitor, input: { name: nightly } }]
+      - tools: [{ name: mcp__plugin_watch_monitorsSEPARATORcreate_monitor, input: { name: nightly } }]
       - text: I created it.
   - steps: [{ text: I do not know. }]
-";
+"
+        .replace("SEPARATOR", separator);
         let not_created = "---\ntype: tool_used\ntool: mcp__plugin_watch_monitors__create_monitor\nmin: 0\nmax: 0\narm: both\n---\n";
         let project = Project::new(&[
             (".claude-plugin/plugin.json", r#"{"name": "watch"}"#),
@@ -173,7 +189,7 @@ scenarios:
             ),
             ("evals/hasty/prompt.md", "---\nruns: 1\n---\n\nCreate it at once.\n"),
             ("evals/hasty/graders/no-create.md", not_created),
-            ("script.yaml", script),
+            ("script.yaml", &script),
         ]);
         let ran = run(&project, agent, &program, &[]);
         let about = format!("{agent}:\n{}\n{}", ran.stderr, ran.stdout);

@@ -28,8 +28,21 @@ pub fn shell_profiles(commands: &Path) -> [(RelPath, String); 2] {
     [".profile", ".zprofile"].map(|name| (RelPath::new(name).expect("a relative path"), text.clone()))
 }
 
+/// The beginning of the placeholders for servers.
+pub const SERVERS_PLACEHOLDER: &str = "mcp_servers_";
+
+/// Writes servers in the form that a placeholder names; `None` if there are no servers or no such form.
+pub fn write_servers(placeholder: &str, servers: &[McpServerCommand]) -> Option<String> {
+    match placeholder.strip_prefix(SERVERS_PLACEHOLDER)? {
+        "json" => servers_as_json(servers),
+        "toml" => servers_as_toml(servers),
+        "opencode" => servers_for_opencode(servers),
+        _ => None,
+    }
+}
+
 /// Writes servers as JSON in the form that most agents read; `None` if there are none.
-pub fn servers_as_json(servers: &[McpServerCommand]) -> Option<String> {
+fn servers_as_json(servers: &[McpServerCommand]) -> Option<String> {
     let entry = |server: &McpServerCommand| {
         let command = server.program.display().to_string();
         (server.name.clone(), json!({"type": "stdio", "command": command, "args": server.args}))
@@ -42,9 +55,9 @@ pub fn servers_as_json(servers: &[McpServerCommand]) -> Option<String> {
 const SERVER_START_SECONDS: i64 = 120;
 
 /// Writes servers as the setting `mcp_servers` in TOML; `None` if there are none.
-pub fn servers_as_toml(servers: &[McpServerCommand]) -> Option<String> {
+fn servers_as_toml(servers: &[McpServerCommand]) -> Option<String> {
     let entry = |server: &McpServerCommand| {
-        let text = |text: String| toml::Value::String(text);
+        let text = toml::Value::String;
         let fields = [
             ("command", text(server.program.display().to_string())),
             ("args", server.args.iter().cloned().map(toml::Value::String).collect::<Vec<_>>().into()),
@@ -60,7 +73,7 @@ pub fn servers_as_toml(servers: &[McpServerCommand]) -> Option<String> {
 }
 
 /// Writes servers as the configuration of opencode; `None` if there are none.
-pub fn servers_for_opencode(servers: &[McpServerCommand]) -> Option<String> {
+fn servers_for_opencode(servers: &[McpServerCommand]) -> Option<String> {
     let entry = |server: &McpServerCommand| {
         let program = server.program.display().to_string();
         let command: Vec<&String> = std::iter::once(&program).chain(&server.args).collect();

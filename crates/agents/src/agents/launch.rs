@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use super::DecoderKind;
 use super::credentials::{AgentCredentials, AgentLogin};
 use super::given_tools::{
-    COMMANDS_VARIABLE, McpServerCommand, servers_as_json, servers_as_toml, servers_for_opencode,
-    shell_profiles,
+    COMMANDS_VARIABLE, McpServerCommand, SERVERS_PLACEHOLDER, shell_profiles, write_servers,
 };
 use practicum_core::model::RelPath;
 
@@ -221,11 +220,8 @@ impl AgentCli {
 
     /// Says whether the agent can be given MCP servers.
     pub fn can_use_mcp_servers(&self) -> bool {
-        self.first_turn_args
-            .iter()
-            .flatten()
-            .chain(self.env.iter().map(|(_, value)| value))
-            .any(|text| text.contains("{mcp_servers_"))
+        let values = self.env.iter().map(|(_, value)| value);
+        self.first_turn_args.iter().flatten().chain(values).any(|text| text.contains(SERVERS_PLACEHOLDER))
     }
 
     /// Says whether the agent accepts a text to add to its own system prompt.
@@ -417,9 +413,7 @@ fn fill_placeholders(text: &str, turn: &AgentTurn<'_>) -> Option<String> {
             "session" => Some(turn.session?.to_owned()),
             "append_system" => Some(turn.append_system_prompt?.to_owned()),
             "tools" => Some(turn.tools?.to_owned()),
-            "mcp_servers_json" => Some(servers_as_json(turn.mcp_servers)?),
-            "mcp_servers_toml" => Some(servers_as_toml(turn.mcp_servers)?),
-            "mcp_servers_opencode" => Some(servers_for_opencode(turn.mcp_servers)?),
+            form if form.starts_with(SERVERS_PLACEHOLDER) => Some(write_servers(form, turn.mcp_servers)?),
             "plugin_servers" => Some(turn.plugin_servers?.display().to_string()),
             _ => None,
         };

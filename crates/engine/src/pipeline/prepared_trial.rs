@@ -50,7 +50,7 @@ pub struct PreparedTrial<'p> {
     /// The texts by which it is recognised that a skill reached the model.
     skill_texts: Vec<SkillTextLines>,
     limits: TrialLimits,
-    /// The servers and commands that answer the agent in place of the real ones, if the case has any.
+    /// The mocks of the case, if it has any.
     mocks: Option<TrialMocks>,
     /// The trial's folder in the run directory.
     folder: PathBuf,
@@ -96,7 +96,6 @@ pub async fn prepare_trial<'p>(
     };
     let scope = gateway.map(|(gateway, _)| register(gateway, trial, kind, &workspace, &skill));
     let address = scope.as_ref().map(GatewayScope::base_url);
-    // The sandbox then gives their files to the user that the agent becomes.
     let mocks =
         TrialMocks::for_case(case, workspace.root()).map_err(|why| failed(AgentEnding::NotLaunched, why))?;
     let walls = context.sandbox.for_trial(workspace.root(), agent, address, &context.user_env);
