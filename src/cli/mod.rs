@@ -52,6 +52,7 @@ mod plan_view;
 mod power;
 mod propose;
 mod reindex;
+mod relay;
 mod report;
 mod restore;
 mod resume;
@@ -200,6 +201,8 @@ enum Command {
     BuiltinAgent(builtin_agent::BuiltinAgentArgs),
     #[command(name = crate::workspace::sandbox::SUBCOMMAND, hide = true)]
     Confined(sandbox_inner::SandboxInnerArgs),
+    #[command(name = crate::workspace::mocks::RELAY_SUBCOMMAND, hide = true)]
+    Relay(relay::RelayArgs),
 }
 
 const EXIT_CODES: &str = "\
@@ -271,9 +274,10 @@ pub fn main() -> ExitCode {
         Command::InstallSkill(args) => install_skill::main(&args),
         Command::Completions(args) => completions::main(&args),
         Command::Man(args) => man::main(&args),
-        // These two end as the process that they stand for.
+        // These three end as the process that they stand for.
         Command::BuiltinAgent(args) => return ExitCode::from(builtin_agent::main(args)),
         Command::Confined(args) => return ExitCode::from(sandbox_inner::main(args)),
+        Command::Relay(args) => return ExitCode::from(relay::main(args)),
     };
     if tells_of_evals {
         own_files::record_stream_contents();
@@ -363,7 +367,8 @@ impl Command {
             | Command::Completions(_)
             | Command::Man(_)
             | Command::BuiltinAgent(_)
-            | Command::Confined(_) => false,
+            | Command::Confined(_)
+            | Command::Relay(_) => false,
         }
     }
 }

@@ -6,6 +6,7 @@ mod common;
 mod acp;
 mod captures;
 mod isolation;
+mod mocks;
 mod plugin;
 mod real_activation;
 mod real_claude;

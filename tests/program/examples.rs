@@ -39,6 +39,7 @@ const EXAMPLES: [Example; 16] = [
     Example { name: "promptfoo", more: &["--trust"], files: 1, cases: 5, trials: 10, failing: 0 },
     Example { name: "skill-up", more: &[], files: 1, cases: 1, trials: 2, failing: 0 },
     Example { name: "interview", more: &[], files: 1, cases: 3, trials: 3, failing: 0 },
+    Example { name: "mocks", more: &[], files: 1, cases: 2, trials: 2, failing: 0 },
     Example { name: "improving", more: &[], files: 1, cases: 6, trials: 6, failing: 4 },
 ];
 

@@ -6,6 +6,7 @@
 mod agent_slots;
 mod execution;
 mod executor;
+mod last_line;
 mod prepared_trial;
 pub mod probes;
 mod queue;
@@ -43,6 +44,7 @@ use self::run_context::RunPhase;
 use crate::grade::grading::{TrialGrades, expected_activation, requested_prediction};
 use crate::plan::{Plan, PlannedSuite};
 use crate::store::{StoreError, TurnFacts};
+use crate::workspace::mocks::unmocked_notes;
 use crate::workspace::observe::observe;
 use crate::workspace::run::{ConversationResult, MemoryPermit, adopt_orphans, kill_orphans};
 use practicum_core::aggregate::{ActivationRateRule, RunTally, SuiteGate};
@@ -128,6 +130,8 @@ async fn run_and_observe(context: &RunContext, prepared: &PreparedTrial<'_>) -> 
     seen.apply_text_findings(prepared.text_findings(&seen));
     seen.add_canary_evidence(&prepared.workspace.canaries);
     let unexpected = prepared.unexpected_skills(context, &seen);
+    seen.mock_calls = prepared.mock_calls(context);
+    notes.extend(unmocked_notes(seen.mock_calls.as_deref().unwrap_or_default()));
     notes.extend(unexpected.note());
     seen.leaked = unexpected.leaked;
     ObservedRun { observation: seen, started, turns, notes, user, memory_permit: held }

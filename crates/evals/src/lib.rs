@@ -11,6 +11,7 @@ pub mod dialects;
 pub mod discover;
 #[doc(hidden)]
 pub mod first_evals;
+pub mod mocks;
 #[doc(hidden)]
 pub mod routing_prompts;
 #[doc(hidden)]

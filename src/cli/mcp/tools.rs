@@ -64,7 +64,7 @@ pub const TOOLS: &[McpTool] = &[
 /// Parameters that become the arguments of a command.
 trait ToolParameters: DeserializeOwned + JsonSchema + 'static {
     /// Gives the arguments, the command's name first.
-    fn arguments(self) -> CommandArguments;
+    fn arguments(self) -> CommandLineParts;
 }
 
 impl McpTool {
@@ -104,13 +104,13 @@ fn arguments_of<P: ToolParameters>(parameters: JsonObject) -> Result<Vec<String>
 }
 
 /// The arguments of a command. Values can never be taken for options.
-struct CommandArguments {
+struct CommandLineParts {
     options: Vec<String>,
     operands: Vec<String>,
     problem: Option<String>,
 }
 
-impl CommandArguments {
+impl CommandLineParts {
     fn new(command: &str) -> Self {
         Self { options: vec![command.to_owned()], operands: Vec::new(), problem: None }
     }
@@ -157,9 +157,9 @@ struct CheckParameters {
 }
 
 impl ToolParameters for CheckParameters {
-    fn arguments(self) -> CommandArguments {
+    fn arguments(self) -> CommandLineParts {
         let Self { paths, skill, self_test } = self;
-        CommandArguments::new("check").option("skill", skill).flag("self-test", self_test).operands(paths)
+        CommandLineParts::new("check").option("skill", skill).flag("self-test", self_test).operands(paths)
     }
 }
 
@@ -171,8 +171,8 @@ struct InitParameters {
 }
 
 impl ToolParameters for InitParameters {
-    fn arguments(self) -> CommandArguments {
-        CommandArguments::new("init").operands([self.skill])
+    fn arguments(self) -> CommandLineParts {
+        CommandLineParts::new("init").operands([self.skill])
     }
 }
 
@@ -187,8 +187,8 @@ struct SelectionParameters {
 }
 
 impl ToolParameters for SelectionParameters {
-    fn arguments(self) -> CommandArguments {
-        CommandArguments::new("list").option("skill", self.skill).operands(self.paths)
+    fn arguments(self) -> CommandLineParts {
+        CommandLineParts::new("list").option("skill", self.skill).operands(self.paths)
     }
 }
 
@@ -218,9 +218,9 @@ struct EstimateParameters {
 }
 
 impl EstimateParameters {
-    fn run_arguments(self) -> CommandArguments {
+    fn run_arguments(self) -> CommandLineParts {
         let Self { paths, skill, agent, model, cases, repeat, arms, script } = self;
-        CommandArguments::new("run")
+        CommandLineParts::new("run")
             .option("skill", skill)
             .option("agent", agent)
             .option("model", model)
@@ -233,7 +233,7 @@ impl EstimateParameters {
 }
 
 impl ToolParameters for EstimateParameters {
-    fn arguments(self) -> CommandArguments {
+    fn arguments(self) -> CommandLineParts {
         self.run_arguments().flag("dry-run", true)
     }
 }
@@ -265,7 +265,7 @@ struct RunParameters {
 }
 
 impl ToolParameters for RunParameters {
-    fn arguments(self) -> CommandArguments {
+    fn arguments(self) -> CommandLineParts {
         let Self { max_cost_usd, paths, skill, agent, model, cases, repeat, arms, script } = self;
         let what = EstimateParameters { paths, skill, agent, model, cases, repeat, arms, script };
         let mut arguments = what.run_arguments().option("max-cost", Some(max_cost_usd));
@@ -291,8 +291,8 @@ fn latest() -> String {
 }
 
 impl ToolParameters for ShowParameters {
-    fn arguments(self) -> CommandArguments {
-        CommandArguments::new("show").operands([self.run]).operands(self.trial)
+    fn arguments(self) -> CommandLineParts {
+        CommandLineParts::new("show").operands([self.run]).operands(self.trial)
     }
 }
 
@@ -307,8 +307,8 @@ struct CompareParameters {
 }
 
 impl ToolParameters for CompareParameters {
-    fn arguments(self) -> CommandArguments {
-        CommandArguments::new("compare").operands([self.before, self.after])
+    fn arguments(self) -> CommandLineParts {
+        CommandLineParts::new("compare").operands([self.before, self.after])
     }
 }
 
@@ -324,9 +324,9 @@ struct ProposeParameters {
 }
 
 impl ToolParameters for ProposeParameters {
-    fn arguments(self) -> CommandArguments {
+    fn arguments(self) -> CommandLineParts {
         let Self { skill, each, script } = self;
-        CommandArguments::new("propose").option("each", each).option("script", script).operands([skill])
+        CommandLineParts::new("propose").option("each", each).option("script", script).operands([skill])
     }
 }
 
@@ -339,8 +339,8 @@ struct LintParameters {
 }
 
 impl ToolParameters for LintParameters {
-    fn arguments(self) -> CommandArguments {
-        CommandArguments::new("lint").operands(self.paths)
+    fn arguments(self) -> CommandLineParts {
+        CommandLineParts::new("lint").operands(self.paths)
     }
 }
 

@@ -65,6 +65,7 @@ pub fn agent() -> AgentCli {
     let append = words(&["--append-system-prompt", "{append_system}"]);
     // Only the servers given here are started: none of the project's, and those of plugins if they are allowed.
     let servers = words(&["--mcp-config", "{plugin_servers}"]);
+    let mocks = words(&["--mcp-config", "{mcp_servers_json}"]);
     let plugin = words(&["--plugin-dir", "{plugin}"]);
     let tools = words(&["--tools", "{tools}"]);
     let print = words(&["-p"]);
@@ -80,6 +81,7 @@ pub fn agent() -> AgentCli {
             model.clone(),
             append.clone(),
             servers.clone(),
+            mocks.clone(),
             plugin.clone(),
             tools.clone(),
             prompt.clone(),
@@ -91,6 +93,7 @@ pub fn agent() -> AgentCli {
             model,
             append,
             servers,
+            mocks,
             plugin,
             tools,
             prompt,

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
+use super::given_tools::COMMANDS_VARIABLE;
 use super::launch::SANDBOX_VARIABLE;
 use super::shell_reads::script_inside_shell;
 use super::{
@@ -28,15 +29,23 @@ pub fn agent() -> AgentCli {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let always = words(&["--json", "--skip-git-repo-check"]);
     let model = words(&["-m", "{model}"]);
+    let servers = words(&["-c", "{mcp_servers_toml}"]);
     AgentCli {
         name: "codex".to_owned(),
         program: AgentProgram::OnPath("codex".to_owned()),
         // The dashes keep a prompt from being read as an option or a subcommand.
-        first_turn_args: vec![words(&["exec"]), always.clone(), model.clone(), words(&["--", "{prompt}"])],
+        first_turn_args: vec![
+            words(&["exec"]),
+            always.clone(),
+            model.clone(),
+            servers.clone(),
+            words(&["--", "{prompt}"]),
+        ],
         later_turn_args: vec![
             words(&["exec", "resume"]),
             always,
             model,
+            servers,
             words(&["--", "{session}", "{prompt}"]),
         ],
         decoder: &DECODER,
@@ -75,6 +84,8 @@ fn config_toml(env: &BTreeMap<String, String>, by_file: bool) -> String {
         env.get(BASE_URL_VARIABLE).map(String::as_str).filter(|url| !url.is_empty()).unwrap_or(VENDOR_URL);
     // Its own sandbox does not work inside this program's sandbox, which protects as much.
     let sandbox = if env.contains_key(SANDBOX_VARIABLE) { "danger-full-access" } else { "workspace-write" };
+    // A mocked command is answered through a socket, which its own sandbox counts as network.
+    let network = if env.contains_key(COMMANDS_VARIABLE) { "network_access = true" } else { "" };
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let (key, url) = (quoted(key), quoted(url));
     let provider = if by_file {
@@ -118,6 +129,7 @@ exporter = "none"
 # The agent has a temporary folder of its own; that of the machine is others'.
 [sandbox_workspace_write]
 exclude_slash_tmp = true
+{network}
 
 [shell_environment_policy]
 exclude = ["CODEX_API_KEY", "OPENAI_API_KEY"]

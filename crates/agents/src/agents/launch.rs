@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::DecoderKind;
 use super::credentials::{AgentCredentials, AgentLogin};
+use super::given_tools::{
+    COMMANDS_VARIABLE, McpServerCommand, SERVERS_PLACEHOLDER, shell_profiles, write_servers,
+};
 use practicum_core::model::RelPath;
 
 /// An agent CLI as data. The built-in ones and those of a project file have the same type.
@@ -125,6 +128,10 @@ pub struct AgentTurn<'t> {
     pub plugins: &'t [PathBuf],
     /// The file with the start commands of these plugins' MCP servers, if they may be started.
     pub plugin_servers: Option<&'t Path>,
+    /// Further MCP servers that the agent is to start.
+    pub mcp_servers: &'t [McpServerCommand],
+    /// A folder of commands that the agent must find before all others.
+    pub commands_folder: Option<&'t Path>,
 }
 
 /// The variable that tells the functions of `HomeFiles` that the agent runs in a sandbox.
@@ -213,6 +220,12 @@ impl AgentCli {
         self.first_turn_args.iter().flatten().any(|argument| argument.contains(PLUGIN_PLACEHOLDER))
     }
 
+    /// Says whether the agent can be given MCP servers.
+    pub fn can_use_mcp_servers(&self) -> bool {
+        let values = self.env.iter().map(|(_, value)| value);
+        self.first_turn_args.iter().flatten().chain(values).any(|text| text.contains(SERVERS_PLACEHOLDER))
+    }
+
     /// Says whether the agent accepts a text to add to its own system prompt.
     pub fn can_append_system_prompt(&self) -> bool {
         self.first_turn_args.iter().flatten().any(|argument| argument.contains("{append_system}"))
@@ -288,7 +301,9 @@ impl AgentCli {
             Some(files) if !turn.is_later => files(env, by_file),
             Some(_) | None => Vec::new(),
         };
-        files.into_iter().map(|(path, content)| (path.join_to(turn.home), content)).collect()
+        let profiles = turn.commands_folder.filter(|_| !turn.is_later).map(shell_profiles);
+        let files = files.into_iter().chain(profiles.into_iter().flatten());
+        files.map(|(path, content)| (path.join_to(turn.home), content)).collect()
     }
 
     /// Gives the place of the agent's own login and the user's file, if nothing else logs it in. As with files, only the first turn
@@ -324,6 +339,11 @@ impl AgentCli {
         env.entry("LANG".to_owned()).or_insert_with(|| "C.UTF-8".to_owned());
         env.insert("HOME".to_owned(), turn.home.display().to_string());
         env.insert("TMPDIR".to_owned(), turn.tmp.display().to_string());
+        if let Some(commands) = turn.commands_folder {
+            let path = env.get("PATH").map(|path| format!(":{path}")).unwrap_or_default();
+            env.insert("PATH".to_owned(), format!("{}{path}", commands.display()));
+            env.insert(COMMANDS_VARIABLE.to_owned(), "1".to_owned());
+        }
         if turn.sandboxed {
             env.insert(SANDBOX_VARIABLE.to_owned(), "1".to_owned());
         }
@@ -401,6 +421,7 @@ fn fill_placeholders(text: &str, turn: &AgentTurn<'_>) -> Option<String> {
             "append_system" => Some(turn.append_system_prompt?.to_owned()),
             "tools" => Some(turn.tools?.to_owned()),
             "gateway" => Some(turn.gateway?.to_owned()),
+            form if form.starts_with(SERVERS_PLACEHOLDER) => Some(write_servers(form, turn.mcp_servers)?),
             "plugin_servers" => Some(turn.plugin_servers?.display().to_string()),
             _ => None,
         };
@@ -454,6 +475,8 @@ mod tests {
             sandboxed: false,
             plugins: &[],
             plugin_servers: None,
+            mcp_servers: &[],
+            commands_folder: None,
         }
     }
 

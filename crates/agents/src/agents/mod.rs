@@ -9,6 +9,7 @@ mod codex;
 mod copilot;
 mod credentials;
 mod gemini;
+mod given_tools;
 mod goose;
 mod launch;
 mod listing_measure;
@@ -32,6 +33,7 @@ mod tool_names;
 pub use builtin::SUBCOMMAND as BUILTIN_SUBCOMMAND;
 pub use claude::{COMMANDS_FOLDER, FOREGROUND_TASKS_VARIABLE, SKILL_TOOL};
 pub use credentials::{AgentCredentials, AgentLogin, LoginFile};
+pub use given_tools::McpServerCommand;
 pub use launch::{
     AgentCli, AgentProgram, AgentTurn, GatewayRoute, HomeFiles, Launch, LaunchError, ModelAddress,
     find_program,

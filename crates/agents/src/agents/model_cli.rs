@@ -153,6 +153,8 @@ impl ModelCli {
             sandboxed: false,
             plugins: &[],
             plugin_servers: None,
+            mcp_servers: &[],
+            commands_folder: None,
         };
         let mut launch = self.agent.launch(&turn, user_env)?;
         if launch.login_file.is_some() {

@@ -40,7 +40,9 @@ pub fn agent() -> AgentCli {
         decoder: &DECODER,
         skills_dir: RelPath::new(".agents/skills").expect("a relative path"),
         // The CLI contains a list of models, and would otherwise fetch a newer one at each start.
-        env: vec![("OPENCODE_DISABLE_MODELS_FETCH".to_owned(), "1".to_owned())],
+        env: [("OPENCODE_DISABLE_MODELS_FETCH", "1"), ("OPENCODE_CONFIG_CONTENT", "{mcp_servers_opencode}")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec(),
         pass_env: Vec::new(),
         credentials: AgentCredentials::from_variables(words(&[
             "ANTHROPIC_API_KEY",

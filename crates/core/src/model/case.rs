@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Check, CheckKind, Ratio, RelPath, SimulatedUser};
+use super::{Check, CheckKind, Mocks, Ratio, RelPath, SimulatedUser};
 
 /// One prompt for an agent, with the checks that grade the result.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +25,8 @@ pub struct Case {
     pub user: Option<SimulatedUser>,
     /// The workspace that the agent starts with.
     pub workspace: WorkspaceSpec,
+    /// The servers and command-line tools that answer in place of the real ones.
+    pub mocks: Mocks,
     /// The checks that grade the trials of the case.
     pub checks: Vec<Check>,
     /// Background that the judge may read but does not grade.
@@ -53,6 +55,7 @@ impl Case {
             prompt: CasePrompt::Turns(vec![prompt.into()]),
             user: None,
             workspace: WorkspaceSpec::default(),
+            mocks: Mocks::default(),
             checks: Vec::new(),
             context: None,
             timeout: None,

@@ -13,6 +13,7 @@ mod digest;
 mod duration;
 mod estimate;
 mod gate;
+mod mock;
 mod noise;
 mod observation;
 mod outcome;
@@ -55,6 +56,10 @@ pub use digest::Digest;
 pub use duration::{MAX_DURATION, duration_from_seconds, format_duration, parse_duration};
 pub use estimate::{ComparisonOutlook, ComparisonVerdict, Estimate};
 pub use gate::{Gate, GateName, GateResult};
+pub use mock::{
+    CommandArguments, CommandMock, CommandRule, InputCondition, McpAnswer, McpReply, McpServerMock,
+    McpToolMock, MockCall, MockOutcome, MockedTool, Mocks, is_mock_name,
+};
 pub use noise::{Baseline, Noise, NoisyCase};
 pub use observation::{
     ActivatedSkill, ActivationEvidence, Canary, FileChange, FileChangeKind, GivenFile, GivenFileFate,

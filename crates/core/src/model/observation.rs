@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AgentEnding, RelPath, SkillTextFinding, UncertainActivation};
+use super::{AgentEnding, MockCall, RelPath, SkillTextFinding, UncertainActivation};
 
 /// Everything that was observed of one execution of an agent, in the same form for every agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,9 @@ pub struct Observation {
     pub unread: Option<String>,
     /// The files that the agent created, changed or deleted.
     pub files: Vec<FileChange>,
+    /// The calls that mocks got, in order; `None` if nothing was mocked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mock_calls: Option<Vec<MockCall>>,
     /// The tokens that the agent used.
     pub usage: TokenUsage,
     /// The cost in USD; `None` if it is unknown.
@@ -217,6 +220,7 @@ impl Observation {
             hides_tools: false,
             unread: None,
             files: Vec::new(),
+            mock_calls: None,
             usage: TokenUsage::default(),
             cost_usd: None,
             leaked: Vec::new(),

@@ -294,7 +294,8 @@ impl TrialRecord {
                 | NotScoredReason::NoRequiredCheck
                 | NotScoredReason::NetworkNotAllowed
                 | NotScoredReason::Unsupported
-                | NotScoredReason::NothingDone,
+                | NotScoredReason::NothingDone
+                | NotScoredReason::UnmockedCall(_),
             )
             | Verdict::Pass
             | Verdict::Fail => false,

@@ -46,6 +46,8 @@ pub enum NotScoredReason {
     Unsupported,
     /// No check failed, because the agent said nothing and did nothing.
     NothingDone,
+    /// No check failed, but the agent called a mock in a way that no rule of the mock answers. The text is the call.
+    UnmockedCall(String),
 }
 
 /// The change that is needed before a trial can be scored, if running it again would not help.
@@ -62,6 +64,8 @@ pub enum ChangeNeeded {
     CorrectArm,
     /// The case must not ask for what this version does not do.
     RemoveUnsupported,
+    /// A mock needs an answer for a call.
+    AnswerCall,
 }
 
 impl ChangeNeeded {
@@ -73,6 +77,9 @@ impl ChangeNeeded {
             ChangeNeeded::AllowNetwork => "it asks whether links answer; run it with --allow-network",
             ChangeNeeded::CorrectArm => {
                 "the agent saw the skill where it must not, or not where it must; correct that and start a new run"
+            }
+            ChangeNeeded::AnswerCall => {
+                "a mock has no answer for a call of the agent; add one, or one for all other calls"
             }
             ChangeNeeded::RemoveUnsupported => {
                 "its eval file asks for something that this version does not do; change that and start a new run"
@@ -93,6 +100,9 @@ impl NotScoredReason {
             NotScoredReason::InvalidArm(why) => format!("the arm is not valid: {why}"),
             NotScoredReason::NoCheck => "the agent was not started, because the case has no check".to_owned(),
             NotScoredReason::Unsupported => AgentEnding::NotStarted.describe().to_owned(),
+            NotScoredReason::UnmockedCall(call) => {
+                format!("unmocked call, which no rule of the mock answers: {call}")
+            }
             NotScoredReason::NothingDone => {
                 "the agent said nothing and did nothing, which proves nothing".to_owned()
             }
@@ -115,6 +125,7 @@ impl NotScoredReason {
             NotScoredReason::NetworkNotAllowed => Some(ChangeNeeded::AllowNetwork),
             NotScoredReason::InvalidArm(_) => Some(ChangeNeeded::CorrectArm),
             NotScoredReason::Unsupported => Some(ChangeNeeded::RemoveUnsupported),
+            NotScoredReason::UnmockedCall(_) => Some(ChangeNeeded::AnswerCall),
             NotScoredReason::NothingDone
             | NotScoredReason::Ended(_)
             | NotScoredReason::JudgeFailed(_)

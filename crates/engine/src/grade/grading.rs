@@ -15,6 +15,7 @@ use crate::grade::judge::{
     CaseQuestions, Judge, JudgeContext, JudgeResult, JudgeVerdict, OfferedSkill, PredictionInput,
     TrialEvidence, predicted_activation,
 };
+use crate::workspace::mocks::first_unmocked;
 use practicum_agents::gateway::{GatewayScope, PriceTable};
 use practicum_core::model::{
     ActivatedSkill, ActivationCheck, ActivationExpectation, ActivationPrediction, ActivationSource, Arm,
@@ -376,6 +377,11 @@ impl TrialGrader<'_> {
                 Verdict::Pass if seen.shows_nothing() && !self.is_only_about_activation() => {
                     Verdict::NotScored(NotScoredReason::NothingDone)
                 }
+                // The world of the case was not complete, so the agent could not do what it would have done.
+                Verdict::Pass => match seen.mock_calls.as_deref().and_then(first_unmocked) {
+                    Some(call) => Verdict::NotScored(NotScoredReason::UnmockedCall(call)),
+                    None => Verdict::Pass,
+                },
                 verdict => verdict,
             },
         }

@@ -166,6 +166,7 @@ fn observation(case: &Case, output: &str) -> Observation {
         usage: TokenUsage { input: 1, output: 1, ..TokenUsage::default() },
         cost_usd: Some(0.0),
         api_calls: Some(1),
+        mock_calls: (!case.mocks.is_empty()).then(Vec::new),
         ..Observation::with_ending(AgentEnding::Finished)
     }
 }

@@ -3,12 +3,12 @@
 mod user;
 
 use std::collections::BTreeMap;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::agent_slots::SlotPermit;
+use super::last_line::last_line;
 use super::probes;
 use super::run_context::{RunContext, RunPhase};
 use super::skill_listing::{listing_in_requests, shows_listing};
@@ -21,6 +21,7 @@ use crate::grade::judge::JudgeContext;
 use crate::plan::{PlannedSuite, applicable_checks};
 use crate::store::{FolderListing, Scrubber, StagedSkill, TrialFacts, TurnFacts};
 use crate::workspace::limits::TrialLimits;
+use crate::workspace::mocks::TrialMocks;
 use crate::workspace::run::{
     CheckedWorkspace, Conversation, ConversationResult, ScriptContext, ScriptEnd, run_script,
 };
@@ -31,10 +32,9 @@ use crate::workspace::stage::{
 use practicum_agents::agents::{AgentCli, AgentLogin, FOREGROUND_TASKS_VARIABLE, SKILL_TOOL, SkillTextLines};
 use practicum_agents::gateway::{Gateway, GatewayHalt, GatewayScope, ScopeKind};
 use practicum_core::model::{
-    AgentEnding, Arm, Case, CasePrompt, CheckPermissions, Digest, GivenFile, NotScoredReason,
+    AgentEnding, Arm, Case, CasePrompt, CheckPermissions, Digest, GivenFile, MockCall, NotScoredReason,
     Observation, SkillRef, SkillTextFinding, StagedSkillName, Trial, TrialRecord, UrlChecker, Verdict,
 };
-use practicum_core::tree::open_regular;
 use practicum_skills::skill::Plugin;
 
 /// A trial whose workspace is ready.
@@ -53,6 +53,8 @@ pub struct PreparedTrial<'p> {
     /// The texts by which it is recognised that a skill reached the model.
     skill_texts: Vec<SkillTextLines>,
     limits: TrialLimits,
+    /// The mocks of the case, if it has any.
+    mocks: Option<TrialMocks>,
     /// The trial's folder in the run directory.
     folder: PathBuf,
     /// A marker on the trial's processes, so that they can be found. It ends with the id of the run.
@@ -97,6 +99,8 @@ pub async fn prepare_trial<'p>(
     };
     let scope = gateway.map(|(gateway, _)| register(gateway, trial, kind, &workspace, &skill));
     let address = scope.as_ref().map(GatewayScope::base_url);
+    let mocks =
+        TrialMocks::for_case(case, workspace.root()).map_err(|why| failed(AgentEnding::NotLaunched, why))?;
     let walls = context.sandbox.for_trial(workspace.root(), agent, address, &context.user_env);
     let walls = walls.map_err(|error| failed(AgentEnding::NotLaunched, error.to_string()))?;
     let walls = walls.with_script_folder(planned.suite.origin.path.parent().map(Path::to_owned));
@@ -121,6 +125,7 @@ pub async fn prepare_trial<'p>(
         sandbox: walls,
         skill_texts: staged_skill_texts(planned, trial.condition.arm, &names),
         limits,
+        mocks,
         folder,
         marker,
     };
@@ -292,6 +297,7 @@ impl PreparedTrial<'_> {
                 .filter(|_| self.agent.can_append_system_prompt()),
             tools: tools.as_deref(),
             gateway: self.scope.as_ref().map(GatewayScope::base_url),
+            mocks: self.mocks.as_ref(),
             user_env: &context.user_env,
             extra_env: &extra_env,
             sandbox: &self.sandbox,
@@ -307,6 +313,11 @@ impl PreparedTrial<'_> {
             conversed.notes.extend(self.gateway_notes(scope));
         }
         conversed
+    }
+
+    /// Gives the calls that the mocks got, without secrets; `None` if nothing is mocked.
+    pub fn mock_calls(&self, context: &RunContext) -> Option<Vec<MockCall>> {
+        self.mocks.as_ref().map(|mocks| mocks.calls(&context.scrubber))
     }
 
     fn gateway_notes(&self, scope: &GatewayScope) -> Vec<String> {
@@ -453,15 +464,7 @@ impl PreparedTrial<'_> {
 
     /// Reads the last line that the agent wrote to its standard error, which often says why it crashed.
     pub fn last_line_of_stderr(&self) -> Option<String> {
-        const MAX_STDERR_BYTES: u64 = 16 * 1024;
-        let mut file = open_regular(self.folder.join("stderr.txt")).ok()?;
-        let length = file.metadata().ok()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(MAX_STDERR_BYTES))).ok()?;
-        let mut bytes = Vec::new();
-        file.take(MAX_STDERR_BYTES).read_to_end(&mut bytes).ok()?;
-        let text = String::from_utf8_lossy(&bytes);
-        let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
-        Some(line.chars().take(300).collect())
+        last_line(&self.folder.join("stderr.txt"))
     }
 
     /// Finds the skills that the agent lists although they were not staged.
@@ -541,6 +544,7 @@ impl PreparedTrial<'_> {
             given,
             unread: seen.unread.clone(),
             usage: seen.usage,
+            mock_calls: seen.mock_calls.clone(),
             leaked: seen.leaked.clone(),
             cost_usd: seen.cost_usd,
             seconds: seen.seconds,

@@ -39,7 +39,7 @@ pub use unstaged_files::{overlay_link_notices, skill_link_notices};
 
 use self::agents_here::find_agents_here;
 use self::eval_files::skill_ref_at;
-use self::skill_problems::{commands_not_offered, same_name_notice};
+use self::skill_problems::{commands_not_offered, same_name_notice, servers_not_accepted};
 use crate::plan::options::RunInputs;
 use crate::plan::settings::{
     Setting, SettingLayers, SettingSource as SaidBy, Settings, SettingsError, own_agents, project_root,
@@ -222,6 +222,7 @@ pub(crate) fn resolve_suites(
         notices.extend(arms::left_out_cases_notice(&suite, &selected, &settings.arms.value));
         let chosen: Vec<&AgentCli> = names.iter().filter_map(|name| agents.get(name)).collect();
         missing.for_agents = commands_not_offered(&suite, &cache, &chosen);
+        missing.for_agents.extend(servers_not_accepted(&suite, &chosen));
         if let Some(tools) = &settings.tools.value {
             let unknown = tools.iter().filter(|tool| !is_tool_name(tool));
             let notices = unknown.map(|tool| {

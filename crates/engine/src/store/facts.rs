@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Scrubber;
 use practicum_core::model::{
-    AgentEnding, Canary, FileChange, GivenFile, RelPath, SkillTextFinding, TokenUsage,
+    AgentEnding, Canary, FileChange, GivenFile, MockCall, RelPath, SkillTextFinding, TokenUsage,
 };
 use practicum_core::studies::SkillListing;
 use practicum_core::tree::read_regular;
@@ -44,6 +44,9 @@ pub struct TrialFacts {
     /// The state of the given files after the run. Records of earlier versions do not have it.
     #[serde(default)]
     pub given: Vec<GivenFile>,
+    /// The calls that mocks got, in order; `None` if nothing was mocked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mock_calls: Option<Vec<MockCall>>,
     /// The user's own skills that the agent listed, although no agent should see them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leaked: Vec<String>,
@@ -185,6 +188,7 @@ mod tests {
             listing: None,
             left: None,
             given: Vec::new(),
+            mock_calls: None,
             leaked: Vec::new(),
             unread: None,
             usage: TokenUsage::default(),

@@ -44,6 +44,7 @@ pub fn reload_trial(folder: &Path, known: &AgentRegistry) -> Result<ReloadedTria
         usage: facts.usage,
         cost_usd: facts.cost_usd,
         leaked: facts.leaked,
+        mock_calls: facts.mock_calls,
         ..observed
     };
     seen.apply_text_findings(facts.text_findings);

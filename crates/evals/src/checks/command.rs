@@ -21,12 +21,12 @@ pub static KIND: RuleKind = RuleKind {
     key: "command",
     doc: "this shell command, run in the workspace after the agent is done, succeeds within 30 seconds",
     schema,
-    decode: |node, diagnostics| Some(Arc::new(CommandRule::decode(node, diagnostics)?)),
+    decode: |node, diagnostics| Some(Arc::new(ShellCommandRule::decode(node, diagnostics)?)),
 };
 
 /// The rule of the check `command`: a shell command, and what is expected of it.
 #[derive(Debug, Clone)]
-pub struct CommandRule {
+pub struct ShellCommandRule {
     run: String,
     /// The exit code that passes.
     exit_code: i32,
@@ -46,7 +46,7 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 const CANNOT_EXECUTE: i32 = 126;
 const NO_SUCH_PROGRAM: i32 = 127;
 
-impl CommandRule {
+impl ShellCommandRule {
     /// Reads either the command alone or a mapping.
     fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         let blank = |run| Self {
@@ -161,7 +161,7 @@ fn decode_timeout(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Dura
     timeout
 }
 
-impl Rule for CommandRule {
+impl Rule for ShellCommandRule {
     fn key(&self) -> &'static str {
         KIND.key
     }
@@ -195,7 +195,7 @@ impl Rule for CommandRule {
     }
 }
 
-impl CommandRule {
+impl ShellCommandRule {
     fn finding_for_outcome(&self, outcome: std::io::Result<CommandOutcome>) -> CheckFinding {
         let shown = excerpt(&self.run, 80);
         let not_scored = |why: String| CheckFinding::not_scored(NotScoredReason::CheckFailed(why));

@@ -23,6 +23,12 @@ mod line_ends;
 mod max_length;
 mod min_count;
 mod min_length;
+mod mock_called;
+mod mock_calls;
+mod mock_calls_match;
+mod mock_inputs;
+mod mock_not_called;
+mod mock_order;
 mod not_contains;
 mod parallel;
 mod pattern;
@@ -49,6 +55,11 @@ pub use contains::{ContainsRule, Needle};
 pub use file::{FileExpectation, FileRule, unmatched_globs};
 pub use formats::{FORMATS, NamedFormat, ValueFormat};
 pub use globs::Globs;
+pub(crate) use mock_calls::{
+    argument_at, arguments_fit, arguments_schema, arguments_value, conditions_schema, conditions_value,
+    decode_arguments, decode_conditions, unmet_condition,
+};
+pub(crate) use mock_inputs::MockInputsRule;
 pub use not_contains::NotContainsRule;
 pub(crate) use parallel::map_in_parallel;
 pub use pattern::{InvalidPattern, PatternFlags, PythonPattern, TooMuchBacktracking};
@@ -102,6 +113,11 @@ pub static RULES: &[&RuleKind] = &[
     &tool_used::KIND,
     &tool_not_used::KIND,
     &tool_order::KIND,
+    &mock_called::KIND,
+    &mock_not_called::KIND,
+    &mock_order::KIND,
+    &mock_inputs::KIND,
+    &mock_calls_match::KIND,
     &limit::KIND,
     &transcript::KIND,
     &combined::ALL,

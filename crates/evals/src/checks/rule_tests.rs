@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::RuleKind;
 use practicum_core::model::{
     AgentEnding, CheckCommand, CheckEvidence, CheckFinding, CheckedText, CommandEnd, CommandOutcome,
-    Diagnostics, Observation, RelPath, Rule, Step, TokenUsage, ToolCall, WorkspaceView,
+    Diagnostics, MockCall, MockOutcome, MockedTool, Observation, RelPath, Rule, Step, TokenUsage, ToolCall,
+    WorkspaceView,
 };
 use practicum_core::tree::{SourceFile, SourceSyntax};
 
@@ -72,6 +73,7 @@ pub fn run_with_output(text: &str) -> Observation {
         hides_tools: false,
         unread: None,
         files: Vec::new(),
+        mock_calls: None,
         usage: TokenUsage::default(),
         cost_usd: None,
         api_calls: None,
@@ -94,6 +96,22 @@ pub fn run_with_calls(calls: &[(&str, Value)]) -> Observation {
         }));
     }
     run
+}
+
+/// Makes a run in which two mocks were called: `az` twice, and between that the tool `buy` of the server `shop`.
+pub fn run_with_mock_calls() -> Observation {
+    let call = |of| MockCall { of, outcome: MockOutcome::Answered, answer: "ok".to_owned() };
+    let az = |args: &[&str]| MockedTool::Command {
+        command: "az".to_owned(),
+        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+    };
+    let buy = MockedTool::Mcp {
+        server: "shop".to_owned(),
+        tool: "buy".to_owned(),
+        input: serde_json::json!({"item": "pear", "count": 2}),
+    };
+    let calls = [az(&["group", "list"]), buy, az(&["group", "delete", "--name", "prod"])];
+    Observation { mock_calls: Some(calls.map(call).to_vec()), ..run_with_output("done") }
 }
 
 /// Makes a run that shows only the answer.

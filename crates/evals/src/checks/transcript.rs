@@ -21,35 +21,59 @@ pub static KIND: RuleKind = RuleKind {
     key: "transcript",
     doc: "the pattern matches somewhere in what the agent said, the tools it called and what they \
           answered; `expect: absent` turns it round",
-    schema,
-    decode: |node, diagnostics| Some(Arc::new(TranscriptRule::decode(node, diagnostics)?)),
+    schema: || {
+        PatternExpectation::schema(
+            "The pattern (Python's `re` syntax), over what was said, called and answered.",
+        )
+    },
+    decode: |node, diagnostics| {
+        Some(Arc::new(TranscriptRule(PatternExpectation::decode("transcript", node, diagnostics)?)))
+    },
 };
 
 /// The rule of the check `transcript`: a pattern, and whether it must match.
 #[derive(Debug, Clone)]
-pub struct TranscriptRule {
-    pattern: PythonPattern,
-    /// Whether the pattern must match or must not match.
-    present: bool,
+pub struct TranscriptRule(PatternExpectation);
+
+/// A pattern, and whether it must match or must not match.
+#[derive(Debug, Clone)]
+pub struct PatternExpectation {
+    pub pattern: PythonPattern,
+    /// Whether the pattern must match.
+    pub present: bool,
 }
 
-impl TranscriptRule {
+impl PatternExpectation {
     /// Reads either the pattern alone or `{pattern, expect}`.
-    fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
+    pub fn decode(key: &str, node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         if node.as_map().is_none() {
-            return Some(Self { pattern: decode_pattern(KIND.key, node, diagnostics)?, present: true });
+            return Some(Self { pattern: decode_pattern(key, node, diagnostics)?, present: true });
         }
-        let mut object = ObjectReader::new(node, KIND.key, diagnostics)?;
+        let mut object = ObjectReader::new(node, key, diagnostics)?;
         let pattern = object.get_non_null("pattern").map(|node| decode_pattern("pattern", node, diagnostics));
         let present = match object.get_non_null("expect") {
             Some(node) => decode_expect(node, diagnostics),
             None => Some(true),
         };
-        object.reject_unknown_keys(KIND.key, diagnostics);
+        object.reject_unknown_keys(key, diagnostics);
         if pattern.is_none() {
             object.report_missing("pattern", diagnostics);
         }
         Some(Self { pattern: pattern??, present: present? })
+    }
+
+    pub fn value(&self) -> Value {
+        json!({"pattern": self.pattern.source(), "expect": if self.present { "present" } else { "absent" }})
+    }
+
+    /// Gives the schema, with a sentence about what the pattern is searched in.
+    pub fn schema(doc: &str) -> Value {
+        let found = MappingSchema::closed().required("pattern", doc, json_schema::text()).optional(
+            "expect",
+            "Whether it must be there, or must not.",
+            json_schema::with_default(json_schema::one_of_words(&["present", "absent"]), "present"),
+        );
+        json_schema::any_of([json_schema::text(), found.into()])
     }
 }
 
@@ -79,13 +103,14 @@ impl Rule for TranscriptRule {
     }
 
     fn value(&self) -> Value {
-        json!({"pattern": self.pattern.source(), "expect": if self.present { "present" } else { "absent" }})
+        self.0.value()
     }
 
     fn check(&self, evidence: &CheckEvidence<'_>) -> CheckFinding {
-        let shown = excerpt(self.pattern.source(), 80);
+        let PatternExpectation { pattern, present } = &self.0;
+        let shown = excerpt(pattern.source(), 80);
         let text = text_for_rule(self, render_transcript(evidence.observation).into());
-        match (self.pattern.find(&text), self.present) {
+        match (pattern.find(&text), *present) {
             (Ok(Some(range)), true) => CheckFinding::new(true, format!("/{shown}/ matches"))
                 .with_evidence(line_around(&text, range.start)),
             (Ok(Some(range)), false) => CheckFinding::new(false, format!("/{shown}/ matches, and must not"))
@@ -131,16 +156,6 @@ fn render_call(call: &ToolCall, out: &mut String) {
         out.push_str(result);
         out.push('\n');
     }
-}
-
-fn schema() -> Value {
-    let doc = "The pattern (Python's `re` syntax), over what was said, called and answered.";
-    let found = MappingSchema::closed().required("pattern", doc, json_schema::text()).optional(
-        "expect",
-        "Whether it must be there, or must not.",
-        json_schema::with_default(json_schema::one_of_words(&["present", "absent"]), "present"),
-    );
-    json_schema::any_of([json_schema::text(), found.into()])
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::reading::graders::Unsupported;
 use super::reading::{self, parts};
 use super::writing;
-use super::{Dialect, EvalFileLocation, EvalFolder, ExportedSuite, FormatMatch};
+use super::{Dialect, EvalFileLocation, EvalFolder, ExportedSuite, FormatMatch, native};
 use practicum_core::model::{
     Arm, Case, CasePrompt, Diagnostics, Fixture, FixtureAccess, JudgePolicy, Origin, PassRule, Ratio,
     RelPath, RunPolicy, ScoreOf, ScoreRule, SkillRef, Suite, WorkspaceBase, WorkspaceSpec,
@@ -18,6 +18,7 @@ use practicum_core::tree::{NodeData, ObjectReader, SourceFile, SourceSyntax, Tre
 use practicum_skills::skill::{MANIFEST_FOLDER, Plugin, Skill};
 
 mod graders;
+mod mocks;
 mod schema;
 
 /// The adapter for the format of `claude plugin eval`.
@@ -395,11 +396,9 @@ fn read_case(
         diagnostics.error("missing-key", None, "the case has no prompt, in prompt.md or under \"execution\"");
         return None;
     };
-    if has_mocks(folder) {
-        unsupported.add("its MCP servers are mocked, which this version cannot do");
-    }
+    let mocked = mocks::read_mocks(folder, plugins, &mut unsupported, diagnostics);
     let two_arms = !plugins.skills.is_empty();
-    let mut reader = graders::PluginEvalGraderReader::new(&plugins.skills, two_arms);
+    let mut reader = graders::PluginEvalGraderReader::new(&plugins.skills, &mocked, two_arms);
     for (index, node) in grader_nodes.into_iter().enumerate() {
         reader.read_entry(index, node, &mut problems);
     }
@@ -409,16 +408,18 @@ fn read_case(
     for (name, part) in &case.graders {
         reader.read_file(name, part, diagnostics);
     }
-    let checks = reader.finish(settings.max_turns, &mut unsupported, diagnostics);
-    let at_least = Ratio::ONE;
+    let mut checks = reader.finish(settings.max_turns, &mut unsupported, diagnostics);
+    let pass_rule = PassRule::Score(ScoreRule { at_least: Ratio::ONE, of: ScoreOf::MeanOfTrials });
+    native::add_inputs_check(&mocked.mocks, pass_rule, &mut checks);
     Some(Case {
         note: settings.description,
         prompt: CasePrompt::Turns(vec![prompt.trim().to_owned()]),
         workspace,
+        mocks: mocked.mocks,
         checks,
         timeout: settings.timeout,
         repeat: settings.runs,
-        pass_rule: PassRule::Score(ScoreRule { at_least, of: ScoreOf::MeanOfTrials }),
+        pass_rule,
         unsupported: unsupported.into_reason(),
         meta: settings.meta,
         ..reading::blank_case(
@@ -483,15 +484,6 @@ fn read_context(
 /// Says whether a script asks where it lies. Here it runs as a text, without a file.
 fn needs_own_path(script: &str) -> bool {
     ["BASH_SOURCE", "$0", "${0"].iter().any(|word| script.contains(word))
-}
-
-/// Says whether the case, or the suite around it, mocks MCP servers.
-fn has_mocks(folder: &EvalFolder) -> bool {
-    let is_suite = |above: &Path| above.file_name().is_some_and(|name| name == "evals");
-    let around: Vec<&Path> = folder.path().ancestors().take(5).collect();
-    // Groups of cases may lie between the case and the folder of the suite.
-    let suite = around.iter().position(|above| is_suite(above)).unwrap_or(1);
-    around.iter().take(suite + 1).any(|above| above.join(MOCKS_FOLDER).is_dir())
 }
 
 #[cfg(test)]

@@ -193,7 +193,8 @@ fn is_broken(why: &NotScoredReason) -> bool {
         | NotScoredReason::NoRequiredCheck
         | NotScoredReason::NetworkNotAllowed
         | NotScoredReason::Unsupported
-        | NotScoredReason::NothingDone => true,
+        | NotScoredReason::NothingDone
+        | NotScoredReason::UnmockedCall(_) => true,
         NotScoredReason::NotJudged(_) => false,
     }
 }

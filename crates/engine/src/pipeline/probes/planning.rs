@@ -145,6 +145,7 @@ fn probe_case(case: &Case, skill: &SkillRef) -> Case {
         prompt: CasePrompt::Turns(vec![probe_prompt(&skill.name)]),
         user: None,
         workspace: room,
+        mocks: Default::default(),
         checks: vec![Check {
             id: "activation".to_owned(),
             name: None,

@@ -160,6 +160,19 @@ pub fn commands_not_offered(
     reasons
 }
 
+/// Says for each case with mocked MCP servers and each agent that cannot be given such servers why the case is not run.
+pub fn servers_not_accepted(suite: &Suite, agents: &[&AgentCli]) -> BTreeMap<(String, String), String> {
+    let agents = agents.iter().filter(|agent| !agent.can_use_mcp_servers());
+    let reasons = agents.flat_map(|agent| {
+        let cases = suite.cases.iter().filter(|case| !case.mocks.servers.is_empty());
+        cases.map(|case| {
+            let why = format!("{} cannot be given MCP servers, and this case mocks some", agent.name);
+            ((case.id.clone(), agent.name.clone()), why)
+        })
+    });
+    reasons.collect()
+}
+
 fn read_form(skill: &SkillRef, cache: &SkillCache) -> Option<SkillForm> {
     Some(cache.read(skill.path.as_deref()?).ok()?.form)
 }

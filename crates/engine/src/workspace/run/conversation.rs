@@ -12,6 +12,7 @@ use super::memory::{MemoryPermit, TranscriptMemory};
 use super::process::{CancelToken, OutputFiles, ProcessRules, supervise_with_client};
 use super::process_tree::wait_for_init_exit;
 use crate::workspace::limits::TrialLimits;
+use crate::workspace::mocks::TrialMocks;
 use crate::workspace::observe::{ProcessEnd, RawRun, RawTurn};
 use crate::workspace::sandbox::TrialSandbox;
 use crate::workspace::secrets::Scrubber;
@@ -31,6 +32,8 @@ pub struct Conversation<'c> {
     /// The only tools that the agent may use, separated by commas.
     pub tools: Option<&'c str>,
     pub gateway: Option<&'c str>,
+    /// The mocks of the trial, if there are any.
+    pub mocks: Option<&'c TrialMocks>,
     pub user_env: &'c BTreeMap<String, String>,
     /// Variables in addition to those that the agent's descriptor sets.
     pub extra_env: &'c [(String, String)],
@@ -135,6 +138,8 @@ pub async fn run_conversation(
     };
     // The launch that copied the user's login, if one did.
     let mut login: Option<Launch> = None;
+    let mcp_servers = talk.mocks.map(TrialMocks::mcp_servers).unwrap_or_default();
+    let commands_folder = talk.mocks.and_then(TrialMocks::commands_folder);
     let mut prompts: VecDeque<String> = talk.turns.iter().cloned().collect();
     while let Some(prompt) = prompts.pop_front() {
         let started = Instant::now();
@@ -152,6 +157,8 @@ pub async fn run_conversation(
             sandboxed: talk.sandbox.is_active(),
             plugins: &workspace.plugins,
             plugin_servers: workspace.plugin_servers.as_deref(),
+            mcp_servers: &mcp_servers,
+            commands_folder: commands_folder.as_deref(),
         };
         let mut launch = match prepare_launch(talk, &turn, workspace.root()) {
             Ok(launch) => launch,
@@ -169,7 +176,7 @@ pub async fn run_conversation(
         login = login.or_else(|| launch.login_file.is_some().then(|| launch.clone()));
         launch.env.extend(talk.extra_env.iter().cloned());
         // The folder of a trial is empty before its first turn.
-        let said_before = if index == 0 { 0 } else { length(&output.stdout) };
+        let said_before = if raw.turns.is_empty() { 0 } else { length(&output.stdout) };
         let limit = talk.time_limit.saturating_sub(spent);
         let folder = &workspace.folder;
         let launch = talk.sandbox.wrap(launch, folder);

@@ -36,6 +36,8 @@ pub fn stage_plugins(
         }
         plugins.push(plugin);
     }
+    // A mock stands in place of the plugin's own server.
+    servers.retain(|name, _| order.case.mocks.server(&name.replace(':', "_")).is_none());
     if order.allow_plugin_code && !servers.is_empty() {
         let file = workspace.root().join("plugins/servers.json");
         let text = json!({"mcpServers": servers}).to_string();

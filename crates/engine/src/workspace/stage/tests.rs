@@ -32,6 +32,7 @@ impl Scene {
             note: None,
             prompt: CasePrompt::Turns(vec!["hi".into()]),
             workspace: room,
+            mocks: Default::default(),
             checks: Vec::new(),
             context: None,
             timeout: None,

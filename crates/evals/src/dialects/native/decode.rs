@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::super::reading::{leads_out_of, lies_outside, report_missing_skill, skill_at};
 use super::super::{EvalFileLocation, EvalRegistry};
 use super::case_checks::{self, CaseChecks};
-use super::{about_skill, gates, inline_files, policy, schema, user};
+use super::{about_skill, gates, inline_files, mocks, policy, schema, user};
 use practicum_core::model::{
-    Case, CasePrompt, Diagnostics, Fixture, FixtureAccess, Origin, PassRule, Ratio, RelPath, ScoreOf,
+    Case, CasePrompt, Diagnostics, Fixture, FixtureAccess, Mocks, Origin, PassRule, Ratio, RelPath, ScoreOf,
     ScoreRule, SkillRef, Span, StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec, duration_from_seconds,
     parse_duration,
 };
@@ -58,6 +58,7 @@ pub fn decode_suite(
         &[("project", WorkspaceBase::Project), ("empty", WorkspaceBase::Empty)],
         diagnostics,
     );
+    let mocked = mocks::decode_mocks(file.get_non_null("mocks"), diagnostics);
     let run = policy::decode_run_policy(file.get_non_null("run"), "run", folder, diagnostics);
     let defaults = policy::decode_run_policy(file.get_non_null("defaults"), "defaults", folder, diagnostics);
     let judge = policy::decode_judge_policy(file.get_non_null("judge"), diagnostics);
@@ -74,6 +75,7 @@ pub fn decode_suite(
         project: boundary,
         base: base.unwrap_or(WorkspaceBase::Project),
         skills: &names,
+        mocks: &mocked,
         registry: &place.registry,
         kind,
         id_spans: HashMap::new(),
@@ -266,6 +268,8 @@ struct CaseDecoder<'s> {
     project: &'s Path,
     base: WorkspaceBase,
     skills: &'s [String],
+    /// The mocks of the whole suite.
+    mocks: &'s Mocks,
     registry: &'s EvalRegistry,
     kind: DocumentSource,
     id_spans: HashMap<String, Span>,
@@ -284,6 +288,7 @@ impl CaseDecoder<'_> {
         let stimulus = decode_stimulus(&mut case, diagnostics);
         let user = case.get_non_null("user").and_then(|node| user::decode(node, diagnostics));
         let room = self.decode_workspace(&mut case, diagnostics);
+        let mocked = mocks::decode_mocks(case.get_non_null("mocks"), diagnostics).over(self.mocks);
         let context = case.text("context", diagnostics).map(str::to_owned);
         let timeout = decode_duration(&mut case, "timeout", diagnostics);
         let repeat =
@@ -294,7 +299,7 @@ impl CaseDecoder<'_> {
         let meta = decode_meta(&mut case, diagnostics);
         let activation = case.get_non_null("activation");
         let list = case.list("checks", diagnostics);
-        let checks = case_checks::decode_checks(
+        let mut checks = case_checks::decode_checks(
             &CaseChecks {
                 activation,
                 list,
@@ -315,6 +320,10 @@ impl CaseDecoder<'_> {
                 "add \"checks\" or \"activation\"",
             );
         }
+        mocks::add_inputs_check(&mocked, pass_when, &mut checks);
+        if self.kind == DocumentSource::EvalFile {
+            mocks::report_unknown_mocks(&checks, &mocked, node.span, diagnostics);
+        }
         Some(Case {
             id: id?,
             group,
@@ -322,6 +331,7 @@ impl CaseDecoder<'_> {
             prompt: stimulus?,
             user,
             workspace: room,
+            mocks: mocked,
             checks,
             context,
             timeout,

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{about_skill, case_checks, policy, user};
+use super::{about_skill, case_checks, mocks, policy, user};
 use practicum_core::model::{
     Case, CasePrompt, Fixture, FixtureAccess, Gate, JudgePolicy, PassRule, RunPolicy, ScoreOf, ScoreRule,
     SkillRef, StagedSkillName, Suite, WorkspaceBase, WorkspaceSpec, format_duration,
@@ -99,6 +99,7 @@ pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
         prompt: stimulus,
         user,
         workspace: room,
+        mocks: mocked,
         checks,
         context,
         timeout,
@@ -137,6 +138,7 @@ pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
     put("files", (!files.is_empty()).then_some(Value::Array(files)));
     put("setup", setup.as_ref().map(|script| json!(script)));
     put("teardown", teardown.as_ref().map(|script| json!(script)));
+    put("mocks", mocks::encode_mocks(mocked));
     put("context", context.as_ref().map(|context| json!(context)));
     put("timeout", timeout.map(|timeout| json!(format_duration(timeout))));
     put("repeat", repeat.map(|repeat| json!(repeat)));

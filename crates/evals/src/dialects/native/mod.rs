@@ -6,6 +6,7 @@ mod decode;
 mod encode;
 mod gates;
 mod inline_files;
+mod mocks;
 mod policy;
 #[cfg(test)]
 pub mod round_trip;
@@ -14,6 +15,7 @@ mod stored;
 mod user;
 
 pub use encode::{case_value, encode_suite, relative_path};
+pub use mocks::add_inputs_check;
 pub use stored::{decode_stored_suite, encode_stored_suite};
 
 use std::path::Path;

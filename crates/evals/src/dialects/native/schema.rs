@@ -20,6 +20,7 @@ pub fn schema() -> Value {
             ("check", check()),
             ("activation", activation()),
             ("section", section()),
+            ("mocks", super::mocks::schema().into()),
         ],
     )
 }
@@ -57,6 +58,11 @@ fn suite() -> MappingSchema {
             "workspace",
             "What every workspace contains at the start, unless its case says otherwise.",
             base(),
+        )
+        .optional(
+            "mocks",
+            "Servers and command-line tools that answer in place of the real ones, in every case.",
+            reference("mocks"),
         )
         .optional("run", "How the cases are run.", reference("run"))
         .optional(
@@ -301,6 +307,7 @@ fn case() -> Value {
             json_schema::text(),
         )
         .optional("teardown", "A shell script run after the agent. Needs --trust.", json_schema::text())
+        .optional("mocks", "Mocks of this case, before those of the suite.", reference("mocks"))
         .optional("context", "What the judge may read but does not score.", json_schema::text())
         .optional("timeout", "The time limit of this case.", json_schema::duration())
         .optional("repeat", "How often this case is run.", repeat())

@@ -7,6 +7,7 @@ use super::super::reading::graders::{
 };
 use super::super::reading::parts::{self, MarkdownPart};
 use super::super::reading::{UniqueIds, activation_check};
+use super::mocks::MockedServers;
 use crate::checks::PythonPattern;
 use practicum_core::model::{
     ActivationExpectation, Check, CheckNeed, CheckTarget, CheckWeight, Diagnostics, RelPath, ScoreScale,
@@ -26,6 +27,7 @@ pub const TARGETS: [&str; 4] = ["last_message", "trace", "files", "mock_calls"];
 /// Reads graders into checks.
 pub struct PluginEvalGraderReader<'s> {
     skills: &'s [SkillRef],
+    mocked: &'s MockedServers,
     /// Whether cases run with and without the skills.
     two_arms: bool,
     ids: UniqueIds,
@@ -49,9 +51,10 @@ enum GraderTarget {
 }
 
 impl<'s> PluginEvalGraderReader<'s> {
-    pub fn new(skills: &'s [SkillRef], two_arms: bool) -> Self {
+    pub fn new(skills: &'s [SkillRef], mocked: &'s MockedServers, two_arms: bool) -> Self {
         Self {
             skills,
+            mocked,
             two_arms,
             ids: UniqueIds::default(),
             read: Vec::new(),
@@ -107,11 +110,11 @@ impl<'s> PluginEvalGraderReader<'s> {
         let is_about_skill = kind == "tool_used"
             && object.peek("tool").and_then(TreeNode::as_text).is_some_and(|tool| tool.trim() == "Skill");
         let made = match kind {
-            "regex" => read_regex(&id, object, body, problems),
+            "regex" => read_regex(&id, object, body, !self.mocked.mocks.is_empty(), problems),
             "tool_used" => self.read_tool_used(&id, object, problems),
             "tool_order" => read_tool_order(&id, object, problems),
             "file_exists" => read_file_exists(&id, object, problems),
-            "llm" => read_llm(&id, object, body, problems),
+            "llm" => read_llm(&id, object, body, !self.mocked.mocks.is_empty(), problems),
             _ => {
                 object.text("baseline_file", problems);
                 object.text("criteria", problems);
@@ -150,6 +153,9 @@ impl<'s> PluginEvalGraderReader<'s> {
             && let Some(check) = self.activation(id, input.as_deref(), min, max)
         {
             return check;
+        }
+        if let Some((server, tool)) = self.mocked.find_tool(&tool) {
+            return mock_rule(id, server, tool, input.as_deref(), min, max);
         }
         tool_rule(id, &tool, input.as_deref(), min, max)
     }
@@ -314,6 +320,7 @@ fn read_regex(
     id: &str,
     object: &mut ObjectReader<'_>,
     body: Option<&str>,
+    has_mocks: bool,
     problems: &mut Diagnostics,
 ) -> Result<Check, String> {
     let said = object.text("pattern", problems);
@@ -337,7 +344,18 @@ fn read_regex(
         all_or_nothing(&json!([{"min_count": lines}, {"not": {"min_count": more}}]))
     };
     let (key, value, target) = match (target, wanted) {
-        (GraderTarget::MockCalls, _) => return Err("it looks at calls of mocks".to_owned()),
+        (GraderTarget::MockCalls, _) if !has_mocks => {
+            return Err("it looks at calls of mocks, and the case has none".to_owned());
+        }
+        (GraderTarget::MockCalls, WantedMatches::Some) => {
+            ("mock_calls_match", json!({"pattern": pattern, "expect": "present"}), None)
+        }
+        (GraderTarget::MockCalls, WantedMatches::None) => {
+            ("mock_calls_match", json!({"pattern": pattern, "expect": "absent"}), None)
+        }
+        (GraderTarget::MockCalls, WantedMatches::Exactly(_)) => {
+            return Err("it counts matches in the calls of mocks".to_owned());
+        }
         (GraderTarget::CreatedFiles, WantedMatches::Some) => {
             ("files", json!({"matches": pattern, "created": true}), None)
         }
@@ -436,6 +454,29 @@ fn tool_rule(id: &str, tool: &str, input: Option<&str>, min: i64, max: Option<i6
     scored_rule(id, "tool_used", &value)
 }
 
+/// Makes a check of the calls that the mock of a tool got. It works with every agent, whatever its names of tools are.
+fn mock_rule(
+    id: &str,
+    server: &str,
+    tool: &str,
+    input: Option<&str>,
+    min: i64,
+    max: Option<i64>,
+) -> Result<Check, String> {
+    let mut value = json!({"server": server, "tool": tool});
+    if let Some(input) = input {
+        value["input_match"] = json!(input);
+    }
+    if (min, max) == (0, Some(0)) {
+        return scored_rule(id, "mock_not_called", &value);
+    }
+    value["min"] = json!(min);
+    if let Some(max) = max {
+        value["max"] = json!(max);
+    }
+    scored_rule(id, "mock_called", &value)
+}
+
 fn read_tool_order(
     id: &str,
     object: &mut ObjectReader<'_>,
@@ -485,6 +526,7 @@ fn read_llm(
     id: &str,
     object: &mut ObjectReader<'_>,
     body: Option<&str>,
+    has_mocks: bool,
     problems: &mut Diagnostics,
 ) -> Result<Check, String> {
     let criteria = object.text("criteria", problems).filter(|text| !text.trim().is_empty());
@@ -495,9 +537,12 @@ fn read_llm(
     };
     let target = match focus? {
         GraderTarget::LastMessage => CheckTarget::Output,
-        GraderTarget::Trace | GraderTarget::CreatedFiles => CheckTarget::WholeRun,
+        GraderTarget::MockCalls if !has_mocks => {
+            return Err("it looks at calls of mocks, and the case has none".to_owned());
+        }
+        // The judge is shown the whole run, with its calls of mocks.
+        GraderTarget::Trace | GraderTarget::CreatedFiles | GraderTarget::MockCalls => CheckTarget::WholeRun,
         GraderTarget::File(path) => CheckTarget::File(path),
-        GraderTarget::MockCalls => return Err("it looks at calls of mocks".to_owned()),
     };
     let statement = format!("By this rubric, the verdict is PASS:\n{}", rubric.trim());
     Ok(scored_statement(id, &statement, ScoreScale::PassFail, target))

@@ -101,8 +101,15 @@ fn what_cannot_be_done_here_leaves_the_case_unscored() {
             vec![("evals/c/prompt.md", "---\nappend_system_prompt: Be brief.\n---\nDo it.")],
             "append_system_prompt",
         ),
-        (vec![("evals/c/prompt.md", "Do it."), ("evals/c/mocks/a/b.md", "x")], "mocked"),
-        (vec![("evals/c/prompt.md", "Do it."), ("evals/mocks/a/b.md", "x")], "mocked"),
+        (
+            vec![("evals/c/prompt.md", "Do it."), ("evals/c/mocks/a/b.md", "---\ntype: agent\n---\nx")],
+            "by a model",
+        ),
+        (
+            vec![("evals/c/prompt.md", "Do it."), ("evals/mocks/a/_server.md", "---\ntools: [b]\n---\nx")],
+            "by a model",
+        ),
+        (vec![("evals/c/prompt.md", "Do it."), ("evals/mocks/a/.replay/1.json", "{}")], "recorded"),
         (
             vec![
                 ("evals/c/prompt.md", "Do it."),

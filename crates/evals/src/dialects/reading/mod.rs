@@ -34,8 +34,8 @@ pub use unused_keys::UnusedKeys;
 
 use practicum_core::model::{
     ActivationCheck, ActivationExpectation, ActivationSource, Case, CasePrompt, Check, CheckKind, CheckNeed,
-    CheckTarget, CheckWeight, Diagnostics, Gate, JudgePolicy, JudgedStatement, Origin, PassRule, RunPolicy,
-    ScoreScale, Suite, WorkspaceSpec,
+    CheckTarget, CheckWeight, Diagnostics, Gate, JudgePolicy, JudgedStatement, Mocks, Origin, PassRule,
+    RunPolicy, ScoreScale, Suite, WorkspaceSpec,
 };
 use practicum_core::tree::{ObjectReader, SourceFile};
 
@@ -76,6 +76,7 @@ pub fn blank_case(id: String, prompt: String) -> Case {
         prompt: CasePrompt::Turns(vec![prompt]),
         user: None,
         workspace: WorkspaceSpec::default(),
+        mocks: Mocks::default(),
         checks: Vec::new(),
         context: None,
         timeout: None,

@@ -15,8 +15,9 @@ use crate::checks::RULES;
 use crate::dialects::rules;
 use practicum_core::model::{
     ActivationCheck, ActivationExpectation, ActivationSource, Arm, Case, CasePrompt, Check, CheckKind,
-    CheckNeed, CheckTarget, CheckWeight, Diagnostics, Digest, Fixture, FixtureAccess, Gate, GateName,
-    InlineFile, JudgePolicy, JudgeTransportChoice, JudgedStatement, Origin, OutputSection, PassRule,
+    CheckNeed, CheckTarget, CheckWeight, CommandArguments, CommandMock, CommandRule, Diagnostics, Digest,
+    Fixture, FixtureAccess, Gate, GateName, InlineFile, InputCondition, JudgePolicy, JudgeTransportChoice,
+    JudgedStatement, McpAnswer, McpReply, McpServerMock, McpToolMock, Mocks, Origin, OutputSection, PassRule,
     Provider, Ratio, RelPath, ReplyCondition, ReplyRule, ReplyRules, Rule, RuleReply, RunPolicy, ScoreOf,
     ScoreRule, ScoreScale, ScriptedAnswer, SectionField, SectionTier, SimulatedUser, SkillRef,
     SkillStatement, SkillUseMode, Span, StagedSkillName, Suite, UserPersona, WorkspaceBase, WorkspaceSpec,
@@ -202,11 +203,11 @@ fn case() -> impl Strategy<Value = Case> {
             .prop_map(|(at_least, of)| PassRule::Score(ScoreRule { at_least, of })),
         Just(PassRule::CountOnly)
     ];
-    let first = (words(), of(words()), of(words()), (stimulus, of(user())), workspace(), checks());
+    let first = (words(), of(words()), of(words()), (stimulus, of(user())), (workspace(), mocks()), checks());
     let second = (of(words()), of(duration()), of(1u32..=1000), rule, of(path()), of(words()), meta());
     (first, second).prop_map(
         |(
-            (id, group, note, (stimulus, user), room, checks),
+            (id, group, note, (stimulus, user), (room, mocks), checks),
             (context, timeout, repeat, pass_when, oracle, unsupported, meta),
         )| {
             let mut checks: Vec<Check> = checks;
@@ -221,6 +222,7 @@ fn case() -> impl Strategy<Value = Case> {
                 prompt: stimulus,
                 user,
                 workspace: room,
+                mocks,
                 checks,
                 context,
                 timeout,
@@ -277,6 +279,31 @@ fn workspace() -> impl Strategy<Value = WorkspaceSpec> {
             setup,
             teardown,
         })
+}
+
+/// Mocks that every check of `sample_values` about mocks can find.
+fn mocks() -> impl Strategy<Value = Mocks> {
+    let condition = (words(), words())
+        .prop_map(|(path, expected)| InputCondition { path, expected: json!([expected, "string", 3]) });
+    let reply = prop_oneof![words().prop_map(McpReply::Result), words().prop_map(McpReply::Error)];
+    let answer = (vec(condition, 0..=1), reply).prop_map(|(when, reply)| McpAnswer { when, reply });
+    let buy = (of(words()), any::<bool>(), vec(answer, 1..3)).prop_map(|(description, schema, answers)| {
+        let input_schema = schema.then(|| json!({"type": "object"}));
+        McpToolMock { name: "buy".to_owned(), description, input_schema, expect: Vec::new(), answers }
+    });
+    let args = prop_oneof![
+        Just(CommandArguments::Any),
+        vec(words(), 0..2).prop_map(CommandArguments::Begin),
+        "[a-z]{1,4}".prop_map(CommandArguments::Pattern),
+    ];
+    let file = (rel_path(), words()).prop_map(|(path, content)| InlineFile { path, content });
+    let rule = (args, words(), words(), any::<u8>(), vec(file, 0..2)).prop_map(
+        |(args, stdout, stderr, exit_code, files)| CommandRule { args, stdout, stderr, exit_code, files },
+    );
+    (buy, vec(rule, 0..3)).prop_map(|(buy, rules)| Mocks {
+        servers: vec![McpServerMock { name: "shop".to_owned(), tools: vec![buy] }],
+        commands: vec![CommandMock { name: "az".to_owned(), rules }],
+    })
 }
 
 fn checks() -> impl Strategy<Value = Vec<Check>> {
@@ -379,6 +406,10 @@ fn sample_values() -> Vec<Value> {
         json!({"run": "true"}),
         json!([{"contains": "abc"}, {"regex": "a+"}]),
         json!({"contains": "abc"}),
+        json!({"server": "shop", "tool": "buy", "input": {"item": "string"}}),
+        json!({"command": "az", "args": ["group"]}),
+        json!([{"command": "az"}, {"server": "shop", "tool": "buy"}]),
+        json!(true),
     ]
 }
 
