@@ -127,7 +127,7 @@ scenarios:
         let summary = ran.json();
         let case = |id: &str| {
             let cases = summary["cases"].as_array().expect("cases");
-            cases.iter().find(|case| case["case"] == id).unwrap_or_else(|| panic!("{id}: {about}")).clone()
+            cases.iter().find(|case| case["id"] == id).unwrap_or_else(|| panic!("{id}: {about}")).clone()
         };
         assert_eq!(case("buys")["passed"], 1, "{about}");
         for id in ["invents", "refunds"] {
@@ -198,7 +198,7 @@ scenarios:
         let passed = |id: &str| {
             cases
                 .iter()
-                .find(|case| case["case"] == id)
+                .find(|case| case["id"] == id)
                 .map(|case| (case["passed"].clone(), case["failed"].clone()))
         };
         assert_eq!(passed("asks"), Some((1.into(), 0.into())), "{about}");
