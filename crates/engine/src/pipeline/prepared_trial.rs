@@ -35,7 +35,6 @@ use practicum_core::model::{
     AgentEnding, Arm, Case, CasePrompt, CheckPermissions, Digest, GivenFile, MockCall, NotScoredReason,
     Observation, SkillRef, SkillTextFinding, StagedSkillName, Trial, TrialRecord, UrlChecker, Verdict,
 };
-use practicum_skills::skill::Plugin;
 
 /// A trial whose workspace is ready.
 pub struct PreparedTrial<'p> {
@@ -177,21 +176,6 @@ fn all_skill_names(planned: &PlannedSuite, workspace: &Workspace) -> Vec<(String
     all.collect()
 }
 
-/// Gives the names with the plugin's name before them of skills that are staged as plain skills, because the agent loads
-/// no plugins. A user's own agent may name them like that.
-fn names_with_plugins(planned: &PlannedSuite, workspace: &Workspace) -> Vec<(String, String)> {
-    // A plugin that cannot be read is not known by its name.
-    let plugins: Vec<Plugin> =
-        planned.suite.plugins.iter().filter_map(|root| Plugin::read(root).ok()).collect();
-    let paths = planned.suite.skills.iter().filter_map(|skill| skill.path.as_deref());
-    let named = paths.zip(&workspace.staged_names).filter_map(|(path, staged)| {
-        let mut of_plugins = plugins.iter().filter_map(|plugin| Some((&plugin.name, plugin.skill_at(path)?)));
-        let (plugin, skill) = of_plugins.next()?;
-        Some((staged.clone(), format!("{plugin}:{}", skill.listed_name)))
-    });
-    named.collect()
-}
-
 fn register(
     gateway: &Gateway,
     trial: &Trial,
@@ -235,8 +219,7 @@ async fn stage_in_background(
         })
         .map_err(|error| error.to_string())?;
         if !agent.can_load_plugins() && case.workspace.skill_name == StagedSkillName::Own {
-            let names = names_with_plugins(planned, &workspace);
-            workspace.other_names.extend(names);
+            workspace.add_names_with_plugins(&planned.suite);
         }
         // This comes after staging, so that no change during staging is missed.
         let tested: &[SkillRef] = match trial.condition.arm {

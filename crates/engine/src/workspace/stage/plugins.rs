@@ -6,7 +6,7 @@ use serde_json::{Map, json};
 
 use super::staging_steps::copy_tree;
 use super::{StageError, StagingRequest, Workspace};
-use practicum_core::model::StagedSkillName;
+use practicum_core::model::{StagedSkillName, Suite};
 use practicum_core::tree::read_regular_text;
 use practicum_skills::skill::{
     MANIFEST_FOLDER, Plugin, SKILL_FILE, is_manifest, normalise_path, remove_code_keys, starts_code,
@@ -45,6 +45,22 @@ pub fn stage_plugins(
         workspace.plugin_servers = Some(file);
     }
     Ok(plugins)
+}
+
+impl Workspace {
+    /// Adds the names with the plugin's name before them of skills that are staged as plain skills, because the agent
+    /// loads no plugins. A user's own agent may name them like that.
+    pub(crate) fn add_names_with_plugins(&mut self, suite: &Suite) {
+        // A plugin that cannot be read is not known by its name.
+        let plugins: Vec<Plugin> = suite.plugins.iter().filter_map(|root| Plugin::read(root).ok()).collect();
+        let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
+        let named = paths.zip(&self.staged_names).filter_map(|(path, staged)| {
+            let mut found = plugins.iter().filter_map(|plugin| Some((&plugin.name, plugin.skill_at(path)?)));
+            let (plugin, skill) = found.next()?;
+            Some((staged.clone(), format!("{plugin}:{}", skill.listed_name)))
+        });
+        self.other_names.extend(named);
+    }
 }
 
 fn copy_plugin(
