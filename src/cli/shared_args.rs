@@ -66,8 +66,8 @@ impl EvalsArgs {
 /// Arguments that set how cases are run. Each wins over every other source of its setting.
 #[derive(Clone, Default, clap::Args)]
 pub struct SettingArgs {
-    /// The agent to run: claude, codex, gemini, opencode, builtin, one of practicum.toml,
-    /// or auto (repeatable)
+    /// The agent to run: claude, codex, gemini, opencode, copilot, goose, qwen, builtin, one of practicum.toml,
+    /// auto for the first that is installed, or all for those that are installed and logged in (repeatable)
     #[arg(long, alias = "harness", value_name = "NAME", help_heading = AGENT)]
     agent: Vec<String>,
     /// The model of the agent

@@ -201,7 +201,7 @@ struct EstimateParameters {
     paths: Vec<String>,
     /// The skill to test, if the eval files do not name it.
     skill: Option<String>,
-    /// The agent: claude, codex, gemini, opencode, builtin, or one of the settings.
+    /// The agent: claude, codex, gemini, opencode, copilot, goose, qwen, builtin, all, or one of the settings.
     agent: Option<String>,
     /// The model of the agent.
     model: Option<String>,
@@ -248,7 +248,7 @@ struct RunParameters {
     paths: Vec<String>,
     /// The skill to test, if the eval files do not name it.
     skill: Option<String>,
-    /// The agent: claude, codex, gemini, opencode, builtin, or one of the settings.
+    /// The agent: claude, codex, gemini, opencode, copilot, goose, qwen, builtin, all, or one of the settings.
     agent: Option<String>,
     /// The model of the agent.
     model: Option<String>,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use practicum_core::tree::read_regular;
 
 /// The files and folders, seen from the workspace, in which agent CLIs look for hooks, servers, helpers and plugins.
-const AGENT_FILES: [&str; 17] = [
+const AGENT_FILES: [&str; 23] = [
     ".claude/settings.json",
     ".claude/settings.local.json",
     ".claude/hooks",
@@ -15,6 +15,12 @@ const AGENT_FILES: [&str; 17] = [
     ".gemini/settings.json",
     ".gemini/.env",
     ".gemini/extensions",
+    ".qwen/settings.json",
+    ".qwen/.env",
+    ".qwen/extensions",
+    ".qwen/hooks",
+    ".github/hooks",
+    ".copilot",
     "opencode.json",
     "opencode.jsonc",
     ".opencode/opencode.json",
