@@ -2,7 +2,8 @@
 //! of the protocol: no trial is lost, none is counted twice, and the budget is kept.
 //!
 //! Run with `cargo bench -p practicum-workers --bench scale`; `-- --quick` simulates small runs. Seeded: the same program
-//! gives the same table. It fails if a promise is broken. The budget and the number of deliveries are those of the
+//! gives the same table. It fails if a promise is broken; `-- --overwrite` simulates a server on which a second result
+//! replaces the first, and must fail. The budget and the number of deliveries are those of the
 //! program; the server is a model of a work queue with leases and of a create-only record for each result.
 
 use std::cmp::Reverse;
@@ -80,8 +81,10 @@ struct Simulation {
     deliveries: Vec<i64>,
     /// The deliveries whose lease counts, by their trial.
     leased: HashMap<usize, i64>,
-    /// The create-only record of each trial, and how often the coordinator counted it.
+    /// The record of each trial, and how often the coordinator got one.
     done: BTreeMap<usize, (Counted, u32)>,
+    /// Whether a second record of a trial replaces the first.
+    overwrites: bool,
     account: Option<BudgetAccount>,
     costs: HashMap<(usize, i64), f64>,
     running: usize,
@@ -103,6 +106,7 @@ impl Simulation {
             deliveries: vec![0; scenario.trials],
             leased: HashMap::new(),
             done: BTreeMap::new(),
+            overwrites: false,
             account: BudgetAccount::open(budget),
             costs: HashMap::new(),
             running: 0,
@@ -157,7 +161,7 @@ impl Simulation {
             return self.plan(1, Step::Pull { worker });
         }
         if delivery > MOST_DELIVERIES {
-            self.done.insert(trial, (Counted::Lost, 1));
+            self.create_record(trial, Counted::Lost);
             return self.plan(1, Step::Pull { worker });
         }
         if let Some(account) = &mut self.account {
@@ -208,14 +212,23 @@ impl Simulation {
             account.settle(&trial.to_string(), Amount { cost, tokens: 0 });
             self.messages += 4;
         }
-        match self.done.contains_key(&trial) {
-            true => self.discarded += 1,
-            false => drop(self.done.insert(trial, (Counted::Result, 1))),
+        if !self.create_record(trial, Counted::Result) {
+            self.discarded += 1;
         }
         if self.leased.get(&trial) == Some(&delivery) {
             self.leased.remove(&trial);
         }
         self.plan(1, Step::Pull { worker });
+    }
+
+    /// Creates the record of a trial, unless it has one. Says whether it was created, so that the coordinator counts it.
+    fn create_record(&mut self, trial: usize, end: Counted) -> bool {
+        let is_created = self.overwrites || !self.done.contains_key(&trial);
+        if is_created {
+            let times = self.done.get(&trial).map_or(0, |(_, times)| *times);
+            self.done.insert(trial, (end, times + 1));
+        }
+        is_created
     }
 
     /// Gives the promises that were broken.
@@ -248,7 +261,8 @@ impl Simulation {
 }
 
 fn main() {
-    let is_quick = std::env::args().any(|argument| argument == "--quick");
+    let has_flag = |flag: &str| std::env::args().any(|argument| argument == flag);
+    let is_quick = has_flag("--quick");
     let scale = if is_quick { 100 } else { 1 };
     let calm = Scenario {
         workers: 10_000 / scale,
@@ -287,7 +301,8 @@ fn main() {
     println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|");
     let mut any_broken = false;
     for (name, scenario) in scenarios {
-        let mut simulation = Simulation::new(scenario, 20_261);
+        let mut simulation =
+            Simulation { overwrites: has_flag("--overwrite"), ..Simulation::new(scenario, 20_261) };
         simulation.run();
         let broken = simulation.broken_promises();
         let lost = simulation.done.values().filter(|(end, _)| *end == Counted::Lost).count();
