@@ -16,7 +16,7 @@ struct Example {
     failing: usize,
 }
 
-const EXAMPLES: [Example; 16] = [
+const EXAMPLES: [Example; 17] = [
     Example { name: "release-notes", more: &[], files: 1, cases: 3, trials: 3, failing: 0 },
     Example {
         name: "skillet",

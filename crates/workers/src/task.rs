@@ -32,13 +32,16 @@ const USUAL_PAUSE: Duration = Duration::from_secs(20);
 /// How long a message waits that this worker could not use, so that another can.
 const REFUSED_DELAY: Duration = Duration::from_secs(5);
 
+/// A run that is opened once, by the first of its trials; `None` inside if it is refused.
+type RunBeingOpened = Arc<OnceCell<Option<Arc<OpenRun>>>>;
+
 /// Runs the trials that a worker takes.
 pub struct TaskRunner {
     server: NatsServer,
     options: WorkerOptions,
     key: RecordKey,
     pauses: PauseBoard,
-    runs: Mutex<HashMap<String, Arc<OnceCell<Option<Arc<OpenRun>>>>>>,
+    runs: Mutex<HashMap<String, RunBeingOpened>>,
     /// Whether running trials are ended and given back, because the worker ends.
     gives_back: AtomicBool,
     on_event: OnWorkerEvent,

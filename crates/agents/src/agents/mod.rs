@@ -48,7 +48,7 @@ pub use session_files::{SessionRecord, read_session_files};
 use skill_reads::{called_skill, hidden_subagent, is_skill_tool, is_subagent_tool};
 pub use skill_reads::{skills_read_in, text_findings, unanswered_calls_in};
 pub use skill_text::{SkillTextLines, SkillTextWatch, TextSource};
-pub use stream::{AgentClient, ClientAnswer, Decoder, DecoderKind, StreamEnd, StreamTranscript};
+pub use stream::{AgentClient, ClientAnswer, Decoder, DecoderKind, NewClient, StreamEnd, StreamTranscript};
 use stream::{classify_api_error, refused_skill_call};
 pub use tool_names::{ASK_USER_TOOLS, is_tool_name, tool_names};
 

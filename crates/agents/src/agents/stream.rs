@@ -63,6 +63,9 @@ fn replace_lone_surrogates(line: &str) -> Option<String> {
     (mended != line).then(|| mended.into_owned())
 }
 
+/// Makes a client for one turn of an agent.
+pub type NewClient = fn(&AgentTurn<'_>) -> Box<dyn AgentClient>;
+
 /// A kind of decoder, with the name that `practicum.toml` uses for it.
 pub struct DecoderKind {
     /// The name of the decoder, as a settings file takes it.
@@ -73,7 +76,7 @@ pub struct DecoderKind {
     /// Makes a decoder for one process.
     pub new_decoder: fn() -> Box<dyn Decoder>,
     /// Makes the client that talks with the process of one turn; `None` if the process needs no answers.
-    pub new_client: Option<fn(&AgentTurn<'_>) -> Box<dyn AgentClient>>,
+    pub new_client: Option<NewClient>,
 }
 
 /// A client that talks with an agent's process: it writes to the standard input of the process, and answers the lines

@@ -141,7 +141,7 @@ pub fn group_size_for(paragraphs: usize, versions: usize) -> Option<usize> {
 /// Splits a group into two halves. `None` if it is a single paragraph.
 pub fn split_group(group: &Range<usize>) -> Option<[Range<usize>; 2]> {
     let middle = group.start + group.len() / 2;
-    (group.len() > 1).then(|| [group.start..middle, middle..group.end])
+    (group.len() > 1).then_some([group.start..middle, middle..group.end])
 }
 
 /// What a study shows about the paragraphs of a skill: the output of `practicum ablate --json`.

@@ -218,7 +218,11 @@ fn entry_filter(
         }
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
         let is_schema = name == EDITOR_SCHEMA_FILE;
-        if left_out || is_schema || is_for_review(name) || is_folder && has_unreadable_ignore_file(entry.path()) {
+        if left_out
+            || is_schema
+            || is_for_review(name)
+            || is_folder && has_unreadable_ignore_file(entry.path())
+        {
             return false;
         }
         let is_eval = is_folder && registry.knows_folder(entry.path());

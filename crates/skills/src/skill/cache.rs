@@ -19,8 +19,11 @@ use super::{Skill, SkillError};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct SkillCache {
-    by_path: Arc<Mutex<HashMap<PathBuf, Result<Arc<Skill>, SkillError>>>>,
+    by_path: Arc<Mutex<HashMap<PathBuf, SkillReading>>>,
 }
+
+/// What reading a skill gave.
+type SkillReading = Result<Arc<Skill>, SkillError>;
 
 impl SkillCache {
     /// Gives the skill at a path, as [`Skill::read`] does. Its files are read only the first time.

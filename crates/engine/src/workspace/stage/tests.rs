@@ -27,6 +27,7 @@ impl Scene {
             SkillRef { name: "greeter".into(), path: Some(project.join("skills/greeter")), plugin: None };
         let rival = project.join("skills/rival");
         let case = Case {
+            user: None,
             id: "c".into(),
             group: None,
             note: None,

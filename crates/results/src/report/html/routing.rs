@@ -67,7 +67,7 @@ fn is_confused(row: &RoutingRow) -> bool {
 /// Draws one square for each row, in the order of names.
 fn overview(rows: &[RoutingRow], goal: f64) -> Markup {
     let lines = rows.len().div_ceil(SQUARES_IN_LINE).max(1);
-    let (width, height) = (rows.len().min(SQUARES_IN_LINE).max(1) * SQUARE, lines * SQUARE);
+    let (width, height) = (rows.len().clamp(1, SQUARES_IN_LINE) * SQUARE, lines * SQUARE);
     html! {
         svg class="squares" viewBox={ "0 0 " (width) " " (height) } width=(width) height=(height) role="img" {
             title { (rows.len()) " rows" }
