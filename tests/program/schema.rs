@@ -7,7 +7,7 @@ use crate::common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 31] = [
+const OUTPUTS: [&str; 34] = [
     "summary",
     "run",
     "checks",
