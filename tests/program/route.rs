@@ -106,7 +106,7 @@ fn a_known_confusion_is_found_and_only_suspects_run_again() {
     // The same command runs nothing again, and its last run has every trial.
     let again = project.run(&[&ROUTE[..], &["--json", "--repeat", "4"]].concat()).exits(0).json();
     assert_eq!(again["agents"], found["agents"]);
-    let summary = project.run(&["show", "latest", "--json"]).exits(0).json();
+    let summary = project.run(&["report", "latest", "--format", "json"]).exits(0).json();
     assert_eq!((&summary["totals"]["trials"], &summary["totals"]["reused"]), (&json!(15), &json!(15)));
 
     let page = project.path().join("route.html").display().to_string();

@@ -4,8 +4,7 @@ mod user;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, atomic::AtomicUsize};
 
 use super::agent_slots::SlotPermit;
 use super::last_line::last_line;
