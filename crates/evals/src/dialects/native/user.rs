@@ -224,18 +224,20 @@ pub fn schema() -> Value {
         .into();
     let max_turns =
         || json_schema::with_default(json_schema::integer_between(1, MOST_USER_TURNS), DEFAULT_USER_TURNS);
-    MappingSchema::closed()
-        .optional(
-            "answers",
-            "Answers that are sent in this order.",
-            json_schema::nonempty_list(json_schema::any_of([json_schema::nonempty_text(), answer])),
-        )
-        .optional(
+    let in_order = MappingSchema::closed().required(
+        "answers",
+        "Answers that are sent in this order.",
+        json_schema::nonempty_list(json_schema::any_of([json_schema::nonempty_text(), answer])),
+    );
+    let by_rules = MappingSchema::closed()
+        .required(
             "rules",
             "Rules; the first that fits the agent's message decides.",
             json_schema::nonempty_list(rule),
         )
         .optional("otherwise", "The answer to a question that no rule fits.", json_schema::nonempty_text())
+        .optional("max_turns", "The most replies.", max_turns());
+    let by_model = MappingSchema::closed()
         .optional(
             "persona",
             "The person that a model plays; of several, each repetition of the case takes the next.",
@@ -243,6 +245,10 @@ pub fn schema() -> Value {
         )
         .optional("facts", "What the person knows beyond the prompt.", json_schema::text_or_texts())
         .optional("goal", "What the person wants to have reached.", json_schema::text())
-        .optional("max_turns", "The most replies of rules or a model.", max_turns())
-        .into()
+        .optional("max_turns", "The most replies.", max_turns())
+        .with_keyword(
+            "anyOf",
+            json!([{"required": ["persona"]}, {"required": ["facts"]}, {"required": ["goal"]}]),
+        );
+    json_schema::any_of([in_order.into(), by_rules.into(), by_model.into()])
 }
