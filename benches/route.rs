@@ -65,7 +65,7 @@ fn write_catalogue(folder: &Path, skills: usize, prompts: usize) -> Truth {
     for at in 0..prompts {
         let expected = at % skills;
         // Every second prompt of every tenth skill goes to its neighbour.
-        let is_confused = expected % 10 == 0 && at / skills % 2 == 1;
+        let is_confused = expected.is_multiple_of(10) && at / skills % 2 == 1;
         let activated = if is_confused { (expected + 1) % skills } else { expected };
         let row = truth.entry(format!("skill-{expected:03}")).or_default();
         *row = (row.0 + 1, row.1 + u64::from(is_confused));

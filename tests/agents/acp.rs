@@ -25,6 +25,8 @@ fn answer(turn: &AgentTurn<'_>, messages: &[Value]) -> ClientAnswer {
 #[test]
 fn the_client_says_what_the_protocol_wants() {
     let turn = AgentTurn {
+        mcp_servers: &[],
+        commands_folder: None,
         prompt: "Greet \"Alice\".",
         workspace: Path::new("/w"),
         home: Path::new("/h"),
