@@ -170,11 +170,11 @@ const ROWS: &[Row] = &[
 fn check_all(decoder: &str, first: &[Value], write: fn(Event, usize, &str) -> Vec<Value>) {
     for (name, events, ended, fired) in ROWS {
         let mut kind = (find_decoder(decoder).expect("a decoder").new_decoder)();
-        let texts = events.iter().filter_map(|event| match event {
+        let mut texts = events.iter().filter_map(|event| match event {
             Text(text) => Some(*text),
             _ => None,
         });
-        let last_text = texts.last().unwrap_or_default();
+        let last_text = texts.next_back().unwrap_or_default();
         let lines = events.iter().enumerate().flat_map(|(at, event)| write(*event, at, last_text));
         for line in first.iter().cloned().chain(lines) {
             assert!(kind.read_line(&line.to_string()), "{decoder}, {name}: {line}");
