@@ -164,6 +164,8 @@ impl Scene {
         std::fs::copy(self.folder.path().join("greeter/SKILL.md"), skill.join("SKILL.md")).expect("a skill");
         let session = uuid::Uuid::new_v4().to_string();
         let turn = AgentTurn {
+            mcp_servers: &[],
+            commands_folder: None,
             prompt: PROMPT,
             workspace: &workspace,
             home: &home,
