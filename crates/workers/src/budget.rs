@@ -22,12 +22,15 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// Gives what a trial cost. A cost that is unknown counts as nothing.
+    /// Gives what a trial cost, with its judge and its simulated user. A cost that is unknown counts as nothing.
     pub fn of_record(record: &TrialRecord) -> Self {
-        let usage = record.usage;
-        let tokens = [usage.input, usage.output, usage.cache_read, usage.cache_write];
-        let tokens = tokens.into_iter().fold(0_u64, u64::saturating_add);
-        Self { cost: record.cost_usd.unwrap_or_default(), tokens }
+        let mut amount = Self::default();
+        for (usage, cost) in record.spending() {
+            let tokens = [usage.input, usage.output, usage.cache_read, usage.cache_write];
+            let tokens = tokens.into_iter().fold(0_u64, u64::saturating_add);
+            amount.add(Self { cost: cost.unwrap_or_default(), tokens });
+        }
+        amount
     }
 
     fn add(&mut self, other: Self) {

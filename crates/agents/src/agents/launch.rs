@@ -8,6 +8,7 @@ use super::credentials::{AgentCredentials, AgentLogin};
 use super::given_tools::{
     COMMANDS_VARIABLE, McpServerCommand, SERVERS_PLACEHOLDER, shell_profiles, write_servers,
 };
+use super::programs::find_program;
 use practicum_core::model::RelPath;
 
 /// An agent CLI as data. The built-in ones and those of a project file have the same type.
@@ -439,21 +440,6 @@ fn fill_placeholders(text: &str, turn: &AgentTurn<'_>) -> Option<String> {
     }
     out.push_str(rest);
     Some(out)
-}
-
-/// Finds a program on the user's PATH and follows links to the real file.
-pub fn find_program(name: &str, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
-    let candidates: Vec<PathBuf> = if name.contains('/') {
-        vec![PathBuf::from(name)]
-    } else {
-        std::env::split_paths(user_env.get("PATH")?).map(|folder| folder.join(name)).collect()
-    };
-    candidates.into_iter().find(|path| is_executable(path)).and_then(|path| path.canonicalize().ok())
-}
-
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]

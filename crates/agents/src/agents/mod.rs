@@ -16,6 +16,7 @@ mod listing_measure;
 mod model_cli;
 mod opencode;
 mod own_commands;
+mod programs;
 mod qwen;
 mod registry;
 mod session_files;
@@ -36,13 +37,13 @@ pub use credentials::{AgentCredentials, AgentLogin, LoginFile};
 pub use given_tools::McpServerCommand;
 pub use launch::{
     AgentCli, AgentProgram, AgentTurn, GatewayRoute, HomeFiles, Launch, LaunchError, ModelAddress,
-    find_program,
 };
 pub use listing_measure::measure_listing;
 pub use model_cli::{
     ModelCli, ModelCliRequest, claude_model_cli, codex_model_cli, default_judge_model, model_cli_of,
 };
 pub use own_commands::is_own_command;
+pub use programs::find_program;
 pub use registry::AgentRegistry;
 pub use session_files::{SessionRecord, read_session_files};
 use skill_reads::{called_skill, hidden_subagent, is_skill_tool, is_subagent_tool};

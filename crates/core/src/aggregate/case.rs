@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::activation::CaseActivationTally;
+use super::check_tally::CheckTally;
 use super::gates::worst_rate;
 use super::{CaseKey, share};
 use crate::model::{
     ActivatedCounts, ActivationExpectation, AgentEnding, CaseActivationRate, CaseScore, CaseStability,
-    CaseSummary, ChangeNeeded, CheckResult, CheckSummary, Digest, Estimate, FailureKind, NoisyCase,
-    NotScoredReason, PassRate, Ratio, Reliability, SCORE_ROUNDING, ScoreOf, ScoreRule, ScoreScale,
-    TrialRecord, Verdict,
+    CaseSummary, ChangeNeeded, CheckResult, Digest, Estimate, FailureKind, NoisyCase, NotScoredReason,
+    PassRate, Ratio, Reliability, SCORE_ROUNDING, ScoreOf, ScoreRule, TrialRecord, Verdict,
 };
 use crate::stats::{
     ALPHA, CasePair, Cluster, Interval, Sprt, SprtDecision, StoppedCase, clopper_pearson,
@@ -542,67 +542,5 @@ pub fn pass_rate(rate: Option<(f64, Interval)>, counts: &[(Cluster, u64)]) -> Pa
         rate: Estimate::new(value, interval.map(|at| (at.low, at.high)), runs),
         worst: worst_rate(counts),
         not_scored: counts.iter().map(|(_, missing)| missing).sum(),
-    }
-}
-
-/// The counts of a check in one case.
-#[derive(Debug, Default)]
-pub struct CheckTally {
-    id: String,
-    name: Option<String>,
-    pub passed: u64,
-    pub failed: u64,
-    pub not_scored: u64,
-    scores: u64,
-    score_sum: f64,
-    /// The lowest and the highest score.
-    score_range: Option<(f64, f64)>,
-    scale: Option<ScoreScale>,
-    /// The reason why the first trial without an answer has none.
-    not_scored_because: Option<String>,
-    judged: bool,
-    /// The number of scores that were converted to a scale from 0 to 1; `share_sum` is their sum.
-    pub shares: u64,
-    pub share_sum: f64,
-}
-
-impl CheckTally {
-    fn add(&mut self, result: &CheckResult) {
-        match result.verdict {
-            Verdict::Pass => self.passed += 1,
-            Verdict::Fail => self.failed += 1,
-            Verdict::NotScored(_) => {
-                self.not_scored += 1;
-                self.not_scored_because.get_or_insert_with(|| result.rationale.clone());
-            }
-        }
-        self.scale = self.scale.or(result.scale);
-        if let Some(share) = result.normalised_score() {
-            self.shares += 1;
-            self.share_sum += share;
-        }
-        if let Some(score) = result.score {
-            self.scores += 1;
-            self.score_sum += score;
-            let (low, high) = self.score_range.unwrap_or((score, score));
-            self.score_range = Some((low.min(score), high.max(score)));
-        }
-    }
-
-    fn summary(&self) -> CheckSummary {
-        let answered = self.passed + self.failed;
-        CheckSummary {
-            id: self.id.clone(),
-            name: self.name.clone(),
-            passed: self.passed,
-            failed: self.failed,
-            not_scored: self.not_scored,
-            agreement: share(self.passed.max(self.failed), answered).filter(|_| answered > 1),
-            not_scored_because: self.not_scored_because.clone(),
-            scale: self.scale,
-            mean_score: (self.scores > 0).then(|| self.score_sum / self.scores as f64),
-            min_score: self.score_range.map(|(low, _)| low),
-            max_score: self.score_range.map(|(_, high)| high),
-        }
     }
 }

@@ -6,6 +6,7 @@ mod activation;
 mod arms;
 mod calibration;
 mod case;
+mod check_tally;
 mod doubts;
 mod frontier;
 mod gates;

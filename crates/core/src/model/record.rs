@@ -232,6 +232,14 @@ impl TrialRecord {
         Some(format!("{checks} {verb} no answer: {} ({})", names.join(", "), why.describe()))
     }
 
+    /// Gives what was spent on the trial: by the agent, the judge, and the model that played the user. A cost that is
+    /// unknown is `None`.
+    pub fn spending(&self) -> impl Iterator<Item = (TokenUsage, Option<f64>)> + '_ {
+        let user = self.user.as_ref().and_then(|user| user.spending.as_ref());
+        let models = self.judging.iter().chain(user).map(|model| (model.usage, model.cost_usd));
+        std::iter::once((self.usage, self.cost_usd)).chain(models)
+    }
+
     /// Gives the verdicts that the trial would have by each single vote of the judge, or its own verdict where checks do
     /// not have the same number of votes or do not decide by themselves. `None` without a verdict.
     pub fn verdicts_by_votes(&self) -> Option<Vec<bool>> {

@@ -171,7 +171,9 @@ fn store_result(
         context.reusable.keys.get(&trial.id).map(|of| (of.key.clone(), of.repeats.clone())).unzip();
     let planned = unfinished_record(context.plan_of(phase), trial, result.ended, "");
     let record = TrialRecord { key, repeats, ..reuse::with_results_of(result, planned) };
-    context.ledger.record_spending(record.usage, record.cost_usd);
+    for (usage, cost) in record.spending() {
+        context.ledger.record_spending(usage, cost);
+    }
     // A trial that could not be prepared has no files, as when it is run here.
     if !has_files {
         return Ok(record);

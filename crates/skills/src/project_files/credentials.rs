@@ -163,7 +163,7 @@ mod tests {
             ("tls.key", "", true),
             ("id_rsa", "", true),
             ("id_ed25519.pub", "", true),
-            (".npmrc", "//registry.npmjs.org/:_authToken=abc", true),
+            (".npmrc", "//npm.example.com/:_authToken=abc", true),
             (".npmrc", "save-exact=true", false),
             (".yarnrc.yml", "npmAuthToken: abc", true),
             (".yarnrc.yml", "nodeLinker: node-modules", false),
