@@ -48,7 +48,7 @@ Exit codes: 0 no skill is below the goal, 1 one is, 3 runs have no answer.
 
 Examples:
   practicum route skills --prompts prompts.yaml
-  practicum route ~/.claude/skills plugins/*/skills --prompts prompts.csv --agent codex --repeat 4
+  practicum route ~/.claude/skills plugins/*/skills --prompts prompts.csv
   practicum route skills --prompts prompts.yaml --generate 5
   practicum route skills --prompts prompts.yaml --report html=route.html")]
 pub struct RouteArgs {
