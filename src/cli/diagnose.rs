@@ -23,8 +23,10 @@ with its text in the system prompt in place of the skill (in prompt; other files
 them says which part is to blame:
 
   the skill helps               present is better than absent
-  the description is not found  named or in prompt is better than present, and the skill is rarely activated
-  found and not followed        in prompt is better than present, and the skill is usually activated
+  the description is not found  named or in prompt is better than present,
+                                and the skill is rarely activated
+  found and not followed        in prompt is better than present,
+                                and the skill is usually activated
   followed and not helping      in prompt is the same as absent
   the skill makes results worse
   cannot tell                   more cases or runs are needed

@@ -24,7 +24,7 @@ PRACTICUM_RECORD_KEY, which must be the same where the run is planned. Logins of
 of this machine. Ctrl-C lets running trials finish; once more gives them back to the others.
 
 Examples:
-  practicum worker nats://queue:4222             all agents that are installed here
+  practicum worker nats://queue:4222        all agents that are installed here
   practicum worker nats://queue:4222 -j 8 --agent claude
   practicum worker nats://queue:4222 --idle-exit 5m   for a job of a cluster")]
 pub struct WorkerArgs {
