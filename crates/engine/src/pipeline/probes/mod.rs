@@ -90,7 +90,8 @@ impl RunExecution {
 
 /// Adds the diagnosis of a probe whose agent never ran, because nobody observed it.
 fn with_diagnosis((record, failure): ProbeResult) -> ProbeResult {
-    match failure.is_none() && record.ended != AgentEnding::Finished {
+    let activated_nothing = record.skills.activated.is_empty();
+    match failure.is_none() && activated_nothing && record.ended != AgentEnding::Finished {
         true => failed_probe(record),
         false => (record, failure),
     }
