@@ -219,7 +219,7 @@ mod tests {
     fn wrong_files_are_refused_with_the_reason() {
         for (name, text, reason) in [
             ("p.yaml", "- { prompt: one }", "expected"),
-            ("p.yaml", "- { prompt: \" \", expected: a }", "empty"),
+            ("p.yaml", "- { prompt: \" \", expected: a }", "blank"),
             ("p.yaml", "- { prompt: one, expected: a }\n- { prompt: one, expected: a }", "twice"),
             ("p.yaml", "- { prompt: one, expected: 3 }", "expected"),
             ("p.yaml", "- { prompt: one, expected: [\"\"] }", "expected"),

@@ -262,7 +262,7 @@ impl CaseTally {
             None => {
                 let judged = result.scale.is_some();
                 let (id, name) = (result.check.clone(), result.name.clone());
-                self.checks.push(CheckTally { id, name, judged, ..CheckTally::default() });
+                self.checks.push(CheckTally::new(id, name, judged));
                 self.checks.len() - 1
             }
         };

@@ -25,6 +25,10 @@ pub struct CheckTally {
 }
 
 impl CheckTally {
+    pub fn new(id: String, name: Option<String>, judged: bool) -> Self {
+        Self { id, name, judged, ..Self::default() }
+    }
+
     pub fn add(&mut self, result: &CheckResult) {
         match result.verdict {
             Verdict::Pass => self.passed += 1,

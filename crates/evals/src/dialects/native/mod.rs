@@ -16,6 +16,8 @@ mod user;
 
 pub use encode::{case_value, encode_suite, relative_path};
 pub use mocks::add_inputs_check;
+#[cfg(test)]
+pub use mocks::report_unknown_mocks;
 pub use stored::{decode_stored_suite, encode_stored_suite};
 
 use std::path::Path;

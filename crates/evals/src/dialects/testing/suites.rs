@@ -12,6 +12,7 @@ use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 
 use crate::checks::RULES;
+use crate::dialects::native::report_unknown_mocks;
 use crate::dialects::rules;
 use practicum_core::model::{
     ActivationCheck, ActivationExpectation, ActivationSource, Arm, Case, CasePrompt, Check, CheckKind,
@@ -211,6 +212,13 @@ fn case() -> impl Strategy<Value = Case> {
             (context, timeout, repeat, pass_when, oracle, unsupported, meta),
         )| {
             let mut checks: Vec<Check> = checks;
+            // A check about a mock that the case does not have is refused.
+            checks.retain(|check| {
+                let mut diagnostics = Diagnostics::default();
+                let checks = std::slice::from_ref(check);
+                report_unknown_mocks(checks, &mocks, Span { start: 0, end: 0 }, &mut diagnostics);
+                !diagnostics.has_errors()
+            });
             if !matches!(pass_when, PassRule::Score(_)) {
                 // Only a case that passes by its score has weights.
                 checks.iter_mut().for_each(|check| check.weight = CheckWeight::ONE);
