@@ -205,7 +205,7 @@ scenarios:
             ("scenarios: [{ when: hello }]", false),
             ("scenarios: [{ when: ' ', steps: [hello] }]", false),
             ("scenarios: [{ when: { text: a, marker: b }, steps: [hello] }]", false),
-            ("scenarios: [{ to: user, steps: [hello] }]", false),
+            ("scenarios: [{ to: nobody, steps: [hello] }]", false),
             ("scenarios: [{ steps: [{ delay: 1s }] }]", false),
             ("scenarios: [{ steps: [{ tools: [] }] }]", false),
             ("scenarios: [{ steps: [{ text: a, times: 2 }] }]", false),
