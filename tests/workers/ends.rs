@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::setup::{NatsServer, events, finished_cases, project, run, start_run, wait_for};
+use crate::setup::{TestServer, events, finished_cases, project, run, start_run, wait_for};
 
 fn names(count: usize) -> Vec<String> {
     let mut names: Vec<String> = (1..=count).map(|number| format!("case-{number}")).collect();
@@ -12,7 +12,7 @@ fn names(count: usize) -> Vec<String> {
 
 #[test]
 fn the_trials_of_a_killed_worker_are_run_by_another() {
-    let server = NatsServer::start();
+    let server = TestServer::start();
     let project = project(4, "2s");
     let mut first = server.worker("first", &["-j", "2"]);
     let mut run = start_run(&project, &server, &["--worker-lease", "2s"]);
@@ -26,7 +26,7 @@ fn the_trials_of_a_killed_worker_are_run_by_another() {
 
 #[test]
 fn a_worker_that_was_silent_for_longer_than_its_lease_adds_no_second_result() {
-    let server = NatsServer::start();
+    let server = TestServer::start();
     let project = project(1, "3s");
     let first = server.worker("first", &[]);
     let mut run = start_run(&project, &server, &["--worker-lease", "1s"]);
@@ -42,7 +42,7 @@ fn a_worker_that_was_silent_for_longer_than_its_lease_adds_no_second_result() {
 
 #[test]
 fn a_trial_that_kills_three_workers_is_not_scored() {
-    let server = NatsServer::start();
+    let server = TestServer::start();
     let project = project(1, "20s");
     let mut run = start_run(&project, &server, &["--worker-lease", "1s"]);
     for number in 1..=3 {
@@ -61,7 +61,7 @@ fn a_trial_that_kills_three_workers_is_not_scored() {
 
 #[test]
 fn a_killed_coordinator_is_resumed_and_counts_each_trial_once() {
-    let server = NatsServer::start();
+    let server = TestServer::start();
     let project = project(6, "1s");
     let _worker = server.worker("one", &["-j", "2"]);
     let mut begun = start_run(&project, &server, &[]);
@@ -83,7 +83,7 @@ fn a_killed_coordinator_is_resumed_and_counts_each_trial_once() {
 
 #[test]
 fn a_killed_server_loses_nothing() {
-    let mut server = NatsServer::start();
+    let mut server = TestServer::start();
     let project = project(8, "500ms");
     let _worker = server.worker("one", &["-j", "2"]);
     let mut run = start_run(&project, &server, &["--worker-lease", "5s"]);
@@ -99,7 +99,7 @@ fn a_killed_server_loses_nothing() {
 
 #[test]
 fn a_cancelled_run_ends_its_agents_on_all_workers() {
-    let server = NatsServer::start();
+    let server = TestServer::start();
     let project = project(3, "60s");
     let worker = server.worker("one", &["-j", "2"]);
     let mut begun = start_run(&project, &server, &[]);
@@ -117,7 +117,7 @@ fn a_cancelled_run_ends_its_agents_on_all_workers() {
 
 #[test]
 fn all_workers_together_keep_the_budget() {
-    let server = NatsServer::start();
+    let server = TestServer::start();
     let project = project(40, "100ms");
     let script = "practicum_script: 1\ndefault: { text: kee-ow, usage: { input: 900, output: 100 } }\n";
     project.write("gull/evals/script.yaml", script);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::setup::{NatsServer, events, files_below, finished_cases, project, run, without_times};
+use crate::setup::{TestServer, events, files_below, finished_cases, project, run, without_times};
 
 fn json_of(path: &std::path::Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
@@ -10,7 +10,7 @@ fn json_of(path: &std::path::Path) -> Value {
 
 #[test]
 fn a_run_on_two_workers_is_the_run_of_one_machine() {
-    let server = NatsServer::start();
+    let server = TestServer::start();
     let project = project(9, "1ms");
     let local = project.run(&["run", "gull", "--sandbox", "off", "--json"]);
     let local_run = project.path().join("local-run");

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 
-use crate::setup::{NatsServer, events, finished_cases, project, run, start_run, wait_for};
+use crate::setup::{TestServer, events, finished_cases, project, run, start_run, wait_for};
 
 /// Answers as a NATS server of an old version would, for one connection after the other.
 fn old_server() -> String {
@@ -39,7 +39,7 @@ fn an_old_server_is_refused_by_name() {
 
 #[test]
 fn a_worker_with_another_key_or_without_the_label_takes_nothing() {
-    let server = NatsServer::start();
+    let server = TestServer::start();
     let project = project(2, "1ms");
     let other = server.worker_with_key("other", &[], "the key of somebody else");
     let plain = server.worker("plain", &[]);
@@ -60,7 +60,7 @@ fn a_worker_with_another_key_or_without_the_label_takes_nothing() {
 
 #[test]
 fn what_the_user_of_the_run_does_not_trust_is_not_run_by_a_worker() {
-    let server = NatsServer::start();
+    let server = TestServer::start();
     let project = project(2, "1ms");
     let evals = std::fs::read_to_string(project.path().join("gull/evals/a.practicum.yaml")).expect("evals");
     let mark = project.path().join("ran");

@@ -43,13 +43,13 @@ impl Process {
 }
 
 /// A NATS server with its storage in a folder of its own.
-pub struct NatsServer {
+pub struct TestServer {
     process: Option<Process>,
     folder: tempfile::TempDir,
     port: u16,
 }
 
-impl NatsServer {
+impl TestServer {
     pub fn start() -> Self {
         let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
         let mut server = Self { process: None, folder: tempfile::tempdir().expect("a folder"), port };
@@ -162,19 +162,19 @@ pub fn project(cases: usize, delay: &str) -> Project {
 }
 
 /// Makes the command that runs a project on workers.
-pub fn run_command(project: &Project, server: &NatsServer, more: &[&str]) -> Command {
+pub fn run_command(project: &Project, server: &TestServer, more: &[&str]) -> Command {
     let url = server.url();
     let mut command = project.practicum(&["run", "gull", "--sandbox", "off", "--json", "--workers", &url]);
     command.args(more).env("PRACTICUM_RECORD_KEY", KEY);
     command
 }
 
-pub fn run(project: &Project, server: &NatsServer, more: &[&str]) -> Ran {
+pub fn run(project: &Project, server: &TestServer, more: &[&str]) -> Ran {
     Ran::of(run_command(project, server, more).output().expect("practicum starts"))
 }
 
 /// Starts a run on workers in the background.
-pub fn start_run(project: &Project, server: &NatsServer, more: &[&str]) -> Process {
+pub fn start_run(project: &Project, server: &TestServer, more: &[&str]) -> Process {
     let mut command = run_command(project, server, more);
     let log = std::fs::File::create(project.path().join("run.log")).expect("a log");
     Process(command.stdout(Stdio::null()).stderr(log).spawn().expect("practicum starts"))

@@ -1,9 +1,9 @@
-//! Measures runs on workers. These tests take long and print numbers, so they are run by hand:
+//! Measures runs on workers. These tests take long and print numbers, so only `scripts/test --all` runs them:
 //! `cargo test --release --test workers throughput -- --ignored --nocapture`.
 
 use std::time::Instant;
 
-use crate::setup::{NatsServer, finished_cases, project, run};
+use crate::setup::{TestServer, finished_cases, project, run};
 
 /// Gives a number from the environment, for shorter and longer measurements.
 fn count(variable: &str, usual: usize) -> usize {
@@ -14,7 +14,7 @@ fn count(variable: &str, usual: usize) -> usize {
 #[ignore = "takes minutes"]
 fn ten_thousand_trials_on_four_workers() {
     let trials = count("PRACTICUM_TEST_TRIALS", 10_000);
-    let server = NatsServer::start();
+    let server = TestServer::start();
     let (here, there) = (project(trials, "1ms"), project(trials, "1ms"));
     let started = Instant::now();
     here.run(&["run", "gull", "--sandbox", "off", "--json", "--no-cache", "-j", "4"]);
@@ -38,7 +38,7 @@ fn ten_thousand_trials_on_four_workers() {
 #[ignore = "takes minutes"]
 fn four_workers_with_an_agent_of_one_second() {
     let trials = count("PRACTICUM_TEST_SLOW_TRIALS", 120);
-    let server = NatsServer::start();
+    let server = TestServer::start();
     let (here, there) = (project(trials, "1s"), project(trials, "1s"));
     let started = Instant::now();
     here.run(&["run", "gull", "--sandbox", "off", "--json", "--no-cache", "-j", "8"]);
