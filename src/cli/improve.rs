@@ -18,10 +18,10 @@ use crate::improve::{
     StepResult, StoredRun, TestedVersion,
 };
 use crate::model::{
-    Case, CheckKind, Digest, Outcome, SkillJudgement, TrialId, TrialRecord, count_with_noun, parse_duration,
+    Case, CheckKind, Digest, Outcome, TrialRecord, count_with_noun, parse_duration,
 };
 use crate::plan::settings::{MAX_COST, SettingLayers, project_root};
-use crate::report::terminal_safe;
+use crate::report::{terminal_safe, write_version_gradings};
 use crate::session::run_setup::{self, EvalFiles, RunSetupError};
 use crate::session::{RunLimits, RunOptions, Session, SessionError};
 use crate::skill::{SkillForm, command_path, name_from_path};
@@ -347,12 +347,17 @@ impl LoopServices for LocalLoopServices<'_> {
         Ok(self.stored_run(run)?.trials_with_skill().cloned().collect())
     }
 
-    fn skill_judgements(&mut self, run: &str) -> Result<Vec<SkillJudgement>, LoopStop> {
-        Ok(self.stored_run(run)?.skills_judged.clone())
-    }
-
-    fn trial_folder(&self, run: &str, trial: &TrialId) -> Result<PathBuf, LoopStop> {
-        Ok(RunDir::find(&self.project, run).map_err(LoopStop::Failed)?.trial_folder(trial))
+    fn write_gradings(
+        &mut self,
+        tested: &TestedVersion,
+        records: &[TrialRecord],
+        folder: &Path,
+    ) -> Result<(), LoopStop> {
+        let TestedVersion { version, files, run } = tested;
+        let dir = RunDir::find(&self.project, run).map_err(LoopStop::Failed)?;
+        let trials = records.iter().map(|record| (record, dir.trial_folder(&record.trial)));
+        let said = &self.stored_run(run)?.skills_judged;
+        write_version_gradings(folder, *version, files, said, trials).map_err(LoopStop::failed)
     }
 
     fn propose_edits(

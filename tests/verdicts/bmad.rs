@@ -293,6 +293,7 @@ skill=$(ls .agents/skills | head -1)
 echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[\"$skill\"]}"
 runs=$(cat "$0.runs" 2>/dev/null || echo 0); echo $((runs + 1)) > "$0.runs"
 if [ "$runs" != 0 ]; then echo "{\"type\":\"skill\",\"name\":\"$skill\"}"; exit 3; fi
+echo '{"type":"text","text":"Done."}'
 echo '{"type":"end","ending":"finished"}'
 "#;
 
@@ -352,6 +353,7 @@ echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[\"$skill\"]}"
 runs=$(cat "$0.runs" 2>/dev/null || echo 0); echo $((runs + 1)) > "$0.runs"
 if [ "$runs" != 0 ]; then exit 3; fi
 case "$1" in *brief*) echo "{\"type\":\"skill\",\"name\":\"$skill\"}";; esac
+echo '{"type":"text","text":"Done."}'
 echo '{"type":"end","ending":"finished"}'
 "#;
 

@@ -29,6 +29,7 @@ mod own_files;
 mod plugins;
 mod reuse;
 mod setup;
+mod silent_agents;
 mod skill_creator;
 mod skill_material;
 mod skill_test;

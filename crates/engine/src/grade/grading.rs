@@ -374,7 +374,7 @@ impl TrialGrader<'_> {
             }
             Some(_) | None => match TrialRecord::verdict_of(seen, checks, self.case.pass_rule) {
                 // Checks of what must not occur pass where nothing occurred.
-                Verdict::Pass if seen.shows_nothing() && !self.is_only_about_activation() => {
+                Verdict::Pass if seen.shows_nothing() && needs_agent(&self.checks) => {
                     Verdict::NotScored(NotScoredReason::NothingDone)
                 }
                 // The world of the case was not complete, so the agent could not do what it would have done.
@@ -385,11 +385,6 @@ impl TrialGrader<'_> {
                 verdict => verdict,
             },
         }
-    }
-
-    /// Says whether every check asks whether a skill is activated. An agent without an answer activated none.
-    fn is_only_about_activation(&self) -> bool {
-        self.checks.iter().all(|check| matches!(check.kind, CheckKind::Activation(_)))
     }
 
     /// Gives the skills that an activation check is about; `None` if the case has no such check.
@@ -417,9 +412,15 @@ impl TrialGrader<'_> {
         let skills = self.skills_meant();
         match checks::any_activated(&skills, seen, &self.skill_names()) {
             ObservedActivation::Yes(_) => Some(true),
+            // An agent that did nothing at all does not show that it would leave the skill alone.
+            ObservedActivation::No if seen.shows_nothing() && !self.must_activate() => None,
             ObservedActivation::No if !self.is_invoked(&skills) => Some(false),
             ObservedActivation::No | ObservedActivation::Unknown(_) => None,
         }
+    }
+
+    fn must_activate(&self) -> bool {
+        expected_activation(self.case) == Some(ActivationExpectation::Must)
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::RuleKind;
+use super::call_count::CallCount;
 use super::mock_calls::{MockCallPattern, call_schema, list_calls, mock_calls};
-use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Diagnostics, Rule, count_with_noun};
+use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Diagnostics, Rule};
 use practicum_core::tree::{ObjectReader, TreeNode, json_schema};
 
 pub static KIND: RuleKind = RuleKind {
@@ -21,8 +22,7 @@ pub static KIND: RuleKind = RuleKind {
 #[derive(Debug, Clone)]
 pub struct MockCalledRule {
     calls: MockCallPattern,
-    min: u32,
-    max: Option<u32>,
+    count: CallCount,
 }
 
 impl MockCalledRule {
@@ -30,24 +30,12 @@ impl MockCalledRule {
     fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         if node.as_map().is_none() {
             let calls = MockCallPattern::decode(KIND.key, node, diagnostics)?;
-            return Some(Self { calls, min: 1, max: None });
+            return Some(Self { calls, count: CallCount::SOME });
         }
         let mut object = ObjectReader::new(node, KIND.key, diagnostics)?;
         let calls = MockCallPattern::decode_object(&mut object, diagnostics);
-        let mut number = |key| {
-            let given = object.get_non_null(key).is_some();
-            let number = object.int(key, 0, u32::MAX.into(), diagnostics);
-            (given == number.is_some()).then_some(number.and_then(|number| u32::try_from(number).ok()))
-        };
-        let (min, max) = (number("min"), number("max"));
-        object.reject_unknown_keys(KIND.key, diagnostics);
-        let (min, max) = (min?.unwrap_or(1), max?);
-        if max.is_some_and(|max| max < min) {
-            let message = "\"max\" is less than \"min\" (which is 1 unless given)";
-            diagnostics.error("contradiction", node.span, message);
-            return None;
-        }
-        Some(Self { calls: calls?, min, max })
+        let count = CallCount::decode(object, KIND.key, diagnostics);
+        Some(Self { calls: calls?, count: count? })
     }
 }
 
@@ -66,12 +54,7 @@ impl Rule for MockCalledRule {
 
     fn value(&self) -> Value {
         let mut map = self.calls.value();
-        if self.min != 1 {
-            map.insert("min".to_owned(), json!(self.min));
-        }
-        if let Some(max) = self.max {
-            map.insert("max".to_owned(), json!(max));
-        }
+        self.count.add_to(&mut map);
         Value::Object(map)
     }
 
@@ -81,22 +64,13 @@ impl Rule for MockCalledRule {
             Err(finding) => return finding,
         };
         let times = calls.iter().filter(|call| self.calls.matches(call)).count();
-        let wanted = match self.max {
-            Some(max) => format!("{} to {max} wanted", self.min),
-            None => format!("at least {} wanted", self.min),
-        };
-        let enough = times >= self.min as usize && self.max.is_none_or(|max| times <= max as usize);
-        let what = self.calls.describe();
-        CheckFinding::new(enough, format!("{what} was called {}, {wanted}", count_with_noun(times, "time")))
-            .with_evidence(list_calls(calls))
+        let (enough, said) = self.count.compare(&self.calls.describe(), times);
+        CheckFinding::new(enough, said).with_evidence(list_calls(calls))
     }
 }
 
 fn schema() -> Value {
-    let count = || json_schema::integer_between(0, u32::MAX.into());
-    let counted = call_schema()
-        .optional("min", "How many such calls there must be at least.", json_schema::with_default(count(), 1))
-        .optional("max", "How many such calls there may be at most.", count());
+    let counted = CallCount::add_to_schema(call_schema());
     json_schema::any_of([json_schema::nonempty_text(), counted.into()])
 }
 

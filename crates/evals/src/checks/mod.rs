@@ -4,6 +4,7 @@
 //! Never: calls a model.
 
 mod activation;
+mod call_count;
 mod combined;
 mod command;
 mod contains;

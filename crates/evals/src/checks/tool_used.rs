@@ -5,10 +5,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::RuleKind;
+use super::call_count::CallCount;
 use super::tools::{
     CallPattern, ToolName, call_schema, called_tool_names, describe_call, hidden_calls_finding,
 };
-use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Diagnostics, Rule, count_with_noun};
+use practicum_core::model::{CheckEvidence, CheckFinding, CheckTarget, Diagnostics, Rule};
 use practicum_core::tree::{ObjectReader, TreeNode, json_schema};
 
 pub static KIND: RuleKind = RuleKind {
@@ -23,8 +24,7 @@ pub static KIND: RuleKind = RuleKind {
 #[derive(Debug, Clone)]
 pub struct ToolUsedRule {
     calls: CallPattern,
-    min: u32,
-    max: Option<u32>,
+    count: CallCount,
 }
 
 impl ToolUsedRule {
@@ -32,24 +32,12 @@ impl ToolUsedRule {
     fn decode(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Self> {
         if node.as_map().is_none() {
             let tool = ToolName::decode(KIND.key, node, diagnostics)?;
-            return Some(Self { calls: CallPattern::of_tool(tool), min: 1, max: None });
+            return Some(Self { calls: CallPattern::of_tool(tool), count: CallCount::SOME });
         }
         let mut object = ObjectReader::new(node, KIND.key, diagnostics)?;
         let calls = CallPattern::decode(&mut object, diagnostics);
-        let mut number = |key| {
-            let given = object.get_non_null(key).is_some();
-            let number = object.int(key, 0, u32::MAX.into(), diagnostics);
-            (given == number.is_some()).then_some(number.and_then(|number| u32::try_from(number).ok()))
-        };
-        let (min, max) = (number("min"), number("max"));
-        object.reject_unknown_keys(KIND.key, diagnostics);
-        let (min, max) = (min?.unwrap_or(1), max?);
-        if max.is_some_and(|max| max < min) {
-            let message = "\"max\" is less than \"min\" (which is 1 unless given)";
-            diagnostics.error("contradiction", node.span, message);
-            return None;
-        }
-        Some(Self { calls: calls?, min, max })
+        let count = CallCount::decode(object, KIND.key, diagnostics);
+        Some(Self { calls: calls?, count: count? })
     }
 }
 
@@ -63,16 +51,11 @@ impl Rule for ToolUsedRule {
     }
 
     fn value(&self) -> Value {
-        if self.calls.args.is_empty() && self.calls.input.is_none() && self.min == 1 && self.max.is_none() {
+        if self.calls.args.is_empty() && self.calls.input.is_none() && self.count == CallCount::SOME {
             return json!(self.calls.tool.name());
         }
         let mut map: Map<String, Value> = self.calls.value();
-        if self.min != 1 {
-            map.insert("min".to_owned(), json!(self.min));
-        }
-        if let Some(max) = self.max {
-            map.insert("max".to_owned(), json!(max));
-        }
+        self.count.add_to(&mut map);
         Value::Object(map)
     }
 
@@ -83,16 +66,8 @@ impl Rule for ToolUsedRule {
         }
         let found = self.calls.find_calls(evidence.observation);
         let what = self.calls.describe();
-        let wanted = match self.max {
-            Some(max) => format!("{} to {max} wanted", self.min),
-            None => format!("at least {} wanted", self.min),
-        };
-        let times = found.len();
-        let enough = times >= self.min as usize && self.max.is_none_or(|max| times <= max as usize);
-        let finding = CheckFinding::new(
-            enough,
-            format!("{what} was called {}, {wanted}", count_with_noun(times, "time")),
-        );
+        let (enough, said) = self.count.compare(&what, found.len());
+        let finding = CheckFinding::new(enough, said);
         match found.first() {
             Some(call) => finding.with_evidence(describe_call(call)),
             None => finding.with_evidence(format!("called: {}", called_tool_names(evidence.observation))),
@@ -101,18 +76,8 @@ impl Rule for ToolUsedRule {
 }
 
 fn schema() -> Value {
-    let counted = call_schema()
-        .optional(
-            "min",
-            "How many such calls there must be at least.",
-            json_schema::with_default(count_schema(), 1),
-        )
-        .optional("max", "How many such calls there may be at most.", count_schema());
+    let counted = CallCount::add_to_schema(call_schema());
     json_schema::any_of([json_schema::nonempty_text(), counted.into()])
-}
-
-fn count_schema() -> Value {
-    json_schema::integer_between(0, u32::MAX.into())
 }
 
 #[cfg(test)]

@@ -15,7 +15,6 @@ mod description;
 mod edit_suggestions;
 mod edits;
 mod failures;
-mod grading_files;
 mod improve_loop;
 mod journal;
 mod model_steps;

@@ -37,6 +37,7 @@ mod text_grading;
 mod timestamps;
 mod traces;
 mod verdict_changes;
+mod version_gradings;
 mod writing_skills;
 
 use std::fs::File;
@@ -60,7 +61,7 @@ pub use terminal_safe::{printable_text, terminal_safe, terminal_safe_json};
 pub use text_grading::render as render_graded;
 pub use traces::{TraceFormat, write_traces};
 pub use verdict_changes::render as render_changes;
-pub use writing_skills::unused_name;
+pub use version_gradings::write_version_gradings;
 
 /// A kind of report of a run.
 ///

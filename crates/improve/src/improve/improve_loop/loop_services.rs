@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::improve::journal::StepResult;
 use crate::improve::{Analysis, CaseSplit, EditSuggestion, RefusedSuggestion};
-use practicum_core::model::{ComparisonVerdict, SkillJudgement, TrialId, TrialRecord};
+use practicum_core::model::{ComparisonVerdict, TrialRecord};
 
 /// The services that the loop needs. Each call may take long and cost money, and the program may be killed during
 /// any of them.
@@ -27,11 +27,13 @@ pub trait LoopServices {
 
     fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, LoopStop>;
 
-    /// Gives the judge's statements about the skill's own text in a run.
-    fn skill_judgements(&mut self, run: &str) -> Result<Vec<SkillJudgement>, LoopStop>;
-
-    /// Gives the folder with the files of a trial.
-    fn trial_folder(&self, run: &str, trial: &TrialId) -> Result<PathBuf, LoopStop>;
+    /// Writes how each trial of a version was graded, as files below a folder.
+    fn write_gradings(
+        &mut self,
+        tested: &TestedVersion,
+        records: &[TrialRecord],
+        folder: &Path,
+    ) -> Result<(), LoopStop>;
 
     /// Asks for edits to a version, for the tuning cases that it failed.
     fn propose_edits(

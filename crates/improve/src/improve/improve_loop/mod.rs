@@ -26,7 +26,7 @@ use super::version_decision::{
 };
 use super::{
     CaseSplit, SkillContents, SkillEditDraft, SkillVersions, VersionScore, VersionsError, atomic_files,
-    diff_versions, grading_files, skill_creator,
+    diff_versions, skill_creator,
 };
 use practicum_core::model::{Estimate, Noise, TrialRecord, count_with_noun};
 use practicum_core::stats::MOST_ROUNDS_WITHOUT_CANDIDATE;
@@ -380,20 +380,11 @@ impl<'l> ImproveLoop<'l> {
         Ok(Some(EditProposal { edits: analysis.suggestions, refused }))
     }
 
-    fn store_score<'t>(
-        &mut self,
-        tried: &'t MeasuredVersion,
-        rejected: Option<String>,
-    ) -> Result<(), LoopStop> {
+    fn store_score(&mut self, tried: &MeasuredVersion, rejected: Option<String>) -> Result<(), LoopStop> {
         let score =
             VersionScore { rejected, ..VersionScore::from_records(&tried.tested.run, &tried.records) };
-        let TestedVersion { version, files, run } = &tried.tested;
-        let found = |record: &'t TrialRecord| Ok((record, self.services.trial_folder(run, &record.trial)?));
-        let trials = tried.records.iter().map(found).collect::<Result<Vec<_>, LoopStop>>()?;
-        let said = self.services.skill_judgements(run)?;
-        grading_files::write(self.versions.folder(), *version, files, &said, trials)
-            .map_err(LoopStop::failed)?;
-        self.versions.record_score(*version, &score).map_err(LoopStop::failed)
+        self.services.write_gradings(&tried.tested, &tried.records, self.versions.folder())?;
+        self.versions.record_score(tried.tested.version, &score).map_err(LoopStop::failed)
     }
 
     fn add_round(

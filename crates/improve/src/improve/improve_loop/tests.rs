@@ -7,7 +7,7 @@ use super::*;
 use crate::improve::journal::LoopStart;
 use crate::improve::testing::record;
 use crate::improve::{Analysis, EditSuggestion, RefusedSuggestion};
-use practicum_core::model::{Digest, NotScoredReason, SkillJudgement, TrialId, Verdict};
+use practicum_core::model::{Digest, NotScoredReason, Verdict};
 
 const SKILL: &str = "---\nname: gull\ndescription: Speaks.\n---\n\nFirst wrong. Second wrong.\n";
 
@@ -112,12 +112,13 @@ impl LoopServices for World {
         Ok(self.runs[run].clone())
     }
 
-    fn skill_judgements(&mut self, _run: &str) -> Result<Vec<SkillJudgement>, LoopStop> {
-        Ok(Vec::new())
-    }
-
-    fn trial_folder(&self, run: &str, trial: &TrialId) -> Result<PathBuf, LoopStop> {
-        Ok(Path::new(run).join(trial.as_str()))
+    fn write_gradings(
+        &mut self,
+        _tested: &TestedVersion,
+        _records: &[TrialRecord],
+        _folder: &Path,
+    ) -> Result<(), LoopStop> {
+        Ok(())
     }
 
     fn propose_edits(

@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::atomic_files;
+use super::grading::GradingDocument;
+use super::writing_skills::unused_name;
 use practicum_core::model::{SkillJudgement, TYPE_ALIGNMENT_ID, TrialRecord};
-use practicum_results::report::{GradingDocument, unused_name};
 use practicum_skills::lint::{SkillFileDraft, convention_compliance};
 use practicum_skills::skill::SKILL_FILE;
+use practicum_skills::versions::atomic_files;
 
 /// Writes `grading/<case>_v<version>_run<run>.json` for the trials that have scores from 1 to 5. Each trial comes
 /// with the folder of its files. A judge's statements about the skill itself are the same in all of them.
-pub fn write<'r>(
+pub fn write_version_gradings<'r>(
     workspace: &Path,
     version: u32,
     skill: &Path,
