@@ -17,9 +17,7 @@ use crate::improve::{
     LoopJournal, LoopOptions, LoopServices, LoopStart, LoopStop, RemainingBudget, SideOutputs, StepAnalysis,
     StepResult, StoredRun, TestedVersion,
 };
-use crate::model::{
-    Case, CheckKind, Digest, Outcome, TrialRecord, count_with_noun, parse_duration,
-};
+use crate::model::{Case, CheckKind, Digest, Outcome, TrialRecord, count_with_noun, parse_duration};
 use crate::plan::settings::{MAX_COST, SettingLayers, project_root};
 use crate::report::{terminal_safe, write_version_gradings};
 use crate::session::run_setup::{self, EvalFiles, RunSetupError};
