@@ -53,6 +53,10 @@ const ROWS: &[Row] = &[
 
 const RIVAL: &str = "---\nname: waver\ndescription: Waves at people. Use when asked to wave.\n---\n\nWave.\n";
 
+fn all_rows() -> Vec<&'static Row> {
+    ROWS.iter().collect()
+}
+
 /// One call of a tool.
 fn tool(name: &str, input: Value) -> Value {
     json!({"tools": [{"name": name, "input": input}]})
@@ -100,9 +104,9 @@ fn said(act: Act) -> Value {
 }
 
 /// One case for each row, each answered by its own scenario.
-fn project(agent: &str, patience: &str, step: fn(Act) -> Value) -> Project {
+fn project(agent: &str, rows: &[&Row], patience: &str, step: fn(Act) -> Value) -> Project {
     let prompt = |at: usize| format!("Greet Alice, number {at}.");
-    let cases: Vec<Value> = ROWS
+    let cases: Vec<Value> = rows
         .iter()
         .enumerate()
         .map(|(at, (name, acts, activation, ..))| {
@@ -111,11 +115,11 @@ fn project(agent: &str, patience: &str, step: fn(Act) -> Value) -> Project {
             json!({"id": name, "prompt": prompt(at), "activation": activation, "timeout": timeout})
         })
         .collect();
-    let scenario = |(at, (name, acts, ..)): (usize, &Row)| {
+    let scenario = |(at, (name, acts, ..)): (usize, &&Row)| {
         let steps: Vec<Value> = acts.iter().map(|act| step(*act)).collect();
         json!({"name": name, "when": prompt(at), "steps": steps})
     };
-    let mut scenarios: Vec<Value> = ROWS.iter().enumerate().map(scenario).collect();
+    let mut scenarios: Vec<Value> = rows.iter().enumerate().map(scenario).collect();
     scenarios.push(json!({"to": "probe", "steps": [step(TakeUp("greeter")), "ready"]}));
     let eval = json!({
         "practicum": 1, "skill": "../greeter", "workspace": "empty",
@@ -142,12 +146,18 @@ fn one<'k>(counts: &Value, keys: &[&'k str]) -> Vec<&'k str> {
 }
 
 /// With this much patience for an API that is silent: more than the agent takes to get there.
-fn every_move_has_its_state(agent: &str, program: &Path, patience: &str, step: fn(Act) -> Value) {
-    let project = project(agent, patience, step);
+fn every_move_has_its_state(
+    agent: &str,
+    program: &Path,
+    rows: &[&Row],
+    patience: &str,
+    step: fn(Act) -> Value,
+) {
+    let project = project(agent, rows, patience, step);
     let summary = examine(&project, program, &["--with-skill", "waver", "-j", "4"]).exits(3).json();
     assert_eq!(summary["probes"][0]["fired"], true, "{agent}: {}", summary["probes"]);
     for (case, (name, acts, _, fired, outcome)) in
-        summary["cases"].as_array().expect("cases").iter().zip(ROWS)
+        summary["cases"].as_array().expect("cases").iter().zip(rows)
     {
         let about = format!("{agent}, {name}: {case}");
         assert_eq!(case["id"], *name);
@@ -161,31 +171,39 @@ fn every_move_has_its_state(agent: &str, program: &Path, patience: &str, step: f
         assert_eq!(case["not_scored"] == 1, *outcome == "error", "{about}");
     }
     for outcome in ["tp", "fp", "tn", "fn", "acceptable", "error"] {
-        let expected = ROWS.iter().filter(|(.., counted)| *counted == outcome).count();
+        let expected = rows.iter().filter(|(.., counted)| *counted == outcome).count();
         assert_eq!(
             summary["activation"][outcome], expected,
             "{agent}: {outcome} of {}",
             summary["activation"]
         );
     }
-    let routed = json!({"expected": "greeter", "fired": "waver", "runs": 3});
+    let took_up_rival = |row: &&&Row| {
+        row.1.iter().any(|act| matches!(act, TakeUp("waver"))) && row.2 == "must" && row.4 != "error"
+    };
+    let runs = rows.iter().filter(took_up_rival).count();
+    let routed = json!({"expected": "greeter", "fired": "waver", "runs": runs});
     let routes = summary["activation"]["routing"].as_array().expect("routes");
     assert!(routes.contains(&routed), "{agent}: {routes:?}");
 }
 
 #[test]
 fn every_move_of_claude_code_has_its_state() {
-    every_move_has_its_state("claude", &claude(), "5s", claude_step);
+    every_move_has_its_state("claude", &claude(), &all_rows(), "5s", claude_step);
 }
 
 #[test]
 fn every_move_of_codex_has_its_state() {
-    every_move_has_its_state("codex", &codex(), "5s", codex_step);
+    every_move_has_its_state("codex", &codex(), &all_rows(), "5s", codex_step);
 }
 
+/// It takes seconds of a processor to start. What it does when the API answers is in the scenarios of
+/// `tests/real_activation`, so most rows here are about an API that does not.
 #[test]
 fn every_move_of_opencode_has_its_state() {
-    every_move_has_its_state("opencode", &opencode(), "30s", opencode_step);
+    let answered = |row: &&Row| matches!(row.1.last(), Some(Say)) && row.0 != "wrong skill";
+    let rows: Vec<&Row> = all_rows().into_iter().filter(|row| !answered(row)).collect();
+    every_move_has_its_state("opencode", &opencode(), &rows, "30s", opencode_step);
 }
 
 /// Claude Code with a plugin in its workspace: its skills have the plugin's name before their own.

@@ -81,7 +81,7 @@ pub enum RunSetupError {
          one of them, or choose an agent with --agent (builtin is this program's own)"
     )]
     NoAgentInstalled,
-    #[error("{0}: no agent is installed and logged in; practicum doctor shows what is missing")]
+    #[error("no agent is installed and logged in ({0}); practicum doctor shows what is missing")]
     NoAgentsHere(String),
     #[error("several skills are called {name}; say {choices}")]
     SeveralSkillsNamed { name: String, choices: String },

@@ -33,7 +33,8 @@ pub fn find_agents_here(
         [] => String::new(),
         some => format!("; without {}", some.join(", ")),
     };
-    AgentsHere { notice: format!("agent all: {}{without}", names.join(", ")), names }
+    let used = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    AgentsHere { notice: format!("agent all: {used}{without}"), names }
 }
 
 #[cfg(test)]
