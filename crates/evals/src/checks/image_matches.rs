@@ -201,7 +201,7 @@ fn schema() -> Value {
 #[cfg(test)]
 mod tests {
     use super::super::pictures::testing::png;
-    use super::super::rule_tests::{FolderWorkspace, decode, run_rule, run_with_output};
+    use super::super::rule_tests::{FolderWorkspace, NoFiles, decode, run_rule, run_with_output};
     use super::KIND;
 
     #[test]
@@ -234,7 +234,6 @@ mod tests {
             ("{file: clear.png, expected: white.png, at_most: 0.49}", "fail"),
             ("{file: clear.png, expected: white.png, at_most: 0.5}", "pass"),
             ("{file: small.png, expected: white.png, at_most: 1}", "fail"),
-            ("{file: gone.png, expected: white.png, at_most: 1}", "fail"),
             ("{file: broken.png, expected: white.png, at_most: 1}", "not_scored"),
             ("{file: text.png, expected: white.png, at_most: 1}", "not_scored"),
             ("{file: white.png, expected: text.png}", "unreadable"),
@@ -263,5 +262,7 @@ mod tests {
         let unread = decode(&KIND, "{file: white.png, expected: white.png}").expect("a rule");
         let found = run_rule(unread.as_ref(), &run_with_output("done"), &view);
         assert_eq!(found.verdict.name(), "not_scored", "an expected picture that nobody read");
+        let found = run_rule(unread.as_ref(), &run_with_output("done"), &NoFiles);
+        assert_eq!(found.verdict.name(), "fail", "a picture that is missing");
     }
 }

@@ -85,6 +85,7 @@ fn decode_jpeg(bytes: &[u8]) -> Result<DecodedPicture, String> {
     Ok(DecodedPicture { media_type: "image/jpeg", width, height, pixels })
 }
 
+/// Pictures for tests.
 #[cfg(test)]
 pub mod testing {
     /// Makes a PNG picture of this size, whose pixels a function gives.

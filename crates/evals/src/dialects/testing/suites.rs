@@ -421,6 +421,7 @@ fn sample_values() -> Vec<Value> {
         json!({"turns": 3}),
         json!({"tokens": 3000}),
         json!({"run": "true"}),
+        json!({"file": "a.png", "expected": "b.png", "at_most": 0.5, "tolerance": 3, "expected_content": "AAAA"}),
         json!([{"contains": "abc"}, {"regex": "a+"}]),
         json!({"contains": "abc"}),
         json!({"server": "shop", "tool": "buy", "input": {"item": "string"}}),
