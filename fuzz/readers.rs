@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use practicum::agents::{AgentRegistry, DECODERS, skills_read_in, unanswered_calls_in};
+use practicum::checks::pictures::decode_picture;
 use practicum::dialects::{EvalFileLocation, EvalRegistry, load_eval_file, load_text};
 use practicum::gateway::{Cassette, ModelScript, PriceTable};
 use practicum::lint::lint_skill_file;
@@ -73,6 +74,7 @@ pub static READERS: &[Reader] = &[
         seeds: |_| with_found("routing-prompts", of_repository(&["json", "yaml", "jsonl"])),
         read: routing_prompts,
     },
+    Reader { name: "pictures", seeds: |_| with_found("pictures", of_repository(&["png"])), read: pictures },
     Reader { name: "secrets", seeds: |_| with_found("secrets", shell_seeds()), read: secrets },
 ];
 
@@ -186,6 +188,10 @@ fn shell(_: &Path, _: &Path, bytes: &[u8]) {
         skills_read_in(&[Step::Tool(call.clone())]);
         unanswered_calls_in(&[Step::Tool(ToolCall { result: None, ok: None, ..call })]);
     }
+}
+
+fn pictures(_: &Path, _: &Path, bytes: &[u8]) {
+    let _ = decode_picture(bytes);
 }
 
 const APIS: [ModelApi; 3] = [ModelApi::AnthropicMessages, ModelApi::OpenAiResponses, ModelApi::OpenAiChat];

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{environment, print, runtime};
 use crate::agents::AgentRegistry;
-use crate::agents::{AgentLogin, Launch};
+use crate::agents::{AgentLogin, Launch, find_program};
 use crate::model::{Outcome, SandboxMode};
 use crate::plan::settings::{SettingLayers, project_root};
 use crate::report::terminal_safe;
@@ -113,6 +113,7 @@ fn check_machine(project: &Path) -> Vec<DoctorFinding> {
     }
     findings.push(check_sandbox(&env));
     findings.push(check_limits());
+    findings.extend(check_picture_programs(&env));
     findings.push(check_disk_space(project));
     findings
 }
@@ -160,6 +161,20 @@ fn check_limits() -> DoctorFinding {
         Err(why) => format!("by a watchdog and limits of each process, because {why}"),
     };
     DoctorFinding { is_good: true, what: format!("limits of trials: {how}"), fix: None }
+}
+
+/// Says which programs are there that make pictures of files for judges. Most evals need none.
+fn check_picture_programs(env: &BTreeMap<String, String>) -> [DoctorFinding; 2] {
+    let found = |program: &str, files: &str| {
+        let what = match find_program(program, env) {
+            Some(path) => format!("{files} for judges: {program} at {}", path.display()),
+            None => format!(
+                "{files} for judges: {program} is not installed, and only checks with \"pictures\" need it"
+            ),
+        };
+        DoctorFinding { is_good: true, what, fix: None }
+    };
+    [found("pdftoppm", "PDF files"), found("soffice", "slides")]
 }
 
 /// Describes how the agent is logged in. Only its vendor knows whether the login is still valid.

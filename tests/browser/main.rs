@@ -1,5 +1,6 @@
 //! The viewer in a real browser.
 
+mod artefacts;
 #[path = "../common/mod.rs"]
 mod common;
 mod driver;

@@ -77,7 +77,8 @@ impl Faithful {
         let blocks = request.messages.iter().flat_map(|message| &message.blocks);
         let texts = blocks.filter_map(|block| match block {
             ContentBlock::Text { text } => Some(text.as_str()),
-            ContentBlock::Thinking { .. }
+            ContentBlock::Image { .. }
+            | ContentBlock::Thinking { .. }
             | ContentBlock::ToolUse { .. }
             | ContentBlock::ToolResult { .. } => None,
         });

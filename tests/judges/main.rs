@@ -7,3 +7,4 @@ mod gateway_modes;
 mod judge_injection;
 mod judge_transports;
 mod judging;
+mod pictures;

@@ -16,7 +16,7 @@ struct Example {
     failing: usize,
 }
 
-const EXAMPLES: [Example; 17] = [
+const EXAMPLES: [Example; 18] = [
     Example { name: "release-notes", more: &[], files: 1, cases: 3, trials: 3, failing: 0 },
     Example {
         name: "skillet",
@@ -40,6 +40,7 @@ const EXAMPLES: [Example; 17] = [
     Example { name: "skill-up", more: &[], files: 1, cases: 1, trials: 2, failing: 0 },
     Example { name: "interview", more: &[], files: 1, cases: 3, trials: 3, failing: 0 },
     Example { name: "mocks", more: &[], files: 1, cases: 2, trials: 2, failing: 0 },
+    Example { name: "pictures", more: &[], files: 1, cases: 1, trials: 1, failing: 0 },
     Example { name: "improving", more: &[], files: 1, cases: 6, trials: 6, failing: 4 },
 ];
 

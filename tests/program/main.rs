@@ -26,6 +26,7 @@ mod lint;
 mod login;
 mod mcp;
 mod merge;
+mod messages;
 mod never;
 mod noise;
 mod power;

@@ -205,7 +205,7 @@ impl SkillTextWatch {
                     ContentBlock::Text { text } => self.read_block(text, source),
                     ContentBlock::ToolResult { content, .. } => self.read_block(content, source),
                     ContentBlock::ToolUse { input, .. } => self.read_value(input, TextSource::Written),
-                    ContentBlock::Thinking { .. } => {}
+                    ContentBlock::Thinking { .. } | ContentBlock::Image { .. } => {}
                 }
             }
         }

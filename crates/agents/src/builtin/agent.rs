@@ -194,7 +194,7 @@ impl<'a, W: Write> BuiltinAgent<'a, W> {
                     });
                 }
                 ContentBlock::Thinking { .. } => {}
-                ContentBlock::ToolResult { .. } => continue,
+                ContentBlock::Image { .. } | ContentBlock::ToolResult { .. } => continue,
             }
             kept.push(block);
         }

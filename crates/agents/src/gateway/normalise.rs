@@ -7,6 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::llm::{ContentBlock, ModelRequest, Role};
+use practicum_core::model::Digest;
 
 /// Replacements for the paths of one trial, which differ in every run.
 pub struct PathPlaceholders {
@@ -119,6 +120,9 @@ pub fn request_parts(
         for block in &message.blocks {
             let (what, text) = match block {
                 ContentBlock::Text { text } => ("text", normal(text)),
+                ContentBlock::Image { media_type, data } => {
+                    ("picture", format!("{media_type} {}", Digest::of_bytes(data.as_bytes())))
+                }
                 ContentBlock::Thinking { text, signature: _ } => ("thinking", normal(text)),
                 ContentBlock::ToolUse { name, input, id: _ } => {
                     ("tool call", normal(&format!("{name} {input}")))

@@ -19,7 +19,7 @@
 //! `{ regex: … }`; or `{ marker: name }` for the literal `[[name]]`; without `when`, every message matches. The
 //! latest user message that matches any scenario decides, and of the scenarios that match it, the first in the
 //! file. Only text of a person counts: messages with tool results and reminders that an agent program adds are
-//! ignored. With `to: judge`, a scenario answers judges instead of agents, and with `to: user` the model that plays the
+//! ignored. A picture in a message reads as `(picture: image/png, DIGEST)`. With `to: judge`, a scenario answers judges instead of agents, and with `to: user` the model that plays the
 //! user of a case. With `to: probe`, it answers the probes
 //! that come before activation is measured; without such a scenario, there are no probes.
 //!

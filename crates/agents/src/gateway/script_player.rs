@@ -10,7 +10,7 @@ use super::{
     ScopeKind,
 };
 use crate::llm::{ChatMessage, ContentBlock, ModelReply, ModelRequest, Role, StopReason};
-use practicum_core::model::TokenUsage;
+use practicum_core::model::{Digest, TokenUsage};
 
 /// The tags of texts that agent programs add to a person's message. A skill's description or a folder's name in
 /// there must not choose the scenario.
@@ -121,6 +121,11 @@ fn conversation_turns(request: &ModelRequest) -> Vec<ConversationTurn> {
                 ContentBlock::Text { text } => {
                     turn.text.push_str(&remove_added_tags(text));
                     turn.text.push('\n');
+                }
+                // A script fits pictures by this line.
+                ContentBlock::Image { media_type, data } => {
+                    let digest = Digest::of_bytes(data.as_bytes());
+                    turn.text.push_str(&format!("(picture: {media_type}, {})\n", digest.short()));
                 }
                 ContentBlock::ToolResult { .. } => turn.brings_results = true,
                 ContentBlock::Thinking { .. } | ContentBlock::ToolUse { .. } => {}
@@ -238,6 +243,7 @@ fn estimate_usage(raw: &[u8], blocks: &[ContentBlock]) -> TokenUsage {
             ContentBlock::Text { text } | ContentBlock::Thinking { text, .. } => text.len(),
             ContentBlock::ToolUse { name, input, .. } => name.len() + input.to_string().len(),
             ContentBlock::ToolResult { content, .. } => content.len(),
+            ContentBlock::Image { data, .. } => data.len(),
         })
         .sum();
     let tokens = |bytes: usize| u64::try_from(bytes.div_ceil(BYTES_PER_TOKEN)).unwrap_or(u64::MAX);

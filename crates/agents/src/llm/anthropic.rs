@@ -182,7 +182,10 @@ fn message_to_json(message: &ChatMessage) -> Value {
 fn can_be_sent(block: &ContentBlock) -> bool {
     match block {
         ContentBlock::Thinking { signature, .. } => signature.is_some(),
-        ContentBlock::Text { .. } | ContentBlock::ToolUse { .. } | ContentBlock::ToolResult { .. } => true,
+        ContentBlock::Text { .. }
+        | ContentBlock::Image { .. }
+        | ContentBlock::ToolUse { .. }
+        | ContentBlock::ToolResult { .. } => true,
     }
 }
 
@@ -197,6 +200,9 @@ fn message_from_json(role: Role, message: &Value) -> ChatMessage {
 fn block_to_json(block: &ContentBlock) -> Value {
     match block {
         ContentBlock::Text { text } => json!({"type": "text", "text": text}),
+        ContentBlock::Image { media_type, data } => {
+            json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}})
+        }
         ContentBlock::Thinking { text, signature } => {
             json!({"type": "thinking", "thinking": text, "signature": signature.as_deref().unwrap_or("")})
         }
@@ -217,6 +223,13 @@ fn block_to_json(block: &ContentBlock) -> Value {
 fn block_from_json(json: &Value) -> Option<ContentBlock> {
     match text_field(json, "type") {
         "text" => Some(ContentBlock::Text { text: text_field(json, "text").to_owned() }),
+        "image" => {
+            let source = json.get("source").filter(|source| text_field(source, "type") == "base64")?;
+            Some(ContentBlock::Image {
+                media_type: text_field(source, "media_type").to_owned(),
+                data: text_field(source, "data").to_owned(),
+            })
+        }
         "thinking" => Some(ContentBlock::Thinking {
             text: text_field(json, "thinking").to_owned(),
             signature: Some(text_field(json, "signature")).filter(|s| !s.is_empty()).map(str::to_owned),
@@ -280,8 +293,8 @@ fn block_to_stream(block: &ContentBlock) -> (Value, Vec<Value>) {
                 .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}))
                 .collect(),
         ),
-        // A model sends no tool results; if a reply contains one, it is sent as it is.
-        ContentBlock::ToolResult { .. } => (block_to_json(block), Vec::new()),
+        // A model sends no tool results and no pictures; if a reply contains one, it is sent as it is.
+        ContentBlock::Image { .. } | ContentBlock::ToolResult { .. } => (block_to_json(block), Vec::new()),
     }
 }
 

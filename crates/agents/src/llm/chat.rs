@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     ChatMessage, ContentBlock, MalformedMessage, ModelReply, ModelRequest, Role, SseEvent, StopReason,
     ToolDefinition, WireFormat, content_texts, count_field, input_from_text, input_to_text, limit_field,
-    list_field, stream_pieces, text_field,
+    list_field, picture_from_url, picture_to_url, stream_pieces, text_field,
 };
 use practicum_core::model::TokenUsage;
 
@@ -144,7 +144,7 @@ impl WireFormat for OpenAiChat {
                     ));
                     calls += 1;
                 }
-                ContentBlock::ToolResult { .. } => {}
+                ContentBlock::Image { .. } | ContentBlock::ToolResult { .. } => {}
             }
         }
         let chunk = |delta: Value, finish: Value| {
@@ -193,17 +193,25 @@ fn write_message(message: &ChatMessage, messages: &mut Vec<Value>) {
     match message.role {
         Role::Assistant => messages.push(assistant_message(&message.blocks, false)),
         Role::User => {
-            let mut texts = Vec::new();
+            let mut parts = Vec::new();
             for block in &message.blocks {
                 match block {
                     ContentBlock::ToolResult { tool_use_id, content, is_error: _ } => messages
                         .push(json!({"role": "tool", "tool_call_id": tool_use_id, "content": content})),
-                    ContentBlock::Text { text } => texts.push(text.as_str()),
+                    ContentBlock::Text { text } => parts.push(json!({"type": "text", "text": text})),
+                    ContentBlock::Image { media_type, data } => {
+                        let url = picture_to_url(media_type, data);
+                        parts.push(json!({"type": "image_url", "image_url": {"url": url}}));
+                    }
                     ContentBlock::Thinking { .. } | ContentBlock::ToolUse { .. } => {}
                 }
             }
-            if !texts.is_empty() {
-                messages.push(json!({"role": "user", "content": texts_to_content(&texts)}));
+            match parts.as_slice() {
+                [] => {}
+                [one] if one.get("text").is_some() => {
+                    messages.push(json!({"role": "user", "content": one["text"]}));
+                }
+                _ => messages.push(json!({"role": "user", "content": parts})),
             }
         }
     }
@@ -223,7 +231,7 @@ fn assistant_message(blocks: &[ContentBlock], with_thoughts: bool) -> Value {
                 "type": "function",
                 "function": {"name": name, "arguments": input_to_text(input)},
             })),
-            ContentBlock::ToolResult { .. } => {}
+            ContentBlock::Image { .. } | ContentBlock::ToolResult { .. } => {}
         }
     }
     let mut message = json!({"role": "assistant", "content": texts_to_content(&texts)});
@@ -248,7 +256,12 @@ fn read_message(message: &Value, request: &mut ModelRequest) -> Result<(), Malfo
     let texts = message.get("content").map(content_texts).unwrap_or_default();
     match text_field(message, "role") {
         "system" | "developer" => texts.into_iter().for_each(|part| request.add_system(part)),
-        "user" => texts.into_iter().for_each(|text| request.push(Role::User, ContentBlock::Text { text })),
+        "user" => match message.get("content") {
+            Some(Value::Array(parts)) => {
+                parts.iter().filter_map(user_part).for_each(|block| request.push(Role::User, block));
+            }
+            _ => texts.into_iter().for_each(|text| request.push(Role::User, ContentBlock::Text { text })),
+        },
         "assistant" => {
             for block in assistant_blocks(message) {
                 request.push(Role::Assistant, block);
@@ -265,6 +278,14 @@ fn read_message(message: &Value, request: &mut ModelRequest) -> Result<(), Malfo
         role => return Err(MalformedMessage(format!("messages: unknown role {role:?}"))),
     }
     Ok(())
+}
+
+/// Reads a part of a user's message: a text, or a picture.
+fn user_part(part: &Value) -> Option<ContentBlock> {
+    match part.get("image_url") {
+        Some(image) => picture_from_url(text_field(image, "url")),
+        None => Some(ContentBlock::Text { text: part.get("text")?.as_str()?.to_owned() }),
+    }
 }
 
 fn assistant_blocks(message: &Value) -> Vec<ContentBlock> {

@@ -63,6 +63,12 @@ pub enum ContentBlock {
     Text {
         text: String,
     },
+    /// A picture that a user sends, in base64.
+    Image {
+        /// The format, such as `image/png`.
+        media_type: String,
+        data: String,
+    },
     /// A thought of the model. Without its signature it cannot be sent back, and is left out.
     Thinking {
         text: String,
@@ -228,7 +234,8 @@ impl ModelReply {
             .iter()
             .filter_map(|block| match block {
                 ContentBlock::Text { text } => Some(text.as_str()),
-                ContentBlock::Thinking { .. }
+                ContentBlock::Image { .. }
+                | ContentBlock::Thinking { .. }
                 | ContentBlock::ToolUse { .. }
                 | ContentBlock::ToolResult { .. } => None,
             })
@@ -298,6 +305,17 @@ fn content_texts(content: &Value) -> Vec<String> {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
     }
+}
+
+/// Gives a picture as an address that contains it, as OpenAI's APIs take it.
+fn picture_to_url(media_type: &str, data: &str) -> String {
+    format!("data:{media_type};base64,{data}")
+}
+
+/// Reads a picture from an address that contains it. `None` for an address of another kind.
+fn picture_from_url(url: &str) -> Option<ContentBlock> {
+    let (media_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
+    Some(ContentBlock::Image { media_type: media_type.to_owned(), data: data.to_owned() })
 }
 
 /// Reads a tool's input, which OpenAI sends as JSON in a text. The model's text need not be valid JSON.

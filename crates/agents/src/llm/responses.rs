@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     ContentBlock, MalformedMessage, ModelReply, ModelRequest, Role, SseEvent, StopReason, ToolDefinition,
     WireFormat, content_texts, count_field, input_from_text, input_to_text, limit_field, list_field,
-    stream_pieces, text_field,
+    picture_from_url, picture_to_url, stream_pieces, text_field,
 };
 use practicum_core::model::TokenUsage;
 
@@ -204,6 +204,10 @@ fn block_to_item(role: Role, block: &ContentBlock) -> Option<Value> {
             };
             Some(json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}))
         }
+        ContentBlock::Image { media_type, data } => {
+            let image = json!({"type": "input_image", "image_url": picture_to_url(media_type, data)});
+            Some(json!({"type": "message", "role": "user", "content": [image]}))
+        }
         // The API refuses thoughts that it did not encrypt itself.
         ContentBlock::Thinking { text, signature } => signature.as_ref().map(|signature| {
             json!({
@@ -253,7 +257,7 @@ fn output_item(reply: &ModelReply, at: usize, block: &ContentBlock) -> Option<Va
             "encrypted_content": signature,
         }),
         ContentBlock::ToolUse { id, name, input } => call_item(id, name, input),
-        ContentBlock::ToolResult { .. } => return None,
+        ContentBlock::Image { .. } | ContentBlock::ToolResult { .. } => return None,
     };
     item["id"] = json!(format!("item_{}_{at}", reply.id));
     item["status"] = json!("completed");
@@ -286,8 +290,16 @@ fn item_to_blocks(item: &Value) -> Vec<(Role, ContentBlock)> {
                 "assistant" => Role::Assistant,
                 _ => Role::User,
             };
-            let texts = item.get("content").map(content_texts).unwrap_or_default();
-            texts.into_iter().map(|text| (role, ContentBlock::Text { text })).collect()
+            match item.get("content") {
+                Some(Value::Array(parts)) => {
+                    parts.iter().filter_map(message_part).map(|block| (role, block)).collect()
+                }
+                Some(content) => {
+                    let texts = content_texts(content).into_iter();
+                    texts.map(|text| (role, ContentBlock::Text { text })).collect()
+                }
+                None => Vec::new(),
+            }
         }
         "reasoning" => {
             let thought = item.get("summary").map(content_texts).unwrap_or_default().join("\n");
@@ -312,6 +324,14 @@ fn item_to_blocks(item: &Value) -> Vec<(Role, ContentBlock)> {
             },
         )],
         _ => Vec::new(),
+    }
+}
+
+/// Reads a part of a message: a text, or a picture.
+fn message_part(part: &Value) -> Option<ContentBlock> {
+    match text_field(part, "type") {
+        "input_image" => picture_from_url(text_field(part, "image_url")),
+        _ => Some(ContentBlock::Text { text: part.get("text")?.as_str()?.to_owned() }),
     }
 }
 

@@ -76,6 +76,10 @@ fn any_text_block() -> impl Strategy<Value = ContentBlock> {
     prose().prop_map(|text| ContentBlock::Text { text })
 }
 
+fn any_picture() -> impl Strategy<Value = ContentBlock> {
+    "[A-Za-z0-9+/]{4,16}".prop_map(|data| ContentBlock::Image { media_type: "image/png".to_owned(), data })
+}
+
 fn any_thought(signed: bool) -> impl Strategy<Value = ContentBlock> {
     (prose(), word()).prop_map(move |(text, signature_text)| ContentBlock::Thinking {
         text,
@@ -113,14 +117,16 @@ fn assistant(shape: ConversationShape, in_reply: bool) -> BoxedStrategy<Vec<Cont
 fn user(shape: ConversationShape) -> BoxedStrategy<Vec<ContentBlock>> {
     match shape {
         ConversationShape::Blocks => {
-            prop::collection::vec(prop_oneof![any_text_block(), any_tool_result(true)], 1..5).boxed()
+            prop::collection::vec(prop_oneof![any_text_block(), any_picture(), any_tool_result(true)], 1..5)
+                .boxed()
         }
         ConversationShape::Items => {
-            prop::collection::vec(prop_oneof![any_text_block(), any_tool_result(false)], 1..5).boxed()
+            prop::collection::vec(prop_oneof![any_text_block(), any_picture(), any_tool_result(false)], 1..5)
+                .boxed()
         }
         ConversationShape::Chat => (
             prop::collection::vec(any_tool_result(false), 0..3),
-            prop::collection::vec(any_text_block(), 1..3),
+            prop::collection::vec(prop_oneof![any_text_block(), any_picture()], 1..3),
         )
             .prop_map(|(results, said)| results.into_iter().chain(said).collect())
             .boxed(),

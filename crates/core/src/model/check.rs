@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +40,11 @@ impl Check {
             target: rule.default_target(),
             kind: CheckKind::Rule(rule),
         }
+    }
+
+    /// Says whether a judge must be shown pictures for the check.
+    pub fn needs_pictures(&self) -> bool {
+        matches!(self.target, CheckTarget::Pictures(_))
     }
 
     /// Says whether a model decides the check.
@@ -117,6 +123,8 @@ pub enum CheckTarget {
     File(RelPath),
     /// Every file that matches a pattern and was created or changed, in order, each as a text of its own.
     Files(Vec<String>),
+    /// Every image, PDF and presentation that matches a pattern and was created or changed, as pictures for a judge.
+    Pictures(Vec<String>),
     /// Output, tool calls and files: for checks that read no single text.
     WholeRun,
 }
@@ -129,7 +137,7 @@ impl CheckTarget {
             CheckTarget::LastTurn => "the last turn".to_owned(),
             CheckTarget::AllText => "what the agent said".to_owned(),
             CheckTarget::File(path) => path.to_string(),
-            CheckTarget::Files(globs) => globs.join(", "),
+            CheckTarget::Files(globs) | CheckTarget::Pictures(globs) => globs.join(", "),
             CheckTarget::WholeRun => "the run".to_owned(),
         }
     }
@@ -178,6 +186,12 @@ pub trait Rule: fmt::Debug + Send + Sync {
     /// Says whether grading runs something that the eval's author wrote. Then the user must trust it.
     fn runs_code(&self) -> bool {
         false
+    }
+
+    /// Reads the files beside the eval file that the rule names. `None` if it names none, otherwise the rule with their
+    /// contents, or what is wrong with them.
+    fn read_eval_files(&self, _folder: &Path) -> Option<Result<Arc<dyn Rule>, String>> {
+        None
     }
 
     /// Says whether grading may wait for servers on the network.

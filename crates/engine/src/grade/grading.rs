@@ -248,7 +248,7 @@ impl TrialGrader<'_> {
     /// part.
     fn unmatched_outputs(&self, seen: &Observation) -> Option<String> {
         let globs = self.checks.iter().find_map(|check| match &check.target {
-            CheckTarget::Files(globs) => Some(globs),
+            CheckTarget::Files(globs) | CheckTarget::Pictures(globs) => Some(globs),
             CheckTarget::Output
             | CheckTarget::LastTurn
             | CheckTarget::AllText
@@ -432,10 +432,17 @@ fn missing_text(
     seen: &Observation,
     workspace: &dyn WorkspaceView,
 ) -> Option<CheckFinding> {
-    if !matches!(check.target, CheckTarget::File(_) | CheckTarget::Files(_)) {
-        return None;
-    }
-    let finding = match checks::texts_of_check(check, seen, workspace) {
+    let found = match &check.target {
+        CheckTarget::File(_) | CheckTarget::Files(_) => checks::texts_of_check(check, seen, workspace),
+        CheckTarget::Pictures(globs) => match checks::written_files(seen, globs) {
+            Ok(_) => return None,
+            Err(finding) => Err(finding),
+        },
+        CheckTarget::Output | CheckTarget::LastTurn | CheckTarget::AllText | CheckTarget::WholeRun => {
+            return None;
+        }
+    };
+    let finding = match found {
         Ok(texts) if texts.iter().any(|checked| !checked.text.trim().is_empty()) => return None,
         Ok(_) => CheckFinding::new(false, format!("{} is empty", check.target.describe())),
         Err(finding) => finding,

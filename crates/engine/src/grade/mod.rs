@@ -1,11 +1,12 @@
 //! Grading: deterministic checks and judges decide about a trial, a stored record or a text from elsewhere.
 //!
-//! `grading` is the one path for all three. `judge` asks a model, `grade_text` grades a text without a run, and
+//! `grading` is the one path for all three. `judge` asks a model, `pictures` makes pictures for it, `grade_text` grades a text without a run, and
 //! `self_test` grades an agent that does nothing and each output that is known to be good.
 
 pub mod grade_text;
 pub mod grading;
 pub mod judge;
+pub mod pictures;
 pub mod self_test;
 mod services;
 

@@ -1,5 +1,6 @@
 //! The checks `all`, `any` and `not`: other checks, joined to one.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -135,6 +136,17 @@ impl Rule for CombinedRule {
         self.rules.iter().any(|rule| rule.uses_network())
     }
 
+    fn read_eval_files(&self, folder: &Path) -> Option<Result<Arc<dyn Rule>, String>> {
+        let read: Vec<_> = self.rules.iter().map(|rule| rule.read_eval_files(folder)).collect();
+        if read.iter().all(Option::is_none) {
+            return None;
+        }
+        let rules =
+            self.rules.iter().zip(read).map(|(rule, read)| read.unwrap_or_else(|| Ok(Arc::clone(rule))));
+        let joined = rules.collect::<Result<Vec<_>, String>>();
+        Some(joined.map(|rules| Arc::new(Self { join: self.join, rules }) as Arc<dyn Rule>))
+    }
+
     fn check(&self, evidence: &CheckEvidence<'_>) -> CheckFinding {
         let findings: Vec<CheckFinding> = self.rules.iter().map(|rule| rule.check(evidence)).collect();
         match self.join {
@@ -221,6 +233,11 @@ impl Rule for NotRule {
 
     fn uses_network(&self) -> bool {
         self.0.uses_network()
+    }
+
+    fn read_eval_files(&self, folder: &Path) -> Option<Result<Arc<dyn Rule>, String>> {
+        let read = self.0.read_eval_files(folder)?;
+        Some(read.map(|rule| Arc::new(Self(rule)) as Arc<dyn Rule>))
     }
 
     fn check(&self, evidence: &CheckEvidence<'_>) -> CheckFinding {

@@ -255,14 +255,25 @@ pub fn unmatched_globs<'g>(observation: &Observation, globs: &'g [String]) -> Ve
     globs.iter().filter(|glob| !is_written(glob)).map(String::as_str).collect()
 }
 
-/// Reads all created or changed files that match a glob, in order, each with its path. Gives a failure if there is
-/// none, because the agent had to write them, and if a file named without wildcards was not written.
+/// Reads all created or changed files that match a glob, in order, each with its path.
 pub fn read_matching(
     workspace: &dyn WorkspaceView,
     observation: &Observation,
     globs: &[String],
 ) -> Result<Vec<CheckedText<'static>>, CheckFinding> {
-    let mut texts = Vec::new();
+    let read = |path: &RelPath| {
+        let text = read_text(workspace, path)?;
+        Ok(CheckedText { path: Some(path.clone()), ..text })
+    };
+    written_files(observation, globs)?.into_iter().map(read).collect()
+}
+
+/// Gives all created or changed files that match a glob, in order. Gives a failure if there is none, because the agent
+/// had to write them, and if a file named without wildcards was not written.
+pub fn written_files<'o>(
+    observation: &'o Observation,
+    globs: &[String],
+) -> Result<Vec<&'o RelPath>, CheckFinding> {
     let unclear = |why| CheckFinding::not_scored(NotScoredReason::CheckFailed(why));
     let wanted: Vec<(&String, Globs)> = globs
         .iter()
@@ -284,20 +295,15 @@ pub fn read_matching(
             return Err(CheckFinding::new(false, format!("{} was not written", entry.0)));
         }
     }
-    for path in written {
-        if !wanted.iter().any(|entry| matches(entry, path)) {
-            continue;
-        }
-        let text = read_text(workspace, path)?;
-        texts.push(CheckedText { path: Some(path.clone()), ..text });
-    }
-    if texts.is_empty() {
+    let found: Vec<&RelPath> =
+        written.into_iter().filter(|path| wanted.iter().any(|entry| matches(entry, path))).collect();
+    if found.is_empty() {
         return Err(CheckFinding::new(
             false,
             format!("no file was created or changed that matches {}", globs.join(", ")),
         ));
     }
-    Ok(texts)
+    Ok(found)
 }
 
 /// Says whether a glob names the hidden parts of a path explicitly. As in Python and in shells, a wildcard at the

@@ -17,6 +17,7 @@ mod globs;
 mod has_entries;
 mod has_format;
 mod has_urls;
+mod image_matches;
 mod json;
 mod json_path;
 mod limit;
@@ -33,6 +34,7 @@ mod mock_order;
 mod not_contains;
 mod parallel;
 mod pattern;
+pub mod pictures;
 mod public_address;
 mod regex;
 #[cfg(test)]
@@ -53,7 +55,7 @@ use serde_json::Value;
 
 pub use activation::{SkillNames, any_activated, arm_problem, check_activation, check_prediction};
 pub use contains::{ContainsRule, Needle};
-pub use file::{FileExpectation, FileRule, unmatched_globs};
+pub use file::{FileExpectation, FileRule, unmatched_globs, written_files};
 pub use formats::{FORMATS, NamedFormat, ValueFormat};
 pub use globs::Globs;
 pub(crate) use mock_calls::{
@@ -109,6 +111,7 @@ pub static RULES: &[&RuleKind] = &[
     &ends_with::KIND,
     &file::KIND,
     &files::KIND,
+    &image_matches::KIND,
     &json::KIND,
     &command::KIND,
     &tool_used::KIND,
@@ -202,7 +205,7 @@ pub fn run_checks(
 /// Says whether a check depends on what the agent said.
 fn reads_agent_output(rule: &dyn Rule, looks_at: &CheckTarget) -> bool {
     match looks_at {
-        CheckTarget::File(_) | CheckTarget::Files(_) => false,
+        CheckTarget::File(_) | CheckTarget::Files(_) | CheckTarget::Pictures(_) => false,
         CheckTarget::Output | CheckTarget::LastTurn | CheckTarget::AllText | CheckTarget::WholeRun => {
             rule.reads_agent_output()
         }
@@ -285,6 +288,10 @@ fn texts_looked_at<'t>(
         CheckTarget::AllText => Cow::Borrowed(all_text),
         CheckTarget::File(path) => return Ok(vec![file::read_written_file(workspace, observation, path)?]),
         CheckTarget::Files(globs) => return file::read_matching(workspace, observation, globs),
+        CheckTarget::Pictures(_) => {
+            let why = "only a judge can look at pictures".to_owned();
+            return Err(CheckFinding::not_scored(NotScoredReason::CheckFailed(why)));
+        }
     };
     Ok(vec![CheckedText::without_path(text)])
 }

@@ -186,7 +186,8 @@ impl InvocationSpec {
             | CheckTarget::LastTurn
             | CheckTarget::AllText
             | CheckTarget::WholeRun
-            | CheckTarget::Files(_) => (&[], ""),
+            | CheckTarget::Files(_)
+            | CheckTarget::Pictures(_) => (&[], ""),
         };
         for key in keys {
             unused.keep_key(spec, key, why, diagnostics);

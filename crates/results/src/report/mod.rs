@@ -27,6 +27,7 @@ mod live;
 mod markdown;
 mod progress;
 mod registry;
+pub(crate) mod rich_text;
 pub mod routing;
 mod run_results;
 mod skill_creator;

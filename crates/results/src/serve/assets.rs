@@ -21,6 +21,7 @@ static ASSETS: &[(&str, &str, &str)] = &[
     ("chart.js", SCRIPT, include_str!("web/chart.js")),
     ("figures.js", SCRIPT, include_str!("web/figures.js")),
     ("transcript.js", SCRIPT, include_str!("web/transcript.js")),
+    ("rich.js", SCRIPT, include_str!("web/rich.js")),
     ("runs.js", SCRIPT, include_str!("web/runs.js")),
     ("run.js", SCRIPT, include_str!("web/run.js")),
     ("routing.js", SCRIPT, include_str!("web/routing.js")),

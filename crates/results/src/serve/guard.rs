@@ -12,7 +12,7 @@ use axum::routing::MethodRouter;
 
 /// The page's policy: only the viewer's own files, no text that becomes code, no framing by other pages.
 const PAGE_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
-    connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+    frame-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// Makes the router of a page and its routes, below a path that contains the secret token.
@@ -53,8 +53,11 @@ fn has_allowed_host(headers: &HeaderMap, hosts: &[String]) -> bool {
 
 fn add_security_headers(response: &mut Response) {
     let headers = response.headers_mut();
+    // A framed file has a stricter policy of its own.
+    if !headers.contains_key(CONTENT_SECURITY_POLICY) {
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_SECURITY_POLICY));
+    }
     let fixed = [
-        (CONTENT_SECURITY_POLICY, PAGE_SECURITY_POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),
         (CACHE_CONTROL, "no-store"),

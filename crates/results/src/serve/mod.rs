@@ -4,6 +4,7 @@
 //! agent wrote be more than text; answers anyone who does not know the token.
 
 mod api;
+mod artefact;
 mod assets;
 mod guard;
 mod label;
@@ -39,8 +40,11 @@ impl Viewer {
         let port = listener.local_addr()?.port();
         let token = uuid::Uuid::new_v4().simple().to_string();
         let index = ViewerIndex::open(project).map_err(std::io::Error::other)?;
-        let shared =
-            ViewerState(Arc::new(ViewerStateInner { project: project.to_owned(), index: Mutex::new(index) }));
+        let shared = ViewerState(Arc::new(ViewerStateInner {
+            project: project.to_owned(),
+            index: Mutex::new(index),
+            pictures: artefact::ArtefactPictures::new(),
+        }));
         let router = guard::guarded_router(get(assets::page), routes(shared), &token, port);
         Ok(Self { listener, router, url: format!("http://127.0.0.1:{port}/{token}/") })
     }
@@ -74,6 +78,9 @@ fn routes(shared: ViewerState) -> Router {
         .route("/api/run/{run}/trial/{trial}/step", get(trial::step))
         .route("/api/run/{run}/trial/{trial}/file", get(trial::file))
         .route("/api/run/{run}/trial/{trial}/download", get(trial::download))
+        .route("/api/run/{run}/trial/{trial}/pictures", get(artefact::pictures))
+        .route("/api/run/{run}/trial/{trial}/picture", get(artefact::picture))
+        .route("/api/run/{run}/trial/{trial}/frame", get(artefact::frame))
         .route("/api/run/{run}/trial/{trial}/label", post(label::label))
         .with_state(shared)
 }
@@ -85,6 +92,7 @@ struct ViewerState(Arc<ViewerStateInner>);
 struct ViewerStateInner {
     project: PathBuf,
     index: Mutex<ViewerIndex>,
+    pictures: artefact::ArtefactPictures,
 }
 
 impl ViewerState {

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{ViewerError, ViewerState, is_plain_name};
+use crate::report::rich_text::read_rich_text;
 use practicum_agents::agents::AgentRegistry;
 use practicum_core::model::{RelPath, Step, TrialId, TrialRecord};
 use practicum_core::tree::{open_regular, read_regular};
@@ -155,7 +156,12 @@ fn next_char_boundary(text: &str, mut at: usize) -> usize {
 fn step_document(step: &Step) -> Value {
     match step {
         Step::User(text) => json!({"kind": "user", "text": TextPiece::from_offset(text, 0)}),
-        Step::Text(text) => json!({"kind": "text", "text": TextPiece::from_offset(text, 0)}),
+        Step::Text(text) => {
+            let piece = TextPiece::from_offset(text, 0);
+            // Only a text that is shown as a whole can be formatted.
+            let rich = piece.next.is_none().then(|| read_rich_text(text)).flatten();
+            json!({"kind": "text", "text": piece, "rich": rich})
+        }
         Step::Tool(call) => json!({
             "kind": "tool",
             "name": TextPiece::from_offset(&call.name, 0).text,
@@ -212,7 +218,7 @@ pub struct FileQuery {
 }
 
 /// Opens a file of a trial's folder: one that the agent left, or its standard error.
-fn open_trial_file(kept: &ViewedTrial, path: &str) -> Result<File, ViewerError> {
+pub(super) fn open_trial_file(kept: &ViewedTrial, path: &str) -> Result<File, ViewerError> {
     let missing = || ViewerError::Missing("there is no such file");
     let below = match path {
         "stderr.txt" | "output.txt" | "transcript.jsonl" => kept.folder.clone(),

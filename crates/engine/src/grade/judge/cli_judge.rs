@@ -30,6 +30,9 @@ const MAX_OUTPUT_BYTES: u64 = 32 * 1024 * 1024;
 /// The longest part, in characters, of a CLI's error message that is shown.
 const LONGEST_MESSAGE: usize = 500;
 
+/// The reason why an agent CLI cannot judge pictures.
+pub const NO_PICTURES: &str = "an agent CLI cannot be shown pictures; --transport api asks a judge that can";
+
 /// An agent CLI that answers as a judge.
 #[derive(Clone)]
 pub struct CliJudge {
@@ -93,6 +96,11 @@ impl CliJudge {
         request: &ModelRequest,
         sitting: &JudgeContext<'_>,
     ) -> Result<ModelReply, JudgeCallError> {
+        // A judge that sees no picture would decide about nothing.
+        let is_picture = |block: &ContentBlock| matches!(block, ContentBlock::Image { .. });
+        if request.messages.iter().flat_map(|message| &message.blocks).any(is_picture) {
+            return Err(JudgeCallError::Failed(LlmError::Malformed(NO_PICTURES.to_owned())));
+        }
         let prompt = prompt_text(request);
         let mut tries = self.patience.start_attempts();
         loop {
@@ -238,7 +246,7 @@ fn prompt_text(request: &ModelRequest) -> String {
     let texts = said.flat_map(|message| &message.blocks).filter_map(|block| match block {
         ContentBlock::Text { text } => Some(text.as_str()),
         ContentBlock::ToolResult { content, .. } => Some(content.as_str()),
-        ContentBlock::Thinking { .. } | ContentBlock::ToolUse { .. } => None,
+        ContentBlock::Image { .. } | ContentBlock::Thinking { .. } | ContentBlock::ToolUse { .. } => None,
     });
     texts.collect::<Vec<&str>>().join("\n\nYou have answered this before. ")
 }

@@ -1,8 +1,11 @@
 //! The evidence of a trial as one text of bounded length, for a judge to read.
 
+use std::sync::Arc;
+
 use super::prompt::make_visible;
 use super::quotes::QuotableText;
 use super::steps::{self, StepsText};
+use crate::grade::pictures::JudgePicture;
 use practicum_core::model::{
     FileChange, FileChangeKind, GivenFile, Observation, RelPath, ShortenedEvidence, Step, WorkspaceView,
 };
@@ -51,6 +54,8 @@ pub struct EvidenceText {
     headings: &'static [&'static str],
     /// Lines that count as evidence only if they are quoted as a whole.
     whole_lines: Vec<String>,
+    /// Pictures that the judge is shown beside the text.
+    pictures: Arc<Vec<JudgePicture>>,
     /// How much was left out to fit the judge's window, if anything was.
     pub shortened: Option<ShortenedEvidence>,
 }
@@ -63,6 +68,7 @@ impl EvidenceText {
         quotable
             .with_background(edit(self.background.clone()))
             .with_headings(self.headings)
+            .with_pictures(Arc::clone(&self.pictures))
             .with_whole_lines(self.whole_lines.iter().map(|line| edit(line.clone())))
     }
 }
@@ -100,6 +106,7 @@ impl TrialEvidence<'_> {
             background: String::new(),
             headings: &EVIDENCE_HEADINGS,
             whole_lines,
+            pictures: Arc::default(),
             shortened: (scissors.left_out > 0).then(|| ShortenedEvidence {
                 bytes_left_out: scissors.left_out as u64,
                 calls: self.observation.steps.iter().filter(is_call).count() as u64,
@@ -120,8 +127,16 @@ impl TrialEvidence<'_> {
             background: shorten_text(&run.shown, MAX_BACKGROUND),
             headings: &[],
             whole_lines: Vec::new(),
+            pictures: Arc::default(),
             shortened: scissors.shortened_evidence(),
         }
+    }
+
+    /// Presents pictures of files that the agent was asked to write as what is graded, with the run as background.
+    pub(crate) fn to_graded_pictures(&self, pictures: Vec<JudgePicture>) -> EvidenceText {
+        let line = |(at, picture): (usize, &JudgePicture)| format!("picture {}: {}\n", at + 1, picture.label);
+        let list: String = pictures.iter().enumerate().map(line).collect();
+        EvidenceText { pictures: Arc::new(pictures), ..self.to_graded_text(&list, "") }
     }
 
     fn files(&self, most: usize, scissors: &mut TextShortener) -> String {
@@ -209,6 +224,7 @@ pub fn text_within_window(text: &str) -> EvidenceText {
         background: String::new(),
         headings: &[],
         whole_lines: Vec::new(),
+        pictures: Arc::default(),
         shortened: scissors.shortened_evidence(),
     }
 }

@@ -8,6 +8,7 @@ mod cli_judge;
 mod connection;
 mod evidence;
 mod extraction;
+mod picture_statements;
 mod prediction;
 mod prompt;
 mod python_text;
@@ -19,9 +20,10 @@ mod structured_question;
 mod votes;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 pub use answer_cache::{AnswerCache, ScrubFn};
-pub use cli_judge::CliJudge;
+pub use cli_judge::{CliJudge, NO_PICTURES};
 pub use connection::{JudgeConnection, JudgeLimits};
 pub use evidence::{TrialEvidence, shorten_text};
 pub use prediction::{OfferedSkill, PredictionInput, predicted_activation};
@@ -34,6 +36,7 @@ use self::prompt::{StatementSubject, make_visible};
 use self::question::{JudgeQuestion, QuestionResult};
 use self::quotes::QuotableText;
 use self::statement_answers::StatementAnswerReader;
+use crate::grade::pictures::PictureRenderer;
 use crate::workspace::run::CancelToken;
 use practicum_agents::llm::{ModelApi, ToolDefinition};
 use practicum_core::model::{
@@ -55,6 +58,7 @@ pub struct Judge {
     unsupported: UnsupportedPassPolicy,
     cache: Option<AnswerCache>,
     scrub: Option<ScrubFn>,
+    renderer: Option<PictureRenderer>,
 }
 
 /// The context in which a judge is asked about one trial.
@@ -202,7 +206,7 @@ impl<'q> CaseQuestions<'q> {
             CheckTarget::Output | CheckTarget::LastTurn | CheckTarget::AllText | CheckTarget::WholeRun => {
                 self.statements.push(statement)
             }
-            CheckTarget::File(_) | CheckTarget::Files(_) => {
+            CheckTarget::File(_) | CheckTarget::Files(_) | CheckTarget::Pictures(_) => {
                 let same = self.file_statements.iter_mut().find(|about| about.check.target == check.target);
                 match same {
                     Some(about) => about.statements.push(statement),
@@ -240,7 +244,7 @@ impl<'q> CaseQuestions<'q> {
 impl Judge {
     pub fn new(transport: JudgeConnection, model: String) -> Self {
         let unsupported = UnsupportedPassPolicy::NotScored;
-        Self { connection: transport, model, votes: 1, unsupported, cache: None, scrub: None }
+        Self { connection: transport, model, votes: 1, unsupported, cache: None, scrub: None, renderer: None }
     }
 
     /// Sets how often the judge is asked about the same statements. The majority decides.
@@ -267,6 +271,13 @@ impl Judge {
     #[must_use]
     pub(crate) fn with_scrub(mut self, scrub: ScrubFn) -> Self {
         self.scrub = Some(scrub);
+        self
+    }
+
+    /// Sets what makes pictures of files. Without it, no statement about pictures is judged.
+    #[must_use]
+    pub fn with_renderer(mut self, renderer: PictureRenderer) -> Self {
+        self.renderer = Some(renderer);
         self
     }
 
@@ -322,18 +333,21 @@ impl Judge {
         exhibit: &TrialEvidence<'_>,
         sitting: &JudgeContext<'_>,
     ) -> JudgeResult {
+        if let CheckTarget::Pictures(globs) = &check.target {
+            return match self.show_pictures(globs, exhibit, sitting).await {
+                Ok(laid) => {
+                    self.judge_statements(StatementSubject::Pictures, statements, laid, sitting).await
+                }
+                Err(finding) => same_verdict(statements, &finding),
+            };
+        }
         match texts_of_check(check, exhibit.observation, exhibit.workspace) {
             Ok(texts) => {
                 let said: String = texts.iter().map(|checked| format!("{}\n", checked.text)).collect();
                 let laid = exhibit.to_graded_text(&label(&texts), &said);
                 self.judge_statements(StatementSubject::Files, statements, laid, sitting).await
             }
-            Err(finding) => {
-                let verdict = |statement: &StatementQuestion<'_>| {
-                    JudgeVerdict::new(statement.id, statement.id, finding.clone())
-                };
-                JudgeResult { verdicts: statements.iter().map(verdict).collect(), ..JudgeResult::default() }
-            }
+            Err(finding) => same_verdict(statements, &finding),
         }
     }
 
@@ -383,6 +397,7 @@ impl Judge {
         let question = JudgeQuestion {
             system: subject.rules(),
             text: prompt::statements_prompt(subject, statements, record, &fence),
+            pictures: Arc::clone(&record.pictures),
             fence,
             tool: ToolDefinition {
                 name: VERDICTS_TOOL.to_owned(),
@@ -434,6 +449,7 @@ impl Judge {
         let question = JudgeQuestion {
             system: prompt::extraction_rules(),
             text: prompt::sections_prompt(sections, &text.text, &fence),
+            pictures: Arc::default(),
             fence,
             tool: ToolDefinition {
                 name: ENTRIES_TOOL.to_owned(),
@@ -456,6 +472,13 @@ impl Judge {
         }
         JudgeResult { verdicts, shortened: laid.shortened, usage, ..JudgeResult::default() }
     }
+}
+
+/// Gives every statement the same finding.
+fn same_verdict(statements: &[StatementQuestion<'_>], finding: &CheckFinding) -> JudgeResult {
+    let verdict =
+        |statement: &StatementQuestion<'_>| JudgeVerdict::new(statement.id, statement.id, finding.clone());
+    JudgeResult { verdicts: statements.iter().map(verdict).collect(), ..JudgeResult::default() }
 }
 
 /// Joins texts into one for a judge, each file below its number. The paths are left out: they are not part of any

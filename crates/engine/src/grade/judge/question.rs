@@ -1,10 +1,13 @@
 //! One question with a required form of answer. The judge is asked again if an answer cannot be used.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::JudgeContext;
 use super::answer_cache::AnswerCache;
 use super::connection::{JudgeCallError, JudgeConnection};
+use crate::grade::pictures::JudgePicture;
 use practicum_agents::llm::{
     ChatMessage, ContentBlock, ModelReply, ModelRequest, Role, StopReason, ToolDefinition,
 };
@@ -24,6 +27,8 @@ const ANSWER_GENERATION: &str = "1";
 pub struct JudgeQuestion {
     pub system: String,
     pub text: String,
+    /// Pictures that belong to the question; may be empty.
+    pub pictures: Arc<Vec<JudgePicture>>,
     /// The fence line in `text`. It is random, so it is not part of the cache key.
     pub fence: String,
     /// The form of the answer, as a tool whose input is the answer.
@@ -145,14 +150,26 @@ impl JudgeQuestion {
             &schema,
             &vote,
         ];
-        Digest::of_parts(parts.map(str::as_bytes))
+        let pictures = self.pictures.iter().map(|picture| picture.data.as_bytes());
+        Digest::of_parts(parts.map(str::as_bytes).into_iter().chain(pictures))
+    }
+
+    /// Gives the text of the question, and each picture below its number.
+    fn message(&self) -> ChatMessage {
+        let mut message = ChatMessage::user(self.text.clone());
+        for (at, JudgePicture { media_type, data, label: _ }) in self.pictures.iter().enumerate() {
+            message.blocks.push(ContentBlock::Text { text: format!("Picture {}:", at + 1) });
+            let media_type = (*media_type).to_owned();
+            message.blocks.push(ContentBlock::Image { media_type, data: data.clone() });
+        }
+        message
     }
 
     fn build_request(&self, model: &str) -> ModelRequest {
         ModelRequest {
             model: model.to_owned(),
             system: Some(self.system.clone()),
-            messages: vec![ChatMessage::user(self.text.clone())],
+            messages: vec![self.message()],
             tools: vec![self.tool.clone()],
             tool_choice: Some(self.tool.name.clone()),
             max_tokens: Some(MOST_TOKENS),
@@ -177,6 +194,7 @@ fn find_answer(reply: &ModelReply, reading: &dyn AnswerReader) -> Result<Value, 
         ContentBlock::ToolUse { input, .. } if input.is_object() => Some(input.clone()),
         ContentBlock::ToolUse { .. }
         | ContentBlock::Text { .. }
+        | ContentBlock::Image { .. }
         | ContentBlock::Thinking { .. }
         | ContentBlock::ToolResult { .. } => None,
     });
@@ -227,9 +245,10 @@ fn repair_messages(reply: &ModelReply, text: &str) -> Vec<ChatMessage> {
                 content: text.clone(),
                 is_error: true,
             }),
-            ContentBlock::Text { .. } | ContentBlock::Thinking { .. } | ContentBlock::ToolResult { .. } => {
-                None
-            }
+            ContentBlock::Text { .. }
+            | ContentBlock::Image { .. }
+            | ContentBlock::Thinking { .. }
+            | ContentBlock::ToolResult { .. } => None,
         })
         .collect();
     // A message without any block is not allowed in a conversation.
@@ -301,6 +320,7 @@ mod tests {
         let question = |fence: &str, vote| JudgeQuestion {
             system: "s".into(),
             text: format!("{fence}\nrecord\n{fence}\n"),
+            pictures: Arc::default(),
             fence: fence.to_owned(),
             tool: ToolDefinition { name: "t".into(), description: String::new(), input_schema: json!({}) },
             vote,
@@ -310,5 +330,15 @@ mod tests {
         assert_eq!(key(question("fence-1", 0), "m"), key(question("fence-2", 0), "m"));
         assert_ne!(key(question("fence-1", 0), "m"), key(question("fence-1", 1), "m"));
         assert_ne!(key(question("fence-1", 0), "m"), key(question("fence-1", 0), "n"));
+        let picture = |data: &str| {
+            let picture = JudgePicture { label: "a".into(), media_type: "image/png", data: data.into() };
+            JudgeQuestion { pictures: Arc::new(vec![picture]), ..question("fence-1", 0) }
+        };
+        assert_ne!(key(picture("AAAA"), "m"), key(question("fence-1", 0), "m"));
+        assert_ne!(
+            key(picture("AAAA"), "m"),
+            key(picture("BBBB"), "m"),
+            "another picture is another question"
+        );
     }
 }

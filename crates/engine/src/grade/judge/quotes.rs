@@ -5,10 +5,12 @@
 //! may skip a part with an ellipsis. Never: accepts words that are not there.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
 use super::prompt::make_visible;
+use crate::grade::pictures::JudgePicture;
 
 /// The fewest letters and digits that a quote needs to support a verdict, unless it is a whole line.
 const FEWEST_LETTERS: usize = 3;
@@ -47,6 +49,8 @@ pub struct QuotableText {
     headings: &'static [&'static str],
     /// Lines that count as evidence only as a whole, normalised.
     whole_lines: Vec<String>,
+    /// Pictures that the judge is shown; may be empty. If there are any, only they are evidence.
+    pub pictures: Arc<Vec<JudgePicture>>,
 }
 
 impl QuotableText {
@@ -66,6 +70,7 @@ impl QuotableText {
             shown,
             headings: &[],
             whole_lines: Vec::new(),
+            pictures: Arc::default(),
         }
     }
 
@@ -88,6 +93,21 @@ impl QuotableText {
     #[must_use]
     pub fn with_whole_lines(self, lines: impl Iterator<Item = String>) -> Self {
         Self { whole_lines: lines.map(|line| remove_markup(&line)).collect(), ..self }
+    }
+
+    /// Sets the pictures that the judge is shown.
+    #[must_use]
+    pub fn with_pictures(self, pictures: Arc<Vec<JudgePicture>>) -> Self {
+        Self { pictures, ..self }
+    }
+
+    /// Says whether a quote describes one of the pictures: `picture 2: three blue bars`.
+    fn describes_picture(&self, quote: &str) -> bool {
+        let quote = quote.trim().to_lowercase();
+        let described = quote.strip_prefix("picture").and_then(|rest| rest.split_once(':'));
+        let Some((number, seen)) = described else { return false };
+        let is_shown = |number: usize| (1..=self.pictures.len()).contains(&number);
+        number.trim().parse().is_ok_and(is_shown) && count_letters(seen) >= FEWEST_LETTERS
     }
 
     /// Says whether any shown text contains the quote.
@@ -118,6 +138,12 @@ impl QuotableText {
         let quote = make_visible(quote);
         let bare = quote.trim().trim_matches(|c| matches!(straighten(c), '"' | '\'' | '`'));
         let candidates = [quote.as_str(), bare];
+        if !self.pictures.is_empty() {
+            return match self.describes_picture(bare) {
+                true => QuoteCheck::Supports,
+                false => QuoteCheck::SupportsNothing,
+            };
+        }
         if candidates.iter().any(|quote| self.evidence.has(quote)) {
             let is_ours = self.headings.iter().any(|heading| remove_markup(heading) == remove_markup(bare));
             return match self.evidence.is_substantial(bare) && !is_ours {

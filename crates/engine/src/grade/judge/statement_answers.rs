@@ -165,7 +165,11 @@ impl AnswerReader for StatementAnswerReader<'_> {
         }
         let is_new = !unsupported.is_empty();
         if is_new {
-            unsupported.push(SUPPORT_REQUEST.to_owned());
+            let request = match self.record.pictures.is_empty() {
+                true => SUPPORT_REQUEST,
+                false => PICTURE_REQUEST,
+            };
+            unsupported.push(request.to_owned());
         }
         problems.append(&mut unsupported);
         if !problems.is_empty() {
@@ -217,6 +221,10 @@ impl QuotedVerdict {
 /// The reminder about quotes when the judge is asked once more.
 const SUPPORT_REQUEST: &str = "for a statement that is met, copy at least one quote letter by letter from the record, \
                        and none that is not there; otherwise it is not met";
+
+/// The reminder for a judge that is shown pictures.
+const PICTURE_REQUEST: &str = "for a statement that is met, give at least one entry of `evidence` that begins with \
+                       the number of a picture and says what is seen there; otherwise it is not met";
 
 const UNSUPPORTED_PASS: &str =
     "it says that this is met, and gave no quote that is in the record, also when asked once more";

@@ -47,6 +47,7 @@ impl Judge {
         }
         text.push_str(&format!("\n{}\n", inquiry.task));
         let question = JudgeQuestion {
+            pictures: Default::default(),
             system: format!("{}\n- {FENCE_RULE}", inquiry.rules),
             text,
             fence,

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::RunSetupError;
-use crate::grade::judge::{AnswerCache, CliJudge, Judge, JudgeConnection as Way, JudgeLimits};
+use crate::grade::judge::{AnswerCache, CliJudge, Judge, JudgeConnection as Way, JudgeLimits, NO_PICTURES};
+use crate::grade::pictures::PictureRenderer;
 use crate::grade::{GatewayRole, SuiteServices};
 use crate::plan::PlannedSuite;
 use crate::plan::settings::{JUDGE_JOBS, SettingLayers, Settings};
@@ -21,6 +22,8 @@ pub struct JudgePool {
     /// The cache of answers, unless the user wants to ask again.
     pub cache: Option<AnswerCache>,
     pub scrub: SecretScrubber,
+    /// Makes the pictures that judges are shown.
+    pub renderer: PictureRenderer,
 }
 
 impl JudgePool {
@@ -35,12 +38,19 @@ impl JudgePool {
         // Without a key, answers are used again only within this process.
         let key = RecordKey::of_user(layers.environment()).unwrap_or_else(|_| RecordKey::temporary());
         let kept = || AnswerCache::new(project.join(".practicum/cache/judge"), Arc::clone(scrub), key);
-        Ok(Self { limits: JudgeLimits::new(at_once), cache: (!fresh).then(kept), scrub: Arc::clone(scrub) })
+        Ok(Self {
+            limits: JudgeLimits::new(at_once),
+            cache: (!fresh).then(kept),
+            scrub: Arc::clone(scrub),
+            renderer: PictureRenderer::new(layers.environment()),
+        })
     }
 
+    /// Connects a judge. With `needs_pictures` it must be one that can be shown pictures.
     pub(super) fn connect_judge(
         &self,
         settings: &Settings,
+        needs_pictures: bool,
         gateway: Option<&Gateway>,
         stand: Option<GatewayRole>,
         env: &BTreeMap<String, String>,
@@ -49,7 +59,12 @@ impl JudgePool {
         let provider = resolve_provider(settings.judge_provider.value, model)?;
         let oracle = model_cli_of(provider);
         let installed = oracle.agent().installed_path(env);
-        let way = match uses_cli(settings.judge_transport.value, provider, installed.is_ok(), stand) {
+        let transport = match settings.judge_transport.value {
+            JudgeTransportChoice::Cli if needs_pictures => return Err(NO_PICTURES.to_owned()),
+            JudgeTransportChoice::Auto if needs_pictures => JudgeTransportChoice::Api,
+            transport => transport,
+        };
+        let way = match uses_cli(transport, provider, installed.is_ok(), stand) {
             true => {
                 installed.map_err(|error| format!("{error}; --transport api needs none"))?;
                 Way::cli(CliJudge::new(oracle, env.clone()), self.limits.clone())
@@ -63,6 +78,7 @@ impl JudgePool {
         let judge = Judge::new(way, model.unwrap_or(default_judge_model(provider)).to_owned());
         let judge = judge.with_votes(settings.judge_votes.value).with_scrub(Arc::clone(&self.scrub));
         let judge = judge.with_unsupported(settings.judge_unsupported.value);
+        let judge = judge.with_renderer(self.renderer.clone());
         // The answers of a script or a cassette are not those of the model, so they are not cached. A cached
         // answer would also keep the question from reaching the script or cassette.
         let real = match stand {

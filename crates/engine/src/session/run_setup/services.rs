@@ -15,7 +15,7 @@ use practicum_agents::gateway::{
     Cassette, CassetteRecorder, CassetteReplay, Gateway, GatewayOptions, ModelScript, Passthrough, Responder,
     SecretScrubber, SpendingLedger, Upstream,
 };
-use practicum_core::model::Diagnostics;
+use practicum_core::model::{Check, Diagnostics};
 
 /// The ledger, scrubber and judges that the gateways of a run share.
 pub struct SharedServices {
@@ -47,7 +47,9 @@ pub async fn connect_services(
                 opened
             }
         };
-        let judge = connect_suite_judge(gateway.as_ref(), &suite.settings, ask, env, shared);
+        let mut checks = suite.suite.cases.iter().flat_map(|case| &case.checks);
+        let needs_pictures = checks.any(Check::needs_pictures);
+        let judge = connect_suite_judge(gateway.as_ref(), &suite.settings, needs_pictures, ask, env, shared);
         all.push(SuiteServices { gateway, judge });
     }
     Ok(all)
@@ -63,7 +65,7 @@ pub async fn connect_adviser(
     shared: &SharedServices,
 ) -> Result<SuiteServices, RunSetupError> {
     let gateway = open_gateway(script, ask, env, shared).await?;
-    let judge = connect_suite_judge(gateway.as_ref(), settings, ask, env, shared);
+    let judge = connect_suite_judge(gateway.as_ref(), settings, false, ask, env, shared);
     Ok(SuiteServices { gateway, judge })
 }
 
@@ -82,6 +84,7 @@ async fn open_gateway(
 fn connect_suite_judge(
     gateway: Option<&(Arc<Gateway>, GatewayRole)>,
     settings: &Settings,
+    needs_pictures: bool,
     ask: &RunInputs,
     env: &BTreeMap<String, String>,
     shared: &SharedServices,
@@ -90,7 +93,7 @@ fn connect_suite_judge(
         return Err("--no-judge was given".to_owned());
     }
     let (gateway, stand) = gateway.map(|(gateway, stand)| (gateway.as_ref(), *stand)).unzip();
-    shared.judges.connect_judge(settings, gateway, stand, env).map(Arc::new)
+    shared.judges.connect_judge(settings, needs_pictures, gateway, stand, env).map(Arc::new)
 }
 
 type ModelStandIn = (Arc<dyn Responder>, GatewayRole);

@@ -29,6 +29,9 @@ pub struct TrendPoint {
     pub started: String,
     /// `None` where the run measured nothing of it.
     pub value: Option<f64>,
+    /// The interval of the value, for shares of trials; `None` for other metrics.
+    pub low: Option<f64>,
+    pub high: Option<f64>,
     /// The number of results behind the value.
     pub n: u64,
     /// How many of the trials were reused: their results come from earlier runs.
@@ -53,6 +56,8 @@ pub fn trend(index: &Index, metric: Metric, scope: &MetricScope, runs: usize) ->
                 run: point.run,
                 started: point.started,
                 value: point.value,
+                low: point.interval.map(|interval| interval.low),
+                high: point.interval.map(|interval| interval.high),
                 n: point.n,
                 reused: point.reused,
                 scripted: point.scripted,

@@ -4,6 +4,7 @@ use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
 use super::{Index, IndexError};
+use practicum_core::stats::{ALPHA, Cluster, Interval, clustered_rate};
 
 /// A metric that can be followed over runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +72,21 @@ impl Metric {
         }
     }
 
+    /// Says whether the metric is a share of trials, of which each counts or does not.
+    fn is_share_of_trials(self) -> bool {
+        match self {
+            Metric::PassRate | Metric::Precision | Metric::Recall | Metric::Accuracy | Metric::Unscored => {
+                true
+            }
+            Metric::CriteriaPassRate
+            | Metric::MeanScore
+            | Metric::F1
+            | Metric::Cost
+            | Metric::Seconds
+            | Metric::Tokens => false,
+        }
+    }
+
     /// Gives an SQL condition that at least one trial must meet for the metric to mean anything. Without a case in
     /// which the skill must not be activated, no activation can be wrong.
     fn required_trials_sql(self) -> &'static str {
@@ -117,6 +133,8 @@ pub struct MetricPoint {
     pub started: String,
     /// The value; `None` if nothing was measured.
     pub value: Option<f64>,
+    /// The interval of the value, for shares of trials. Repeats of a case count as one cluster.
+    pub interval: Option<Interval>,
     /// The number of trials, checks or agent runs that the value is computed from.
     pub n: u64,
     /// How many of the trials in scope were reused from earlier runs.
@@ -160,24 +178,65 @@ impl Index {
              SELECT newest.id, newest.started, total({sum}), ifnull(sum({whole}), 0), ifnull(max({needs}), 0),
                  ifnull(sum(trials.reused), 0), newest.scripted, newest.replayed
              FROM newest JOIN trials ON trials.run = newest.n
-             WHERE {conditions} GROUP BY newest.n ORDER BY newest.id DESC"
+             WHERE {conditions} GROUP BY newest.n, trials.suite, trials.case_id ORDER BY newest.id DESC"
         );
         let mut query = self.db.prepare(&sql)?;
         let rows = query.query_map(params_from_iter(values), |row| {
-            let (sum, whole): (f64, i64) = (row.get(2)?, row.get(3)?);
-            let value = (whole > 0 && row.get(4)?).then(|| sum / whole as f64);
-            Ok(MetricPoint {
+            let sums = CaseSums {
+                sum: row.get(2)?,
+                whole: row.get::<_, i64>(3)?.unsigned_abs(),
+                means_something: row.get(4)?,
+            };
+            let point = MetricPoint {
                 run: row.get(0)?,
                 started: row.get(1)?,
-                value,
-                n: whole.unsigned_abs(),
+                value: None,
+                interval: None,
+                n: 0,
                 reused: row.get::<_, i64>(5)?.unsigned_abs(),
                 scripted: row.get(6)?,
                 replayed: row.get(7)?,
-            })
+            };
+            Ok((point, sums))
         })?;
-        let mut points: Vec<MetricPoint> = rows.collect::<Result<_, _>>()?;
-        points.reverse();
-        Ok(points)
+        let mut runs: Vec<(MetricPoint, Vec<CaseSums>)> = Vec::new();
+        for row in rows {
+            let (point, sums) = row?;
+            match runs.last_mut() {
+                Some((last, cases)) if last.run == point.run => {
+                    last.reused += point.reused;
+                    cases.push(sums);
+                }
+                Some(_) | None => runs.push((point, vec![sums])),
+            }
+        }
+        runs.reverse();
+        Ok(runs.into_iter().map(|(point, cases)| point.with_cases(metric, &cases)).collect())
+    }
+}
+
+/// What one case adds to a metric of a run.
+struct CaseSums {
+    sum: f64,
+    whole: u64,
+    /// Whether a trial of the case gives the metric a meaning.
+    means_something: bool,
+}
+
+impl MetricPoint {
+    fn with_cases(self, metric: Metric, cases: &[CaseSums]) -> Self {
+        let sum: f64 = cases.iter().map(|case| case.sum).sum();
+        let n: u64 = cases.iter().map(|case| case.whole).sum();
+        let means_something = n > 0 && cases.iter().any(|case| case.means_something);
+        // The sums of such a metric are whole numbers of trials.
+        let cluster = |case: &CaseSums| Cluster::new(case.sum.max(0.0) as u64, case.whole);
+        let clusters: Vec<Cluster> = cases.iter().map(cluster).collect();
+        let interval = clustered_rate(&clusters, ALPHA).map(|(_, interval)| interval);
+        Self {
+            value: means_something.then(|| sum / n as f64),
+            interval: interval.filter(|_| means_something && metric.is_share_of_trials()),
+            n,
+            ..self
+        }
     }
 }

@@ -8,6 +8,7 @@ mod control_group;
 mod conversation;
 mod decode;
 mod dialogue;
+mod isolated_program;
 mod launch_files;
 mod memory;
 mod process;
@@ -26,6 +27,7 @@ pub use conversation::{
     AgentMessage, Conversation, ConversationResult, ConversationUser, UserMove, run_conversation,
 };
 pub use decode::decode;
+pub use isolated_program::ProgramIsolation;
 pub use launch_files::{LoginAccess, write_launch_files};
 pub use memory::{MemoryPermit, TranscriptMemory};
 pub use process::{CancelToken, OutputFiles, ProcessResult, ProcessRules, supervise};

@@ -98,6 +98,8 @@ pub enum SandboxError {
     UnknownBackend(String),
     #[error("{BACKEND_VARIABLE} asks for {means}: {why}")]
     ForcedBackend { means: &'static str, why: String },
+    #[error("cannot prepare a folder for the sandbox: {0}")]
+    Folder(String),
     #[error("cannot open a way to the model for this trial: {0}")]
     ModelSocket(String),
 }
@@ -204,6 +206,35 @@ impl Sandbox {
             backend: self.backend.clone(),
             view,
             sockets,
+            closes_network: false,
+            limits: self.limits,
+            own_program,
+            user,
+            script_folder: None,
+        })))
+    }
+
+    /// Makes a sandbox for one program that works in `folder` and needs no network. A strict sandbox gives it none.
+    pub fn for_program(
+        &self,
+        folder: &Path,
+        program: &Path,
+        user_env: &BTreeMap<String, String>,
+    ) -> Result<TrialSandbox, SandboxError> {
+        let failed = |error: std::io::Error| SandboxError::Folder(error.to_string());
+        let own_program = std::env::current_exe().map_err(failed)?;
+        let mut view = SandboxView::new(&self.hidden, folder);
+        view.show_program(program, user_env, 0);
+        view.show_file(&own_program);
+        let user = self.backend.unprivileged_user().filter(|_| hand_over::others_can_run(program));
+        if let Some(user) = user {
+            hand_over::hand_over_folder(folder, user).map_err(failed)?;
+        }
+        Ok(TrialSandbox(Some(ActiveSandbox {
+            backend: self.backend.clone(),
+            view,
+            sockets: None,
+            closes_network: self.strict,
             limits: self.limits,
             own_program,
             user,
@@ -258,6 +289,8 @@ struct ActiveSandbox {
     backend: SandboxBackend,
     view: SandboxView,
     sockets: Option<ModelSockets>,
+    /// Whether there is no network at all, not even the model.
+    closes_network: bool,
     limits: ResourceLimits,
     /// The path of this program, which is also the inner side of the sandbox.
     own_program: PathBuf,
@@ -317,7 +350,16 @@ impl TrialSandbox {
     /// The evals themselves stay hidden. An agent has no script, so it sees none of them.
     fn wrap_with(&self, launch: Launch, folder: &Path, reaches_model: bool, script: &str) -> Launch {
         let Some(active) = &self.0 else { return launch };
-        let ActiveSandbox { backend, view, sockets, limits, own_program, user, script_folder } = active;
+        let ActiveSandbox {
+            backend,
+            view,
+            sockets,
+            closes_network,
+            limits,
+            own_program,
+            user,
+            script_folder,
+        } = active;
         let mut view = view.clone();
         if let Some(owner) = script_folder.as_deref().and_then(|folder| folder.canonicalize().ok()) {
             for program in named_files(script).iter().filter(|file| is_program(file)) {
@@ -344,6 +386,7 @@ impl TrialSandbox {
                 let steps = InnerSteps { user: *user, processes, ..steps };
                 let launch = steps.wrap(launch, own_program.clone());
                 let (launch, network) = match sockets {
+                    None if *closes_network => (launch, SandboxNetwork::Closed),
                     None => (launch, SandboxNetwork::Open),
                     Some(_) if !reaches_model => (launch, SandboxNetwork::Closed),
                     Some(sockets) => (sockets.wrap(launch), SandboxNetwork::Sockets(sockets.folder())),

@@ -183,7 +183,7 @@ impl SandboxView {
         }
     }
 
-    fn show_program(&mut self, path: &Path, user_env: &BTreeMap<String, String>, depth: usize) {
+    pub fn show_program(&mut self, path: &Path, user_env: &BTreeMap<String, String>, depth: usize) {
         for hop in link_chain(path) {
             self.show(&hop);
             if let Some(package) = package(&hop).filter(|package| self.may_show(package)) {

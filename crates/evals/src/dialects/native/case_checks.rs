@@ -1,6 +1,7 @@
 //! Reads and writes the checks of a native case.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -11,8 +12,8 @@ use super::stored::UnreadRule;
 use crate::checks::Globs;
 use practicum_core::model::{
     ActivationCheck, ActivationExpectation, ActivationSource, Check, CheckKind, CheckNeed, CheckTarget,
-    CheckWeight, Diagnostics, JudgedStatement, OutputSection, PassRule, RelPath, ScoreScale, SectionField,
-    SectionTier,
+    CheckWeight, Diagnostics, JudgedStatement, OutputSection, PassRule, RelPath, Rule, ScoreScale,
+    SectionField, SectionTier, Span,
 };
 use practicum_core::tree::{ObjectReader, TreeNode, closest_word, node_text};
 
@@ -28,6 +29,8 @@ pub struct CaseChecks<'n> {
     pub rule: PassRule,
     /// Where the document comes from.
     pub kind: DocumentSource,
+    /// The folder of the eval file.
+    pub folder: &'n Path,
 }
 
 /// The id of the check that the case's own `activation` key makes.
@@ -158,7 +161,8 @@ fn decode_check(
         ),
         key => match registry.check(key) {
             Some(kind) => {
-                let rule = (kind.decode)(&entry.value, diagnostics);
+                let rule = (kind.decode)(&entry.value, diagnostics)
+                    .and_then(|rule| with_eval_files(rule, case, entry.value.span, diagnostics));
                 let target = rule.as_ref().map_or(CheckTarget::Output, |rule| rule.default_target());
                 (rule.map(CheckKind::Rule), target)
             }
@@ -194,9 +198,39 @@ fn decode_check(
         Some(on) => on?,
         None => default_looks_at,
     };
+    let kind = kind?;
+    if matches!(looks_at, CheckTarget::Pictures(_)) && !matches!(kind, CheckKind::Judged(_)) {
+        diagnostics.error_with_help(
+            "contradiction",
+            node.span,
+            "only a judge can look at pictures",
+            "say \"judge\", or compare a picture with \"image_matches\"",
+        );
+        return None;
+    }
     let required = required.or(required_inside).unwrap_or(is_required_by_default(case.rule));
     let need = if required { CheckNeed::Required } else { CheckNeed::Advisory };
-    Some(Check { id, name, need, weight, target: looks_at, kind: kind? })
+    Some(Check { id, name, need, weight, target: looks_at, kind })
+}
+
+/// Gives the rule with the files beside the eval file that it names. A record has them in it.
+fn with_eval_files(
+    rule: Arc<dyn Rule>,
+    case: &CaseChecks<'_>,
+    span: Span,
+    diagnostics: &mut Diagnostics,
+) -> Option<Arc<dyn Rule>> {
+    if case.kind == DocumentSource::RunRecord {
+        return Some(rule);
+    }
+    match rule.read_eval_files(case.folder) {
+        None => Some(rule),
+        Some(Ok(read)) => Some(read),
+        Some(Err(why)) => {
+            diagnostics.error("unreadable-file", span, why);
+            None
+        }
+    }
 }
 
 /// Says whether a check is required that does not say so. Where the score decides, it is not.
@@ -260,9 +294,12 @@ fn decode_looks_at(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Che
             let mut object = ObjectReader::new(node, "on", diagnostics)?;
             let file = object.text("file", diagnostics);
             let files = object.texts("files", diagnostics);
+            let pictures = object.texts("pictures", diagnostics);
             object.reject_unknown_keys("on", diagnostics);
-            match (file, files) {
-                (Some(file), None) => {
+            let is_pictures = pictures.is_some();
+            let only_one = files.is_none() || !is_pictures;
+            match (file, files.or(pictures).filter(|_| only_one)) {
+                (Some(file), None) if only_one => {
                     let path = RelPath::new(file);
                     if path.is_none() {
                         diagnostics.error(
@@ -289,11 +326,13 @@ fn decode_looks_at(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Che
                             diagnostics.error("invalid-glob", *span, why);
                         }
                     }
-                    return Some(CheckTarget::Files(
-                        files.into_iter().map(|(glob, _)| glob.to_owned()).collect(),
-                    ));
+                    let globs = files.into_iter().map(|(glob, _)| glob.to_owned()).collect();
+                    return Some(match is_pictures {
+                        true => CheckTarget::Pictures(globs),
+                        false => CheckTarget::Files(globs),
+                    });
                 }
-                (None, None) | (Some(_), Some(_)) => {}
+                (None, None) | (Some(_), _) => {}
             }
         }
         None => {}
@@ -302,7 +341,7 @@ fn decode_looks_at(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<Che
         "unknown-value",
         node.span,
         "this is nothing to look at",
-        "\"on\" may be output, turn, all, run, {file: path} or {files: [globs]}",
+        "\"on\" may be output, turn, all, run, {file: path}, {files: [globs]} or {pictures: [globs]}",
     );
     None
 }
@@ -453,6 +492,7 @@ fn check_value(check: &Check, rule: PassRule) -> Value {
             CheckTarget::WholeRun => json!("run"),
             CheckTarget::File(path) => json!({"file": path.as_str()}),
             CheckTarget::Files(globs) => json!({"files": globs}),
+            CheckTarget::Pictures(globs) => json!({"pictures": globs}),
         };
         map.insert("on".to_owned(), on);
     }

@@ -307,6 +307,7 @@ impl CaseDecoder<'_> {
                 registry: self.registry,
                 rule: pass_when,
                 kind: self.kind,
+                folder: self.folder,
             },
             diagnostics,
         );

@@ -419,6 +419,12 @@ fn looks_at() -> Value {
             "Globs for files that were created or changed; each is a text of its own.",
             json_schema::with_examples(json_schema::text_or_texts(), json!([["*.md"]])),
         )
+        .optional(
+            "pictures",
+            "Globs for images, PDF files and presentations that were created or changed; a judge is shown each page as a \
+             picture.",
+            json_schema::with_examples(json_schema::text_or_texts(), json!([["report.pdf"]])),
+        )
         .with_keyword("minProperties", json!(1))
         .with_keyword("maxProperties", json!(1));
     let words = json_schema::one_of_words(&["output", "turn", "all", "run"]);

@@ -339,7 +339,16 @@ fn check() -> impl Strategy<Value = Check> {
     let weight =
         select(vec![0.0, 0.5, 1.0, 3.0]).prop_map(|weight| CheckWeight::new(weight).expect("a weight"));
     (id, of(words()), select(vec![CheckNeed::Required, CheckNeed::Advisory]), weight, looks_at, kind())
-        .prop_map(|(id, name, need, weight, target, kind)| Check { id, name, need, weight, target, kind })
+        .prop_map(|(id, name, need, weight, target, kind)| {
+            // Only a judge can look at pictures.
+            let target = match target {
+                CheckTarget::Files(globs) if matches!(kind, CheckKind::Judged(_)) && name.is_some() => {
+                    CheckTarget::Pictures(globs)
+                }
+                target => target,
+            };
+            Check { id, name, need, weight, target, kind }
+        })
 }
 
 fn judged() -> impl Strategy<Value = JudgedStatement> {
@@ -412,6 +421,7 @@ fn sample_values() -> Vec<Value> {
         json!({"turns": 3}),
         json!({"tokens": 3000}),
         json!({"run": "true"}),
+        json!({"file": "a.png", "expected": "b.png", "at_most": 0.5, "tolerance": 3, "expected_content": "AAAA"}),
         json!([{"contains": "abc"}, {"regex": "a+"}]),
         json!({"contains": "abc"}),
         json!({"server": "shop", "tool": "buy", "input": {"item": "string"}}),

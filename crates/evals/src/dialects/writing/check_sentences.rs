@@ -11,7 +11,9 @@ pub fn describe_check(key: &str, value: &Value, looks_at: &CheckTarget) -> Strin
         CheckTarget::LastTurn => "What the agent said in its last turn".to_owned(),
         CheckTarget::AllText => "What the agent said".to_owned(),
         CheckTarget::File(path) => format!("The file {path}"),
-        CheckTarget::Files(globs) => format!("What was written to {}", globs.join(", ")),
+        CheckTarget::Files(globs) | CheckTarget::Pictures(globs) => {
+            format!("What was written to {}", globs.join(", "))
+        }
         CheckTarget::WholeRun => "The run".to_owned(),
     };
     let text = |key: &str| value.get(key).and_then(Value::as_str);

@@ -49,6 +49,9 @@ pub fn judge_statement(check: &Check, losses: &mut Losses, case: &str, scale: Sc
             if *own != scale {
                 losses.add_for_case(case, format!("the scale {} of its checks", own.name()));
             }
+            if check.needs_pictures() {
+                losses.add_for_case(case, "that the judge is shown pictures");
+            }
             Some(statement.clone())
         }
         CheckKind::Rule(rule) => {

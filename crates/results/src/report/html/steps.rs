@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use crate::report::escaping::truncate_text;
+use crate::report::rich_text::read_rich_text;
 use crate::report::run_results::RunResults;
 use practicum_core::model::{Step, ToolCall, TrialRecord, TrialTotals, Verdict, count_with_noun};
 use practicum_engine::store::transcript::{
@@ -114,7 +115,19 @@ fn render_step(step: &Step, left: usize) -> RenderedStep {
 }
 
 fn render_message(who: &str, text: &str, left: usize) -> RenderedStep {
-    let (shown, characters) = cut_text(text, left.min(MAX_TEXT_CHARACTERS));
+    let most = left.min(MAX_TEXT_CHARACTERS);
+    let characters = text.chars().count();
+    // Only a text that is shown as a whole can be formatted, and only agents write Markdown.
+    if who == "agent"
+        && characters <= most
+        && let Some(parts) = read_rich_text(text)
+    {
+        let html = html! {
+            div class={ "step " (who) } { small { (who) } div class="rich" dir="auto" { @for part in &parts { (part) } } }
+        };
+        return RenderedStep { html, characters };
+    }
+    let (shown, characters) = cut_text(text, most);
     let html = html! { div class={ "step " (who) } { small { (who) } pre dir="auto" { (shown) } } };
     RenderedStep { html, characters }
 }
@@ -165,6 +178,19 @@ mod tests {
         assert_eq!(of(2000, 1), TranscriptAllowance { per_trial: 4000, includes_passed: true });
         assert_eq!(of(100_000, 100), TranscriptAllowance { per_trial: 60_000, includes_passed: false });
         assert_eq!(of(100_000, 50_000), TranscriptAllowance { per_trial: 0, includes_passed: false });
+    }
+
+    #[test]
+    fn an_agents_markdown_is_formatted_and_harmless() {
+        let step = |text: &str| render_step(&Step::Text(text.to_owned()), 60_000).html.into_string();
+        let shown = step("## Done\n\n- <b>one</b>\n- [two](javascript:alert(1))");
+        assert!(shown.contains("<h4>Done</h4><ul><li>&lt;b&gt;one&lt;/b&gt;</li>"), "{shown}");
+        assert!(shown.contains("two (javascript:alert(1))") && !shown.contains("href"), "{shown}");
+        // A text that is cut is shown as it was written.
+        assert!(step(&format!("## Long\n\n{}", "x".repeat(9_000))).contains("<pre"));
+        assert!(
+            render_step(&Step::User("## Asked".to_owned()), 60_000).html.into_string().contains("## Asked")
+        );
     }
 
     #[test]

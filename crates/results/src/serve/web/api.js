@@ -25,6 +25,16 @@ export function download(run, trial, path) {
   return address(["run", run, "trial", trial, "download"], { path });
 }
 
+// A file as a picture, or one of its pages.
+export function picture(run, trial, path, page) {
+  return address(["run", run, "trial", trial, "picture"], { path, page });
+}
+
+// An HTML file for a frame that can do nothing.
+export function frame(run, trial, path) {
+  return address(["run", run, "trial", trial, "frame"], { path });
+}
+
 // What a run that goes on tells, until it ends or the page is left.
 export function follow(run, heard) {
   const source = new EventSource(address(["run", run, "live"]));

@@ -1,6 +1,7 @@
 // Lines over runs, one for each thing that is followed.
 
 import { h, link, svg } from "./dom.js";
+import { interval } from "./parts.js";
 
 const PAD = { left: 52, right: 14, top: 14, bottom: 26 };
 
@@ -17,9 +18,15 @@ function path(points, x, y) {
   return parts.join(" ");
 }
 
+// The interval of a value, as a thin line through its dot.
+function range(point, at, { x, y }) {
+  if (point.value === null || point.low === null || point.low === undefined) return null;
+  return svg("line", { class: `range line-${at}`, x1: x(point), x2: x(point), y1: y(point.low), y2: y(point.high) });
+}
+
 function dot(point, name, at, { x, y, format }) {
   if (point.value === null) return null;
-  const words = `${name ? `${name}, ` : ""}${point.run}: ${format(point.value)}, n ${point.n}`;
+  const words = `${name ? `${name}, ` : ""}${point.run}: ${format(point.value)}${interval(point)}, n ${point.n}`;
   const spot = svg("circle", { class: `dot line-${at}`, cx: x(point), cy: y(point.value), r: 4, role: "img", "aria-label": words }, svg("title", {}, words));
   spot.addEventListener("click", () => { location.hash = link("run", point.run); });
   return spot;
@@ -57,6 +64,7 @@ export function chart(series, { isShare, format, height = 240 }) {
   });
   const drawn = series.map(({ name, line: at, points: own }) => [
     svg("path", { class: `line line-${at}`, d: path(own, x, y) }),
+    own.map((point) => range(point, at, { x, y })),
     own.map((point) => dot(point, series.length > 1 ? name : "", at, { x, y, format })),
   ]);
   const day = (run) => started.get(run).slice(0, 10);

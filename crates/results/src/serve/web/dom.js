@@ -18,7 +18,7 @@ function fill(element, attributes, children) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) {
       element.addEventListener(name.slice(2), value);
-    } else if (name === "href" && !/^(#|api\/)/.test(value)) {
+    } else if ((name === "href" || name === "src") && !/^(#|api\/)/.test(value)) {
       throw new Error("a link leads elsewhere");
     } else {
       element.setAttribute(name, value === true ? "" : clean(value));

@@ -3,6 +3,7 @@
 import { ask } from "./api.js";
 import { clean, h } from "./dom.js";
 import { size } from "./parts.js";
+import { formatted } from "./rich.js";
 
 // A text with the parts that someone quoted marked in it. Gives how often each was found.
 export function quoted(text, quotes, found) {
@@ -50,6 +51,13 @@ function piece(trial, step, part, { text, whole, next }, look) {
   return [body, more];
 }
 
+// What was said, formatted, unless a judge quoted from it: a quote is marked in the text as it was written.
+function said(trial, step, number, look) {
+  const written = piece(trial, number, "text", step.text, look);
+  const isQuoted = !(written instanceof Element) || written.querySelector("mark[data-quote]");
+  return step.rich && !isQuoted ? formatted(step.rich, written) : written;
+}
+
 const WHO = { user: "User", text: "Agent" };
 
 // Where a trial's room was is another place each time, and says nothing.
@@ -62,7 +70,7 @@ export function placeless(text) {
 export function stepView(trial, step, number, look) {
   if (step.kind !== "tool") {
     const head = h("p", { class: "who" }, WHO[step.kind], h("span", { class: "number faint" }, `${number + 1}`));
-    return h("section", { class: `step by-${step.kind}`, "data-item": true, tabindex: "0", "data-step": String(number) }, head, piece(trial, number, "text", step.text, look));
+    return h("section", { class: `step by-${step.kind}`, "data-item": true, tabindex: "0", "data-step": String(number) }, head, said(trial, step, number, look));
   }
   const outcome = step.ok === true ? "ok" : step.ok === false ? "failed" : "no result";
   const summary = h("summary", { "data-open": true, tabindex: "-1" },

@@ -3,7 +3,7 @@
 import { ask } from "./api.js";
 import { MOST_LINES, chart } from "./chart.js";
 import { h, link, put } from "./dom.js";
-import { choice, money, origin, remember, seconds, share, when } from "./parts.js";
+import { choice, interval, money, origin, remember, seconds, share, when } from "./parts.js";
 
 const METRICS = [
   ["pass_rate", "pass rate", share, true],
@@ -66,7 +66,7 @@ export async function trendsPage(page, _parts, query) {
     const row = (point) => h("tr", { "data-item": true, tabindex: "0" },
       h("td", {}, h("a", { href: link("run", point.run), "data-open": true, tabindex: "-1" }, when(point.started)), " ", h("span", { class: "faint id" }, point.run)),
       h("td", {}, point.suite),
-      h("td", { class: "number" }, point.value === null ? "–" : format(point.value)), h("td", { class: "number faint" }, point.n), h("td", { class: "faint small" }, origin(point)));
+      h("td", { class: "number" }, point.value === null ? "–" : format(point.value), h("span", { class: "faint" }, interval(point))), h("td", { class: "number faint" }, point.n), h("td", { class: "faint small" }, origin(point)));
     const head = ["Run", "Suite"].map((name) => h("th", { scope: "col" }, name));
     const numbers = ["Value", "Answers"].map((name) => h("th", { scope: "col", class: "number" }, name));
     put(table, points.length > 0 && h("table", { class: "grid" }, h("thead", {}, h("tr", {}, head, numbers, h("th", { scope: "col" }, ""))), h("tbody", {}, points.map(row))));

@@ -1,6 +1,6 @@
 // One trial: what was said and done beside what the checks found.
 
-import { ask, download } from "./api.js";
+import { ask, download, frame, picture } from "./api.js";
 import { h, link, put } from "./dom.js";
 import { agreementView, condition, crumbs, mark, money, seconds, size } from "./parts.js";
 import { transcript } from "./transcript.js";
@@ -30,6 +30,24 @@ function jump(number) {
   spot.classList.add("now");
 }
 
+const IMAGES = /\.(png|jpe?g)$/i;
+const PAGED = /\.(pdf|pptx?|odp|docx?|odt|xlsx?|ods)$/i;
+const PAGES = /\.html?$/i;
+
+// A file as people see it: an image, pages, or a page in a frame that can do nothing. Nothing for other files.
+async function artefact(run, trial, path) {
+  const shown = (page, words) => h("img", { class: "artefact", src: picture(run, trial, path, page), alt: words, loading: "lazy" });
+  if (IMAGES.test(path)) return shown(0, path);
+  if (PAGES.test(path)) return h("iframe", { class: "artefact", sandbox: "", src: frame(run, trial, path), title: path, loading: "lazy" });
+  if (!PAGED.test(path)) return null;
+  try {
+    const { count } = await ask(["run", run, "trial", trial, "pictures"], { path });
+    return Array.from({ length: count }, (_, at) => shown(at, `${path}, page ${at + 1} of ${count}`));
+  } catch (error) {
+    return h("p", { class: "problem" }, error.message);
+  }
+}
+
 export function fileView(run, trial, { path, bytes, open }) {
   const body = h("div", {});
   const show = h("details", { class: "file", "data-item": true, tabindex: "0" },
@@ -52,8 +70,10 @@ export function fileView(run, trial, { path, bytes, open }) {
       }
     }
     more.addEventListener("click", next);
-    put(body, text, h("p", {}, more, save));
-    await next();
+    const seen = h("div", { class: "artefacts" });
+    put(body, seen, text, h("p", {}, more, save));
+    const [pictures] = await Promise.all([artefact(run, trial, path), next()]);
+    put(seen, pictures);
   });
   show.open = open === true;
   return show;

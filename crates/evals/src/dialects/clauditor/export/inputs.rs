@@ -19,7 +19,8 @@ pub fn write_inputs(case: &Case, looks_at: &CheckTarget, folder: &Path, losses: 
         | CheckTarget::LastTurn
         | CheckTarget::AllText
         | CheckTarget::WholeRun
-        | CheckTarget::File(_) => &[],
+        | CheckTarget::File(_)
+        | CheckTarget::Pictures(_) => &[],
     };
     for Fixture { source: from, destination: to, access } in &case.workspace.files {
         let mut lose = |what: String| losses.add_for_case(&case.id, what);

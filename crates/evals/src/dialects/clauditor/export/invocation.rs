@@ -82,7 +82,12 @@ impl ExportedInvocation {
         match &self.looks_at {
             CheckTarget::File(path) => put("output_file", json!(path.as_str())),
             CheckTarget::Files(globs) => put("output_files", json!(globs)),
-            CheckTarget::Output | CheckTarget::LastTurn | CheckTarget::AllText | CheckTarget::WholeRun => {}
+            // No check that looks at pictures is written.
+            CheckTarget::Output
+            | CheckTarget::LastTurn
+            | CheckTarget::AllText
+            | CheckTarget::WholeRun
+            | CheckTarget::Pictures(_) => {}
         }
         if !self.criteria.is_empty() {
             put("grading_criteria", json!(self.criteria));
@@ -173,6 +178,7 @@ fn single_text(looks_at: &CheckTarget) -> Option<CheckTarget> {
             let fine = !globs.is_empty() && globs.iter().all(|glob| stays_in_folder(glob));
             fine.then(|| CheckTarget::Files(globs.clone()))
         }
+        CheckTarget::Pictures(_) => None,
     }
 }
 
@@ -196,7 +202,9 @@ fn describe_text(text: &CheckTarget) -> String {
             "the response".to_owned()
         }
         CheckTarget::File(path) => format!("the file {path}"),
-        CheckTarget::Files(globs) => format!("the files {}", globs.join(", ")),
+        CheckTarget::Files(globs) | CheckTarget::Pictures(globs) => {
+            format!("the files {}", globs.join(", "))
+        }
     }
 }
 
@@ -210,7 +218,14 @@ fn report_narrowing(check: &Check, entry: &ExportedEntry<'_>, case: &str, losses
         (CheckTarget::WholeRun, ExportedEntry::Criterion(_) | ExportedEntry::Sections(_)) => {
             losses.add_for_case(case, "that its judge sees the whole run, not only the response");
         }
-        (CheckTarget::WholeRun | CheckTarget::Output | CheckTarget::File(_) | CheckTarget::Files(_), _) => {}
+        (
+            CheckTarget::WholeRun
+            | CheckTarget::Output
+            | CheckTarget::File(_)
+            | CheckTarget::Files(_)
+            | CheckTarget::Pictures(_),
+            _,
+        ) => {}
     }
 }
 
