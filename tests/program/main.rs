@@ -28,6 +28,7 @@ mod mcp;
 mod merge;
 mod never;
 mod noise;
+mod paraphrase;
 mod power;
 mod predicted;
 mod probe;
