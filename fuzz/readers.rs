@@ -11,6 +11,7 @@ use practicum::lint::lint_skill_file;
 use practicum::llm::{ModelApi, SseEvent, SseReader};
 use practicum::model::{Diagnostics, Step, ToolCall};
 use practicum::plan::settings::{SettingLayers, Settings, own_agents, resource_limits};
+use practicum::rewordings::read_rewordings;
 use practicum::routing_prompts::read_routing_prompts;
 use practicum::skill::{Skill, read_frontmatter, remove_key, split_frontmatter};
 use practicum::store::reload_trial::reload_trial;
@@ -143,6 +144,7 @@ fn skills(scratch: &Path, seed: &Path, bytes: &[u8]) {
 fn routing_prompts(scratch: &Path, seed: &Path, bytes: &[u8]) {
     let path = put_alone(scratch, seed, bytes);
     read_routing_prompts(&path, &mut Diagnostics::default());
+    read_rewordings(&path, &mut Diagnostics::default());
     let table = put_alone(scratch, &seed.with_extension("csv"), bytes);
     read_routing_prompts(&table, &mut Diagnostics::default());
 }

@@ -32,7 +32,7 @@ pub use practicum_agents::{builtin, gateway, llm};
 #[doc(hidden)]
 pub use practicum_engine::{grade, pipeline, plan, workspace};
 #[doc(hidden)]
-pub use practicum_evals::{first_evals, routing_prompts, url_check};
+pub use practicum_evals::{first_evals, rewordings, routing_prompts, url_check};
 #[doc(hidden)]
 pub use practicum_improve::improve;
 #[doc(hidden)]

@@ -24,7 +24,7 @@ use crate::report::{
 };
 use crate::store::history::{AuditReport, ExportedCheck, ExportedTrial, Trend};
 use crate::store::{HumanLabel, LabelToFill, RunInfo, TrialChecks, TrialDigest, TrialFacts};
-use crate::studies::{AblationDocument, DiagnosisDocument, RoutingDocument};
+use crate::studies::{AblationDocument, DiagnosisDocument, ParaphraseDocument, RoutingDocument};
 use crate::versions::{self, VersionHistory, VersionScore};
 
 /// A schema with its name.
@@ -64,6 +64,7 @@ pub static SCHEMAS: LazyLock<Vec<PublishedSchema>> = LazyLock::new(|| {
         ("route", output_schema::<RoutingDocument>()),
         ("diagnose", output_schema::<DiagnosisDocument>()),
         ("ablate", output_schema::<AblationDocument>()),
+        ("paraphrase", output_schema::<ParaphraseDocument>()),
         ("compare-texts", output_schema::<TextComparisonDocument>()),
         ("call", output_schema::<SkillCallDocument>()),
         ("noise", output_schema::<Noise>()),

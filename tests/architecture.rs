@@ -9,7 +9,19 @@ use std::path::Path;
 const LAYERS: &[(&str, &[&str])] = &[
     ("core", &["model", "tree", "event", "stats", "aggregate", "compare", "studies"]),
     ("skills", &["skill", "git_ref", "project_files", "own_files", "lint", "versions"]),
-    ("evals", &["checks", "url_check", "mocks", "dialects", "discover", "first_evals", "routing_prompts"]),
+    (
+        "evals",
+        &[
+            "checks",
+            "url_check",
+            "mocks",
+            "dialects",
+            "discover",
+            "first_evals",
+            "routing_prompts",
+            "rewordings",
+        ],
+    ),
     ("agents", &["llm", "builtin", "agents", "gateway"]),
     ("engine", &["workspace", "plan", "store", "grade", "pipeline", "session"]),
     ("results", &["report", "serve"]),

@@ -48,6 +48,7 @@ mod mcp;
 mod merge;
 mod noise;
 mod observer;
+mod paraphrase;
 mod plan_view;
 mod power;
 mod propose;
@@ -121,6 +122,8 @@ enum Command {
     Diagnose(Box<diagnose::DiagnoseArgs>),
     /// Measure which paragraphs of a skill its results depend on
     Ablate(Box<ablate::AblateArgs>),
+    /// Measure whether results hold if users say the same in other words
+    Paraphrase(Box<paraphrase::ParaphraseArgs>),
     /// Compute how many runs a comparison needs
     Power(power::PowerArgs),
     /// Improve a skill by its evals: propose edits, test them, keep what is better
@@ -236,6 +239,7 @@ pub fn main() -> ExitCode {
         Command::Route(args) => route::main(&args),
         Command::Diagnose(args) => diagnose::main(&args),
         Command::Ablate(args) => ablate::main(&args),
+        Command::Paraphrase(args) => paraphrase::main(&args),
         Command::Power(args) => power::main(&args),
         Command::Runs(args) => runs::main(&args),
         Command::Improve(args) => improve::main(*args),
@@ -328,6 +332,7 @@ impl Command {
             | Command::Route(_)
             | Command::Diagnose(_)
             | Command::Ablate(_)
+            | Command::Paraphrase(_)
             | Command::Power(_)
             | Command::Improve(_)
             | Command::Propose(_)

@@ -63,6 +63,10 @@ pub struct RunArgs {
     /// Let a model predict activation from the descriptions instead of observing it in runs
     #[arg(long, help_heading = CASES)]
     predicted: bool,
+    /// Start the real MCP servers that the mocks of the cases name, let them answer, and write their answers to the files
+    /// of the recordings. Read the commands in the eval files before
+    #[arg(long, requires = "trust", conflicts_with_all = ["workers", "resume"], help_heading = CASES)]
+    record_mocks: bool,
     #[command(flatten)]
     flags: RunFlags,
     #[command(flatten)]
@@ -150,6 +154,7 @@ impl RunArgs {
                 exactly: Vec::new(),
             },
             predict_activation: self.predicted,
+            record_mocks: self.record_mocks,
             reports: self.reports.as_text(),
             ..self.flags.options(&self.evals, &self.choices)
         }

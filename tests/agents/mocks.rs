@@ -55,16 +55,16 @@ cases:
 ";
 
 /// An agent, and how its model calls tools.
-struct TestedAgent {
-    name: &'static str,
-    program: PathBuf,
+pub struct TestedAgent {
+    pub name: &'static str,
+    pub program: PathBuf,
     /// The shell tool, and the name of its argument.
-    shell: [&'static str; 2],
+    pub shell: [&'static str; 2],
     /// What stands between the name of a server and that of its tool.
-    separator: &'static str,
+    pub separator: &'static str,
 }
 
-fn agents() -> [TestedAgent; 2] {
+pub fn agents() -> [TestedAgent; 2] {
     let claude = claude();
     let codex = codex();
     [
@@ -74,14 +74,18 @@ fn agents() -> [TestedAgent; 2] {
     ]
 }
 
-fn run(project: &Project, agent: &str, program: &Path, args: &[&str]) -> Ran {
-    let usual = ["run", "evals", "--agent", agent, "--script", "script.yaml", "--arm", "with", "--json"];
-    let mut command = project.practicum(&[&usual, args].concat());
+/// The arguments of every run here.
+pub fn usual_args(agent: &str) -> [&str; 9] {
+    ["run", "evals", "--agent", agent, "--script", "script.yaml", "--arm", "with", "--json"]
+}
+
+pub fn run(project: &Project, agent: &str, program: &Path, args: &[&str]) -> Ran {
+    let mut command = project.practicum(&[&usual_args(agent)[..], args].concat());
     Ran::of(command.env("PATH", path_with(program)).output().expect("practicum starts"))
 }
 
 /// Gives the facts of the trial of a case.
-fn facts(project: &Project, case: &str) -> Value {
+pub fn facts(project: &Project, case: &str) -> Value {
     let trials = std::fs::read_dir(project.only_run().join("trials")).expect("trials").flatten();
     let folder = trials
         .map(|trial| trial.path())

@@ -128,6 +128,11 @@ pub fn qwen() -> PathBuf {
     installed("Qwen Code", "PRACTICUM_TEST_QWEN")
 }
 
+/// Gives the path of the real Gemini CLI that `scripts/test` installs.
+pub fn gemini() -> PathBuf {
+    installed("Gemini CLI", "PRACTICUM_TEST_GEMINI")
+}
+
 fn installed(agent: &str, variable: &str) -> PathBuf {
     let path = std::env::var_os(variable).map(PathBuf::from);
     path.filter(|path| path.is_file()).unwrap_or_else(|| {

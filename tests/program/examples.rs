@@ -45,7 +45,7 @@ const EXAMPLES: [Example; 18] = [
 ];
 
 /// Examples of commands that make a study of several runs. Their pages run them.
-const STUDIES: [&str; 2] = ["ablation", "catalogue"];
+const STUDIES: [&str; 3] = ["ablation", "catalogue", "paraphrases"];
 
 /// A copy of the examples, so that no record is left in this checkout.
 fn copy() -> Project {

@@ -29,6 +29,7 @@ mod merge;
 mod messages;
 mod never;
 mod noise;
+mod paraphrase;
 mod power;
 mod predicted;
 mod probe;

@@ -7,6 +7,7 @@ mod agent_slots;
 mod execution;
 mod executor;
 mod last_line;
+mod played_servers;
 mod prepared_trial;
 pub mod probes;
 mod queue;
@@ -82,10 +83,16 @@ async fn run_trial(context: &Arc<RunContext>, index: usize, mut slot: SlotPermit
 
     notes.extend(given.iter().filter_map(GivenFile::describe_problem));
     let facts = prepared.facts(&seen, started, turns, given);
+    let mock_model = prepared.mock_spending(context);
     let (key, repeats) =
         context.reusable.keys.get(&trial.id).map(|of| (of.key.clone(), of.repeats.clone())).unzip();
-    let record =
-        TrialRecord { key, repeats, user, ..build_record(&context.plan, trial, &seen, grades, notes) };
+    let record = TrialRecord {
+        key,
+        repeats,
+        user,
+        mock_model,
+        ..build_record(&context.plan, trial, &seen, grades, notes)
+    };
     let record = prepared.store(context, record, seen, facts).await;
     drop(held);
     record
@@ -131,6 +138,7 @@ async fn run_and_observe(context: &RunContext, prepared: &PreparedTrial<'_>) -> 
     seen.add_canary_evidence(&prepared.workspace.canaries);
     let unexpected = prepared.unexpected_skills(context, &seen);
     seen.mock_calls = prepared.mock_calls(context);
+    notes.extend(prepared.write_recordings(context));
     notes.extend(unmocked_notes(seen.mock_calls.as_deref().unwrap_or_default()));
     notes.extend(unexpected.note());
     seen.leaked = unexpected.leaked;
@@ -251,8 +259,15 @@ fn unstarted_record(context: &RunContext, trial: &Trial) -> Option<TrialRecord> 
         return Some(TrialRecord { verdict: Verdict::NotScored(reason), ..record });
     }
     let needs_user = case.user.as_ref().is_some_and(SimulatedUser::needs_model);
-    if let (true, Err(why)) = (needs_user, &context.suites[trial.suite].judge) {
-        let why = format!("a model plays its user, and there is none: {why}");
+    let roles = [(needs_user, "user"), (case.mocks.need_model(), "MCP server")];
+    let played = roles.into_iter().find_map(|(is_played, role)| is_played.then_some(role));
+    if let (Some(role), Err(why)) = (played, &context.suites[trial.suite].judge) {
+        let why = format!("a model plays its {role}, and there is none: {why}");
+        return Some(unfinished_record(&context.plan, trial, AgentEnding::NotStarted, &why));
+    }
+    if let (Some(server), None) = (case.mocks.unrecorded_server(), &context.mock_recorder) {
+        let why =
+            format!("the answers of {} are not recorded yet; run it once with --record-mocks", server.name);
         return Some(unfinished_record(&context.plan, trial, AgentEnding::NotStarted, &why));
     }
     let needs_trust = !context.allow_scripts && case.scripts().next().is_some();
@@ -295,5 +310,6 @@ fn unfinished_record(plan: &Plan, trial: &Trial, ended: AgentEnding, why: &str) 
         judging: None,
         judged_by: None,
         user: None,
+        mock_model: None,
     }
 }

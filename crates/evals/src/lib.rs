@@ -13,6 +13,8 @@ pub mod discover;
 pub mod first_evals;
 pub mod mocks;
 #[doc(hidden)]
+pub mod rewordings;
+#[doc(hidden)]
 pub mod routing_prompts;
 #[doc(hidden)]
 pub mod url_check;

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::checks::{argument_at, arguments_fit, unmet_condition};
 use practicum_core::model::{
-    CommandMock, InlineFile, McpReply, McpServerMock, MockCall, MockOutcome, MockedTool,
+    CommandMock, InlineFile, McpAnswer, McpReply, McpServerMock, MockCall, MockOutcome, MockedTool,
+    ServerRole,
 };
 
 /// The answer of a mocked tool of an MCP server.
@@ -18,6 +19,15 @@ pub struct ToolReply {
     pub is_error: bool,
     /// What became of the call.
     pub outcome: MockOutcome,
+}
+
+/// How a call of a tool is answered.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolAnswer<'m> {
+    /// With what the eval file says.
+    Reply(ToolReply),
+    /// By a model that plays this server.
+    Model(&'m ServerRole),
 }
 
 /// The answer of a mocked command.
@@ -38,29 +48,57 @@ pub struct CommandReply {
 /// The exit code of a command that no rule of its mock answers.
 pub const UNMOCKED_EXIT_CODE: u8 = 97;
 
-/// Answers a call of a tool. The message of a call that is not answered does not say what the rules are.
-pub fn answer_tool_call(server: &McpServerMock, tool: &str, input: &Value) -> ToolReply {
-    let failed = |text: String, outcome: MockOutcome| ToolReply { text, is_error: true, outcome };
+/// Answers a call of a tool after so many `earlier` calls of it with the same arguments. The message of a call that is not
+/// answered does not say what the rules are.
+pub fn answer_tool_call<'m>(
+    server: &'m McpServerMock,
+    tool: &str,
+    input: &Value,
+    earlier: usize,
+) -> ToolAnswer<'m> {
+    let failed =
+        |text: String, outcome: MockOutcome| ToolAnswer::Reply(ToolReply { text, is_error: true, outcome });
     let unmocked = || {
         let text = format!("unmocked call: {} has no answer for this call of {tool}", server.name);
         failed(text, MockOutcome::Unmocked)
     };
     let Some(mock) = server.tools.iter().find(|known| known.name == tool) else { return unmocked() };
     if let Some(why) = unmet_condition(&mock.expect, input) {
-        let text = format!("{tool} was called with arguments that it does not accept");
-        return failed(text, MockOutcome::Unexpected(why));
+        return ToolAnswer::Reply(ToolReply::unexpected(tool, why));
     }
-    let answer = mock.answers.iter().find(|answer| unmet_condition(&answer.when, input).is_none());
-    match answer.map(|answer| &answer.reply) {
-        Some(McpReply::Result(text)) => {
+    match choose_answer(&mock.answers, input, earlier).map(|answer| (&answer.reply, answer.input.is_some())) {
+        // What a real server said is no template.
+        Some((McpReply::Result(text), true)) => ToolAnswer::Reply(ToolReply {
+            text: text.clone(),
+            is_error: false,
+            outcome: MockOutcome::Answered,
+        }),
+        Some((McpReply::Error(text), true)) => failed(text.clone(), MockOutcome::Answered),
+        Some((McpReply::Result(text), false)) => {
             let text = fill_template(text, &json!({"input": input}));
-            ToolReply { text, is_error: false, outcome: MockOutcome::Answered }
+            ToolAnswer::Reply(ToolReply { text, is_error: false, outcome: MockOutcome::Answered })
         }
-        Some(McpReply::Error(text)) => {
+        Some((McpReply::Error(text), false)) => {
             failed(fill_template(text, &json!({"input": input})), MockOutcome::Answered)
         }
+        Some((McpReply::Model(role), _)) => ToolAnswer::Model(role),
         None => unmocked(),
     }
+}
+
+/// Chooses the first answer that fits. Answers with the same exact arguments are for one call after the other.
+fn choose_answer<'m>(answers: &'m [McpAnswer], input: &Value, earlier: usize) -> Option<&'m McpAnswer> {
+    let fits = |answer: &&McpAnswer| {
+        let is_meant = answer.input.as_ref().is_none_or(|meant| meant == input);
+        is_meant && unmet_condition(&answer.when, input).is_none()
+    };
+    let first = answers.iter().find(fits)?;
+    if first.input.is_none() {
+        return Some(first);
+    }
+    let in_order: Vec<&McpAnswer> =
+        answers.iter().filter(fits).filter(|answer| answer.input.is_some()).collect();
+    in_order.get(earlier).or(in_order.last()).copied()
 }
 
 /// Answers a call of a command.
@@ -90,6 +128,12 @@ pub fn answer_command(mock: &CommandMock, args: &[String]) -> CommandReply {
 }
 
 impl ToolReply {
+    /// Makes the answer to a call that the agent should not have made, for this reason.
+    pub fn unexpected(tool: &str, why: String) -> Self {
+        let text = format!("{tool} was called with arguments that it does not accept");
+        Self { text, is_error: true, outcome: MockOutcome::Unexpected(why) }
+    }
+
     /// Gives the record of the call.
     pub fn record(&self, server: &str, tool: &str, input: Value) -> MockCall {
         let of = MockedTool::Mcp { server: server.to_owned(), tool: tool.to_owned(), input };
@@ -165,7 +209,7 @@ mod tests {
     }
 
     fn shop() -> McpServerMock {
-        let answer = |when, reply| McpAnswer { when, reply };
+        let answer = |when, reply| McpAnswer { when, input: None, reply };
         let result = |text: &str| McpReply::Result(text.to_owned());
         let tool = |name: &str, expect, answers| McpToolMock {
             name: name.to_owned(),
@@ -185,6 +229,39 @@ mod tests {
         McpServerMock {
             name: "shop".to_owned(),
             tools: vec![tool("buy", Vec::new(), buy), tool("say", condition("text", json!("string")), say)],
+            recording: None,
+        }
+    }
+
+    #[test]
+    fn recorded_answers_come_in_their_order_and_only_for_their_arguments() {
+        let answer = |input: Value, text: &str| McpAnswer {
+            when: Vec::new(),
+            input: Some(input),
+            reply: McpReply::Result(text.to_owned()),
+        };
+        let mut shop = shop();
+        shop.tools[0].answers = vec![
+            answer(json!({}), "{{none}}"),
+            answer(json!({"item": "/plum/"}), "a plum"),
+            answer(json!({}), "one"),
+        ];
+        for (input, earlier, expected) in [
+            (json!({}), 0, "{{none}}"),
+            (json!({}), 1, "one"),
+            (json!({}), 7, "one"),
+            (json!({"item": "/plum/"}), 3, "a plum"),
+            (json!({"item": "plum"}), 0, "unmocked call: shop has no answer for this call of buy"),
+            (
+                json!({"item": "/plum/", "count": 1}),
+                0,
+                "unmocked call: shop has no answer for this call of buy",
+            ),
+        ] {
+            let ToolAnswer::Reply(reply) = answer_tool_call(&shop, "buy", &input, earlier) else {
+                panic!("no reply")
+            };
+            assert_eq!(reply.text, expected, "{input} {earlier}");
         }
     }
 
@@ -213,11 +290,15 @@ mod tests {
                 "unexpected",
             ),
         ] {
-            let reply = answer_tool_call(&shop(), tool, &input);
+            let shop = shop();
+            let ToolAnswer::Reply(reply) = answer_tool_call(&shop, tool, &input, 0) else {
+                panic!("no reply")
+            };
             let name = match reply.outcome {
                 MockOutcome::Answered => "answered",
                 MockOutcome::Unmocked => "unmocked",
                 MockOutcome::Unexpected(_) => "unexpected",
+                MockOutcome::ModelFailed(_) => "model failed",
             };
             assert_eq!((reply.text, reply.is_error, name), (text, is_error, outcome), "{tool} {input}");
         }

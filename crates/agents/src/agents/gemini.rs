@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{
-    AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, ModelAddress, StreamEnd, StreamTranscript,
+    AgentCli, AgentCredentials, AgentProgram, Decoder, DecoderKind, GatewayRoute, ModelAddress, StreamEnd,
+    StreamTranscript,
 };
 use practicum_core::model::{RelPath, Step, TokenUsage, ToolCall};
 
@@ -39,8 +40,13 @@ pub fn agent() -> AgentCli {
         .to_vec(),
         pass_env: words(&["GOOGLE_GEMINI_BASE_URL", "GEMINI_MODEL"]),
         credentials: AgentCredentials::from_variables(words(&["GEMINI_API_KEY", "GOOGLE_API_KEY"])),
-        // The gateway does not support Google's API.
-        route: None,
+        route: Some(GatewayRoute {
+            base_url_variable: "GOOGLE_GEMINI_BASE_URL".to_owned(),
+            suffix: "",
+            key_variable: "GEMINI_API_KEY".to_owned(),
+            model_prefixes: &[],
+            also_set: &[],
+        }),
         models: vec![ModelAddress::from_variable(
             "GOOGLE_GEMINI_BASE_URL",
             "https://generativelanguage.googleapis.com",

@@ -45,6 +45,7 @@ impl<'a, W: Write> BuiltinAgent<'a, W> {
         let default_model = match options.endpoint.api {
             ModelApi::AnthropicMessages => "claude-sonnet-4-6",
             ModelApi::OpenAiResponses | ModelApi::OpenAiChat => "gpt-5.5",
+            ModelApi::Gemini => "gemini-2.5-pro",
         };
         Ok(Self {
             options,

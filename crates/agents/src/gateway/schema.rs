@@ -43,7 +43,7 @@ fn scenario_schema() -> MappingSchema {
         .optional(
             "to",
             "Whom it answers: agents, judges, the model that plays the user, or the probes before activation is measured.",
-            json_schema::with_default(json_schema::one_of_words(&["agent", "judge", "user", "probe"]), "agent"),
+            json_schema::with_default(json_schema::one_of_words(&["agent", "judge", "user", "mock", "probe"]), "agent"),
         )
         .optional("when", "The message it answers; without this, every message.", condition_schema())
         .required(

@@ -29,6 +29,8 @@ pub enum ScopeKind {
     Judge,
     /// A model that plays the user of a case.
     User,
+    /// A model that plays a mocked server.
+    Mock,
     /// A probe: an agent that is asked to use a skill before anything is measured.
     Probe,
 }
@@ -260,7 +262,7 @@ impl GatewayScope {
     /// Gives the address in the form of the API's own variable: OpenAI's ends with `/v1`.
     pub fn base_url_for(&self, api: ModelApi) -> String {
         match api {
-            ModelApi::AnthropicMessages => self.base_url.clone(),
+            ModelApi::AnthropicMessages | ModelApi::Gemini => self.base_url.clone(),
             ModelApi::OpenAiResponses | ModelApi::OpenAiChat => format!("{}/v1", self.base_url),
         }
     }

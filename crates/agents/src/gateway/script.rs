@@ -182,14 +182,14 @@ fn parse_scenario(node: &TreeNode, position: usize, diagnostics: &mut Diagnostic
     let mut object = ObjectReader::new(node, "a scenario", diagnostics)?;
     let name = object.text("name", diagnostics).map_or_else(|| format!("#{}", position + 1), str::to_owned);
     let to = match object.get_non_null("to") {
-        Some(node) => {
-            parse_one_of(node, "to", &["agent", "judge", "user", "probe"], diagnostics).map(|to| match to {
+        Some(node) => parse_one_of(node, "to", &["agent", "judge", "user", "mock", "probe"], diagnostics)
+            .map(|to| match to {
                 "judge" => ScopeKind::Judge,
                 "user" => ScopeKind::User,
+                "mock" => ScopeKind::Mock,
                 "probe" => ScopeKind::Probe,
                 _ => ScopeKind::Agent,
-            })
-        }
+            }),
         None => Some(ScopeKind::Agent),
     };
     let when = object

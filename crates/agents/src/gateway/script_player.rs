@@ -14,7 +14,7 @@ use practicum_core::model::{Digest, TokenUsage};
 
 /// The tags of texts that agent programs add to a person's message. A skill's description or a folder's name in
 /// there must not choose the scenario.
-const ADDED_TAGS: [&str; 3] = ["system-reminder", "environment_context", "INSTRUCTIONS"];
+const ADDED_TAGS: [&str; 4] = ["system-reminder", "environment_context", "INSTRUCTIONS", "session_context"];
 
 const LONGEST_EXCERPT: usize = 80;
 
@@ -36,6 +36,9 @@ impl ModelScript {
                 }
                 ScopeKind::User => {
                     format!("no scenario with `to: user` fits the question to the user {:?}", excerpt(asked))
+                }
+                ScopeKind::Mock => {
+                    format!("no scenario with `to: mock` fits the call of a server {:?}", excerpt(asked))
                 }
                 ScopeKind::Agent | ScopeKind::Probe => {
                     format!("no scenario of the script fits {:?}", excerpt(asked))

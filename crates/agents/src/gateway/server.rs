@@ -25,7 +25,7 @@ use super::{
     AnswerForm, AuxiliaryCall, BYTES_PER_TOKEN, GatewayAnswer, GatewayCall, GatewayOptions, GatewayRefusal,
     PassedResponse, SpendingDenial, error_kind_for_status,
 };
-use crate::llm::{ModelApi, ModelReply, ReplyCounts, SseEvent};
+use crate::llm::{ModelApi, ModelReply, ReplyCounts, SseEvent, split_gemini_path};
 use practicum_core::model::TokenUsage;
 
 /// The longest time in which a request must be there as a whole.
@@ -71,7 +71,14 @@ enum RequestTarget {
     HealthCheck,
     Models,
     CountTokens,
+    /// The same in Google's API.
+    GeminiTokens,
     Model(ModelApi),
+    /// Google's API: the model, and whether the reply is a stream, are part of the path.
+    Gemini {
+        model: String,
+        stream: bool,
+    },
 }
 
 fn parse_target(method: &Method, path: &str) -> Option<RequestTarget> {
@@ -79,6 +86,15 @@ fn parse_target(method: &Method, path: &str) -> Option<RequestTarget> {
     let path = path.strip_prefix("v1/").unwrap_or(path);
     let get = method == Method::GET || method == Method::HEAD;
     let post = method == Method::POST;
+    let google = path.strip_prefix("v1beta/").and_then(split_gemini_path).filter(|_| post);
+    match google {
+        Some((model, method @ ("generateContent" | "streamGenerateContent"))) => {
+            let stream = method == "streamGenerateContent";
+            return Some(RequestTarget::Gemini { model: model.to_owned(), stream });
+        }
+        Some((_, "countTokens")) => return Some(RequestTarget::GeminiTokens),
+        Some(_) | None => {}
+    }
     match path {
         "" if get => Some(RequestTarget::HealthCheck),
         "models" if get => Some(RequestTarget::Models),
@@ -110,6 +126,7 @@ async fn handle_request(State(shared): State<ServerState>, request: HttpRequest)
         }
         RequestTarget::CountTokens => ModelApi::AnthropicMessages,
         RequestTarget::Model(api) => api,
+        RequestTarget::Gemini { .. } | RequestTarget::GeminiTokens => ModelApi::Gemini,
     };
     // The room is held until the answer is decided.
     let (raw, _room) = match read_body(&scope, &parts.headers, body).await {
@@ -125,8 +142,15 @@ async fn handle_request(State(shared): State<ServerState>, request: HttpRequest)
             let estimate = json!({"input_tokens": raw.len() / BYTES_PER_TOKEN});
             answer_auxiliary(&shared, &scope, &parts, "messages/count_tokens", Some(&raw), &estimate).await
         }
+        RequestTarget::GeminiTokens => {
+            json_response(200, &json!({"totalTokens": raw.len() / BYTES_PER_TOKEN}))
+        }
+        RequestTarget::Gemini { model, stream } => {
+            let in_path = Some((model.as_str(), stream));
+            answer_model_request(&shared, &scope, api, in_path, &parts, &raw).await
+        }
         RequestTarget::HealthCheck | RequestTarget::Models | RequestTarget::Model(_) => {
-            answer_model_request(&shared, &scope, api, &parts, &raw).await
+            answer_model_request(&shared, &scope, api, None, &parts, &raw).await
         }
     }
 }
@@ -188,6 +212,7 @@ async fn answer_model_request(
     shared: &ServerState,
     scope: &Arc<ScopeAccount>,
     api: ModelApi,
+    in_path: Option<(&str, bool)>,
     parts: &Parts,
     raw: &[u8],
 ) -> Response {
@@ -196,6 +221,7 @@ async fn answer_model_request(
     scope.keep_probe_request(raw);
     let parsed = serde_json::from_slice::<Value>(raw)
         .map_err(|error| error.to_string())
+        .map(|json| with_path_values(json, in_path))
         .and_then(|json| api.wire_format().request_from_json(&json).map_err(|problem| problem.0));
     let request = match parsed {
         Ok(request) => request,
@@ -235,6 +261,15 @@ async fn answer_model_request(
         () = scope.wait_until_closed() => AnswerForm::Dropped,
     };
     send_answer(form, api, request.stream, metering)
+}
+
+/// Puts the model and whether the reply is a stream into a request, if its path has them.
+fn with_path_values(mut json: Value, in_path: Option<(&str, bool)>) -> Value {
+    if let (Some(body), Some((model, stream))) = (json.as_object_mut(), in_path) {
+        body.insert("model".to_owned(), model.into());
+        body.insert("stream".to_owned(), stream.into());
+    }
+    json
 }
 
 /// The meter of one request. It records the spending when the last byte has been sent, or the client has

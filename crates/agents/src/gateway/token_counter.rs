@@ -32,7 +32,7 @@ impl TokenCounter {
 
     fn count_event(&mut self, data: &str) {
         // Most events contain no token counts, and need not be parsed.
-        if data.contains("\"usage\"") {
+        if data.contains("\"usage\"") || data.contains("\"usageMetadata\"") {
             self.count_json(data.as_bytes());
         }
     }

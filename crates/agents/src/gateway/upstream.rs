@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use futures_util::{StreamExt, stream};
 
 use super::{AuxiliaryCall, GatewayCall, GatewayRefusal, PassedResponse};
-use crate::llm::{Endpoint, ModelApi, describe_error};
+use crate::llm::{Endpoint, ModelApi, describe_error, gemini_request_path};
 
 /// Headers that are only for one connection, or no longer right once a request has passed through the gateway.
 const HEADERS_NOT_FORWARDED: [&str; 15] = [
@@ -31,7 +31,7 @@ const HEADERS_NOT_FORWARDED: [&str; 15] = [
 ];
 
 /// The headers with the agent's own credential, which is only a placeholder.
-const LOGIN_HEADERS: [&str; 2] = ["authorization", "x-api-key"];
+const LOGIN_HEADERS: [&str; 3] = ["authorization", "x-api-key", "x-goog-api-key"];
 
 /// The longest body of a failure that is passed on; a longer one is cut.
 const LONGEST_FAILURE: usize = 1024 * 1024;
@@ -54,7 +54,7 @@ impl Upstream {
     /// Reads the addresses and credentials from the vendors' own variables.
     pub fn from_env(env: &BTreeMap<String, String>) -> Self {
         let host = |api: ModelApi| (api, UpstreamHost::from_env(api, env));
-        Self { hosts: ModelApi::ALL.into_iter().map(host).collect() }
+        Self { hosts: ModelApi::SERVED.into_iter().map(host).collect() }
     }
 
     /// Uses one address for all APIs, with or without `/v1` at its end.
@@ -64,6 +64,7 @@ impl Upstream {
         let mut env = env.clone();
         env.insert("ANTHROPIC_BASE_URL".to_owned(), root.to_owned());
         env.insert("OPENAI_BASE_URL".to_owned(), format!("{root}/v1"));
+        env.insert("GOOGLE_GEMINI_BASE_URL".to_owned(), root.to_owned());
         Self::from_env(&env)
     }
 
@@ -88,6 +89,13 @@ impl Upstream {
         let host = self.host(call.api)?;
         let mut url =
             host.endpoint.url().map_err(|error| GatewayRefusal::with_status(502, error.to_string()))?;
+        if call.api == ModelApi::Gemini {
+            // The model is part of the path, and the base address may have a path of its own.
+            let path = gemini_request_path(&call.request.model, call.request.stream);
+            let base = host.endpoint.base_url.trim_end_matches('/');
+            url = reqwest::Url::parse(&format!("{base}{path}"))
+                .map_err(|error| GatewayRefusal::with_status(502, error.to_string()))?;
+        }
         url.set_query(call.query);
         let passed = host.send(host.http.post(url).body(call.raw_body.to_vec()), call.headers).await;
         passed.inspect_err(|refusal| call.scope.add_note(&refusal.message))
@@ -102,6 +110,7 @@ impl Upstream {
         let base = host.endpoint.base_url.trim_end_matches('/');
         let path = match aside.api {
             ModelApi::AnthropicMessages => format!("/v1/{}", aside.path),
+            ModelApi::Gemini => format!("/v1beta/{}", aside.path),
             ModelApi::OpenAiResponses | ModelApi::OpenAiChat => format!("/{}", aside.path),
         };
         let mut url = reqwest::Url::parse(&format!("{base}{path}"))

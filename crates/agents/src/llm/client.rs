@@ -122,7 +122,7 @@ impl ModelClient {
             ModelApi::AnthropicMessages => {
                 headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
             }
-            ModelApi::OpenAiResponses | ModelApi::OpenAiChat => {}
+            ModelApi::OpenAiResponses | ModelApi::OpenAiChat | ModelApi::Gemini => {}
         }
         self.endpoint.add_credential(&mut headers)?;
         Ok(headers)

@@ -70,6 +70,11 @@ impl Endpoint {
             ModelApi::OpenAiResponses | ModelApi::OpenAiChat => {
                 ("OPENAI_BASE_URL", "https://api.openai.com/v1", "OPENAI_API_KEY")
             }
+            ModelApi::Gemini => (
+                "GOOGLE_GEMINI_BASE_URL",
+                "https://generativelanguage.googleapis.com",
+                "GEMINI_API_KEY or GOOGLE_API_KEY",
+            ),
         };
         let credential = match api {
             ModelApi::AnthropicMessages => get("ANTHROPIC_API_KEY")
@@ -77,6 +82,10 @@ impl Endpoint {
                 .or_else(|| get("ANTHROPIC_AUTH_TOKEN").map(|token| Credential::Bearer(Secret::new(token)))),
             ModelApi::OpenAiResponses | ModelApi::OpenAiChat => {
                 get("OPENAI_API_KEY").map(|key| Credential::Bearer(Secret::new(key)))
+            }
+            ModelApi::Gemini => {
+                let key = get("GEMINI_API_KEY").or_else(|| get("GOOGLE_API_KEY"));
+                key.map(|key| Credential::ApiKey(Secret::new(key)))
             }
         };
         let base_url = get(url_variable).unwrap_or(default_url).trim_end_matches('/').to_owned();
@@ -122,6 +131,9 @@ impl Endpoint {
         match (&self.credential, self.api) {
             (Some(Credential::ApiKey(key)), ModelApi::AnthropicMessages) => {
                 headers.insert("x-api-key", sensitive_header(key.reveal())?);
+            }
+            (Some(Credential::ApiKey(key)), ModelApi::Gemini) => {
+                headers.insert("x-goog-api-key", sensitive_header(key.reveal())?);
             }
             (Some(Credential::ApiKey(secret)), ModelApi::OpenAiResponses | ModelApi::OpenAiChat)
             | (Some(Credential::Bearer(secret)), _) => {

@@ -7,6 +7,7 @@ mod anthropic;
 mod chat;
 mod client;
 mod endpoint;
+mod gemini;
 mod responses;
 mod retry;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use serde_json::Value;
 
 pub use client::{LlmError, ModelClient, describe_error};
 pub use endpoint::{Credential, Endpoint, Secret};
+pub use gemini::{request_path as gemini_request_path, split_path as split_gemini_path};
 pub use retry::{ApiRetries, ApiRetryPolicy, FailedAttempt, RateLimitGate, RetryAdvice};
 pub use sse::{SseEvent, SseReader};
 
@@ -123,22 +125,30 @@ pub enum ModelApi {
     AnthropicMessages,
     OpenAiResponses,
     OpenAiChat,
+    /// Google's API. Only agents use it, through the gateway.
+    Gemini,
 }
 
 impl ModelApi {
+    /// The APIs that judges and the built-in agent can use.
     pub const ALL: [ModelApi; 3] =
         [ModelApi::AnthropicMessages, ModelApi::OpenAiResponses, ModelApi::OpenAiChat];
+
+    /// The APIs that the gateway serves.
+    pub const SERVED: [ModelApi; 4] =
+        [ModelApi::AnthropicMessages, ModelApi::OpenAiResponses, ModelApi::OpenAiChat, ModelApi::Gemini];
 
     pub fn name(self) -> &'static str {
         match self {
             ModelApi::AnthropicMessages => "anthropic-messages",
             ModelApi::OpenAiResponses => "openai-responses",
             ModelApi::OpenAiChat => "openai-chat",
+            ModelApi::Gemini => "gemini",
         }
     }
 
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|api| api.name() == name)
+        Self::SERVED.into_iter().find(|api| api.name() == name)
     }
 
     pub fn wire_format(self) -> &'static dyn WireFormat {
@@ -146,6 +156,7 @@ impl ModelApi {
             ModelApi::AnthropicMessages => &anthropic::AnthropicMessages,
             ModelApi::OpenAiResponses => &responses::OpenAiResponses,
             ModelApi::OpenAiChat => &chat::OpenAiChat,
+            ModelApi::Gemini => &gemini::GeminiContent,
         }
     }
 }
@@ -188,10 +199,12 @@ impl ReplyCounts {
     /// `message` or `response`.
     pub fn add_json(&mut self, api: ModelApi, json: &Value) {
         for part in [Some(json), json.get("message"), json.get("response")].into_iter().flatten() {
-            if let Some(model) = part.get("model").and_then(Value::as_str).filter(|model| !model.is_empty()) {
+            let named = part.get("model").or_else(|| part.get("modelVersion"));
+            if let Some(model) = named.and_then(Value::as_str).filter(|model| !model.is_empty()) {
                 self.model = Some(model.to_owned());
             }
-            if let Some(usage) = part.get("usage").filter(|usage| usage.is_object()) {
+            let usage = part.get("usage").or_else(|| part.get("usageMetadata"));
+            if let Some(usage) = usage.filter(|usage| usage.is_object()) {
                 api.wire_format().add_counts(usage, self.usage.get_or_insert_default());
             }
         }

@@ -130,13 +130,14 @@ impl TotalCost {
     }
 }
 
-/// Tokens and cost of agents, judges and simulated users.
+/// Tokens and cost of agents, judges, simulated users and models that play servers.
 #[derive(Debug, Default)]
 struct Spending {
     tokens: TokenUsage,
     cost: TotalCost,
     judging: Option<JudgingSummary>,
     users: Option<JudgingSummary>,
+    mock_models: Option<JudgingSummary>,
 }
 
 impl Spending {
@@ -151,6 +152,10 @@ impl Spending {
 
     fn add_user(&mut self, spending: Option<&JudgeUsage>) {
         add_usage(&mut self.users, spending);
+    }
+
+    fn add_mock_model(&mut self, spending: Option<&JudgeUsage>) {
+        add_usage(&mut self.mock_models, spending);
     }
 }
 
@@ -217,6 +222,7 @@ impl RunTally {
         self.spending(record.is_reused()).add_agent(record.usage, record.cost_usd);
         let user = record.user.as_ref().and_then(|user| user.spending.as_ref());
         self.spending(record.is_reused()).add_user(user);
+        self.spending(record.is_reused()).add_mock_model(record.mock_model.as_ref());
         // The judge of a trial that is graded again is asked now, also if its agent was replayed.
         let is_graded_again = record.is_reused() && !record.is_judging_reused();
         let judge = if is_graded_again { &mut self.spent } else { self.spending(record.is_judging_reused()) };
@@ -317,6 +323,7 @@ impl RunTally {
             tokens: self.saved.tokens,
             judging: self.saved.judging,
             simulated_users: self.saved.users,
+            mock_models: self.saved.mock_models,
         });
         let trials = self.totals.trials;
         let whole = self.spent.cost.known().zip(self.saved.cost.known()).map(|(spent, saved)| spent + saved);
@@ -335,6 +342,7 @@ impl RunTally {
             tokens: self.spent.tokens,
             judging: self.spent.judging,
             simulated_users: self.spent.users,
+            mock_models: self.spent.mock_models,
             saved,
             seconds,
             pass_rate: self.pass_rate(),

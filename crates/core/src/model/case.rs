@@ -67,10 +67,11 @@ impl Case {
         }
     }
 
-    /// Says whether a model decides a check of the case or plays its user.
+    /// Says whether a model decides a check of the case, or plays its user or one of its servers.
     pub fn needs_model(&self) -> bool {
         self.checks.iter().any(Check::needs_model)
             || self.user.as_ref().is_some_and(SimulatedUser::needs_model)
+            || self.mocks.need_model()
     }
 
     /// Gives the code that comes with the case, each piece with its purpose: the case's scripts, and checks that

@@ -1,5 +1,7 @@
 //! Mocks: MCP servers and command-line tools that answer an agent in place of the real ones, and the calls they got.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,6 +24,22 @@ pub struct McpServerMock {
     pub name: String,
     /// The tools of the server. Other tools do not exist for the agent.
     pub tools: Vec<McpToolMock>,
+    /// Where answers of the real server are recorded; `None` if nobody records any. The tools in the file are among
+    /// `tools`.
+    pub recording: Option<ServerRecording>,
+}
+
+/// The file with recorded answers of a real MCP server, and how the server is started to record them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerRecording {
+    /// The file.
+    pub file: PathBuf,
+    /// The folder in which the real server starts: that of the eval file.
+    pub folder: PathBuf,
+    /// The program of the real server and its arguments; empty if the recording is only replayed.
+    pub command: Vec<String>,
+    /// The names of the user's variables that the real server gets.
+    pub pass_env: Vec<String>,
 }
 
 /// A tool of a mocked MCP server.
@@ -44,8 +62,18 @@ pub struct McpToolMock {
 pub struct McpAnswer {
     /// The conditions on the arguments. Without conditions, the answer fits every call.
     pub when: Vec<InputCondition>,
+    /// The arguments for which this is the answer, exactly. Of several answers with the same ones, the first call gets
+    /// the first, and so on; the last is for all calls that follow. `None` if only the conditions decide.
+    pub input: Option<Value>,
     /// The answer itself.
     pub reply: McpReply,
+}
+
+impl McpAnswer {
+    /// Makes an answer that fits every call.
+    pub fn always(reply: McpReply) -> Self {
+        Self { when: Vec::new(), input: None, reply }
+    }
 }
 
 /// The content of an answer. `{{input.path}}` in it stands for an argument of the call.
@@ -55,6 +83,19 @@ pub enum McpReply {
     Result(String),
     /// The message of a call that failed.
     Error(String),
+    /// A model answers in the place of the server.
+    Model(ServerRole),
+}
+
+/// The server that a model plays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerRole {
+    /// What the server is and how it answers.
+    pub role: String,
+    /// What the server knows.
+    pub facts: Vec<String>,
+    /// When a call is a mistake of the agent. The model decides whether that is so. `None` if no call is.
+    pub fail_when: Option<String>,
 }
 
 /// A condition on one argument of a call.
@@ -110,9 +151,28 @@ impl Mocks {
         self.servers.is_empty() && self.commands.is_empty()
     }
 
-    /// Says whether some tool expects something of its arguments.
+    /// Says whether some tool expects something of its arguments, or a model may refuse calls.
     pub fn have_expectations(&self) -> bool {
         self.servers.iter().flat_map(|server| &server.tools).any(|tool| !tool.expect.is_empty())
+            || self.model_roles().any(|role| role.fail_when.is_some())
+    }
+
+    /// Says whether a model is asked for some answer.
+    pub fn need_model(&self) -> bool {
+        self.model_roles().next().is_some()
+    }
+
+    /// Gives the first server whose answers are still to be recorded.
+    pub fn unrecorded_server(&self) -> Option<&McpServerMock> {
+        self.servers.iter().find(|server| server.tools.is_empty() && server.recording.is_some())
+    }
+
+    fn model_roles(&self) -> impl Iterator<Item = &ServerRole> {
+        let tools = self.servers.iter().flat_map(|server| &server.tools);
+        tools.flat_map(|tool| &tool.answers).filter_map(|answer| match &answer.reply {
+            McpReply::Model(role) => Some(role),
+            McpReply::Result(_) | McpReply::Error(_) => None,
+        })
     }
 
     /// Gives the mocked server of this name.
@@ -135,6 +195,7 @@ impl Mocks {
                 merged.servers.push(server);
                 continue;
             };
+            known.recording = server.recording.or(known.recording.take());
             for tool in server.tools {
                 match known.tools.iter_mut().find(|known| known.name == tool.name) {
                     Some(known) => *known = tool,
@@ -208,6 +269,8 @@ pub enum MockOutcome {
     Unmocked,
     /// The arguments are not what the mock expects. The text says what is wrong.
     Unexpected(String),
+    /// The model that plays the server gave no answer, for this reason. The call failed.
+    ModelFailed(String),
 }
 
 impl MockCall {
@@ -228,7 +291,7 @@ mod tests {
     use super::*;
 
     fn tool(name: &str, text: &str) -> McpToolMock {
-        let answers = vec![McpAnswer { when: Vec::new(), reply: McpReply::Result(text.to_owned()) }];
+        let answers = vec![McpAnswer::always(McpReply::Result(text.to_owned()))];
         McpToolMock {
             name: name.to_owned(),
             description: None,
@@ -250,7 +313,8 @@ mod tests {
 
     #[test]
     fn a_case_says_more_than_its_suite() {
-        let server = |tools: Vec<McpToolMock>| vec![McpServerMock { name: "shop".to_owned(), tools }];
+        let server =
+            |tools: Vec<McpToolMock>| vec![McpServerMock { name: "shop".to_owned(), tools, recording: None }];
         let command = |rules: Vec<CommandRule>| vec![CommandMock { name: "az".to_owned(), rules }];
         let suite = Mocks {
             servers: server(vec![tool("list", "suite"), tool("buy", "suite")]),

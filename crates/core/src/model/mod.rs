@@ -58,7 +58,7 @@ pub use estimate::{ComparisonOutlook, ComparisonVerdict, Estimate};
 pub use gate::{Gate, GateName, GateResult};
 pub use mock::{
     CommandArguments, CommandMock, CommandRule, InputCondition, McpAnswer, McpReply, McpServerMock,
-    McpToolMock, MockCall, MockOutcome, MockedTool, Mocks, is_mock_name,
+    McpToolMock, MockCall, MockOutcome, MockedTool, Mocks, ServerRecording, ServerRole, is_mock_name,
 };
 pub use noise::{Baseline, Noise, NoisyCase};
 pub use observation::{

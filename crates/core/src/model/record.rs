@@ -85,6 +85,9 @@ pub struct TrialRecord {
     /// The simulated user that answered the agent; `None` if the case has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserRecord>,
+    /// The tokens and the cost of the model that played mocked servers; `None` if none was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mock_model: Option<JudgeUsage>,
 }
 
 /// The digests that say of which trials a trial is a repeat.
@@ -97,7 +100,7 @@ pub struct RepeatDigests {
     pub setup: Digest,
 }
 
-/// The tokens and the cost of a model that judges a trial or plays its user. The agent's own are not included.
+/// The tokens and the cost of a model that judges a trial, or plays its user or its servers. The agent's own are not included.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeUsage {
     /// The model.
@@ -232,11 +235,15 @@ impl TrialRecord {
         Some(format!("{checks} {verb} no answer: {} ({})", names.join(", "), why.describe()))
     }
 
-    /// Gives what was spent on the trial: by the agent, the judge, and the model that played the user. A cost that is
-    /// unknown is `None`.
+    /// Gives what the agent, the judge and the models that played the user and servers cost; `None` is unknown.
     pub fn spending(&self) -> impl Iterator<Item = (TokenUsage, Option<f64>)> + '_ {
         let user = self.user.as_ref().and_then(|user| user.spending.as_ref());
-        let models = self.judging.iter().chain(user).map(|model| (model.usage, model.cost_usd));
+        let models = self
+            .judging
+            .iter()
+            .chain(user)
+            .chain(&self.mock_model)
+            .map(|model| (model.usage, model.cost_usd));
         std::iter::once((self.usage, self.cost_usd)).chain(models)
     }
 
@@ -303,7 +310,8 @@ impl TrialRecord {
                 | NotScoredReason::NetworkNotAllowed
                 | NotScoredReason::Unsupported
                 | NotScoredReason::NothingDone
-                | NotScoredReason::UnmockedCall(_),
+                | NotScoredReason::UnmockedCall(_)
+                | NotScoredReason::MockFailed(_),
             )
             | Verdict::Pass
             | Verdict::Fail => false,

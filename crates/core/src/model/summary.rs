@@ -50,6 +50,9 @@ pub struct Summary {
     /// The tokens and the cost of the models that played users in this run; `None` if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated_users: Option<JudgingSummary>,
+    /// The tokens and the cost of the models that played mocked servers in this run; `None` if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mock_models: Option<JudgingSummary>,
     /// What the reused trials had cost in their own runs, and did not cost again; `None` if no trial was reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<SavedSpending>,
@@ -196,6 +199,9 @@ pub struct SavedSpending {
     /// The tokens and the cost of the models that played users; `None` if none had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated_users: Option<JudgingSummary>,
+    /// The tokens and the cost of the models that played mocked servers; `None` if none had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mock_models: Option<JudgingSummary>,
 }
 
 /// The skills that are staged beside those under test in every workspace of a suite.

@@ -38,6 +38,7 @@ pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
         judging: None,
         judged_by: None,
         user: None,
+        mock_model: None,
     }
 }
 

@@ -48,6 +48,9 @@ pub enum NotScoredReason {
     NothingDone,
     /// No check failed, but the agent called a mock in a way that no rule of the mock answers. The text is the call.
     UnmockedCall(String),
+    /// A model that plays a mocked server gave no answer, so the agent could not do what it would have done. The text is
+    /// the reason.
+    MockFailed(String),
 }
 
 /// The change that is needed before a trial can be scored, if running it again would not help.
@@ -103,6 +106,9 @@ impl NotScoredReason {
             NotScoredReason::UnmockedCall(call) => {
                 format!("unmocked call, which no rule of the mock answers: {call}")
             }
+            NotScoredReason::MockFailed(why) => {
+                format!("the model that plays a mocked server gave no answer: {why}")
+            }
             NotScoredReason::NothingDone => {
                 "the agent said nothing and did nothing, which proves nothing".to_owned()
             }
@@ -131,6 +137,7 @@ impl NotScoredReason {
             | NotScoredReason::JudgeFailed(_)
             | NotScoredReason::NotJudged(_)
             | NotScoredReason::CheckFailed(_)
+            | NotScoredReason::MockFailed(_)
             | NotScoredReason::NotTrusted => None,
         }
     }

@@ -4,6 +4,7 @@
 
 mod ablation;
 mod diagnosis;
+mod paraphrases;
 mod routing;
 mod routing_document;
 mod similar_descriptions;
@@ -16,6 +17,7 @@ pub use ablation::{
 pub use diagnosis::{
     Blame, CellComparison, Diagnosis, DiagnosisCells, DiagnosisDocument, NamedRate, diagnose,
 };
+pub use paraphrases::{BrokenPart, ParaphraseDocument, ParaphrasedCase, WordedCase, WordingResult};
 pub use routing::{
     RoutedRun, RoutedShare, RoutingAnalysis, RoutingRow, RoutingRules, RowStanding, SkillCollision,
     analyse_routing, rows_to_repeat,

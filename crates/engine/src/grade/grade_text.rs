@@ -296,6 +296,7 @@ fn trial_record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckR
         judging: None,
         judged_by: None,
         user: None,
+        mock_model: None,
     }
 }
 

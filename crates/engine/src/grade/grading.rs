@@ -15,7 +15,7 @@ use crate::grade::judge::{
     CaseQuestions, Judge, JudgeContext, JudgeResult, JudgeVerdict, OfferedSkill, PredictionInput,
     TrialEvidence, predicted_activation,
 };
-use crate::workspace::mocks::first_unmocked;
+use crate::workspace::mocks::{first_model_failure, first_unmocked};
 use practicum_agents::gateway::{GatewayScope, PriceTable};
 use practicum_core::model::{
     ActivatedSkill, ActivationCheck, ActivationExpectation, ActivationPrediction, ActivationSource, Arm,
@@ -368,11 +368,17 @@ impl TrialGrader<'_> {
         let mut listed = HashSet::new();
         let first_names = self.skills.iter().filter(|(own, _)| listed.insert(own));
         let staged: Vec<String> = first_names.map(|(_, staged)| staged.clone()).collect();
+        let model_failure = seen.mock_calls.as_deref().and_then(first_model_failure);
         match checks::arm_problem(self.arm, &staged, &own, seen) {
             Some(problem) if seen.ended.can_be_graded() => {
                 Verdict::NotScored(NotScoredReason::InvalidArm(problem))
             }
             Some(_) | None => match TrialRecord::verdict_of(seen, checks, self.case.pass_rule) {
+                // Neither a pass nor a fail shows anything, because a server of the case did not answer.
+                Verdict::Pass | Verdict::Fail if model_failure.is_some() => {
+                    let why = model_failure.unwrap_or_default().to_owned();
+                    Verdict::NotScored(NotScoredReason::MockFailed(why))
+                }
                 // Checks of what must not occur pass where nothing occurred.
                 Verdict::Pass if seen.shows_nothing() && needs_agent(&self.checks) => {
                     Verdict::NotScored(NotScoredReason::NothingDone)

@@ -1,5 +1,6 @@
 //! One trial from the staging of its workspace to its stored record.
 
+mod mocks;
 mod user;
 
 use std::collections::BTreeMap;
@@ -8,6 +9,7 @@ use std::sync::{Arc, atomic::AtomicUsize};
 
 use super::agent_slots::SlotPermit;
 use super::last_line::last_line;
+use super::played_servers::PlayedServers;
 use super::probes;
 use super::run_context::{RunContext, RunPhase};
 use super::skill_listing::{listing_in_requests, shows_listing};
@@ -20,7 +22,7 @@ use crate::grade::judge::JudgeContext;
 use crate::plan::{PlannedSuite, applicable_checks};
 use crate::store::{FolderListing, Scrubber, StagedSkill, TrialFacts, TurnFacts};
 use crate::workspace::limits::TrialLimits;
-use crate::workspace::mocks::TrialMocks;
+use crate::workspace::mocks::{MockHelpers, TrialMocks};
 use crate::workspace::run::{
     CheckedWorkspace, Conversation, ConversationResult, ScriptContext, ScriptEnd, run_script,
 };
@@ -31,8 +33,8 @@ use crate::workspace::stage::{
 use practicum_agents::agents::{AgentCli, AgentLogin, FOREGROUND_TASKS_VARIABLE, SKILL_TOOL, SkillTextLines};
 use practicum_agents::gateway::{Gateway, GatewayHalt, GatewayScope, ScopeKind};
 use practicum_core::model::{
-    AgentEnding, Arm, Case, CasePrompt, CheckPermissions, Digest, GivenFile, MockCall, NotScoredReason,
-    Observation, SkillRef, SkillTextFinding, StagedSkillName, Trial, TrialRecord, UrlChecker, Verdict,
+    AgentEnding, Arm, Case, CasePrompt, CheckPermissions, Digest, GivenFile, NotScoredReason, Observation,
+    SkillRef, SkillTextFinding, StagedSkillName, Trial, TrialRecord, UrlChecker, Verdict,
 };
 
 /// A trial whose workspace is ready.
@@ -53,6 +55,8 @@ pub struct PreparedTrial<'p> {
     limits: TrialLimits,
     /// The mocks of the case, if it has any.
     mocks: Option<TrialMocks>,
+    /// The model that plays its servers, if one does.
+    played_servers: Option<PlayedServers>,
     /// The trial's folder in the run directory.
     folder: PathBuf,
     /// A marker on the trial's processes, so that they can be found. It ends with the id of the run.
@@ -97,8 +101,16 @@ pub async fn prepare_trial<'p>(
     };
     let scope = gateway.map(|(gateway, _)| register(gateway, trial, kind, &workspace, &skill));
     let address = scope.as_ref().map(GatewayScope::base_url);
-    let mocks =
-        TrialMocks::for_case(case, workspace.root()).map_err(|why| failed(AgentEnding::NotLaunched, why))?;
+    // The agent can read its environment, and must not learn from it which case this is.
+    let marker =
+        format!("{}@{}", Digest::of_bytes(trial.id.as_str().as_bytes()).short(), context.run_dir.id());
+    let (cancel, scrubber) = (&context.stop.cancel, &context.scrubber);
+    let connected = PlayedServers::connect(case, trial, means, &marker, cancel, scrubber);
+    let (played_servers, model) = connected.unzip();
+    let recorder = context.mock_recorder.clone().filter(|_| part == RunPhase::Trials);
+    let helpers = MockHelpers { model, recorder };
+    let mocks = TrialMocks::for_case(case, workspace.root(), helpers)
+        .map_err(|why| failed(AgentEnding::NotLaunched, why))?;
     let walls = context.sandbox.for_trial(workspace.root(), agent, address, &context.user_env);
     let walls = walls.map_err(|error| failed(AgentEnding::NotLaunched, error.to_string()))?;
     let walls = walls.with_script_folder(planned.suite.origin.path.parent().map(Path::to_owned));
@@ -106,10 +118,7 @@ pub async fn prepare_trial<'p>(
         workspace.take_snapshot();
     }
     let limits = TrialLimits::of_workspace(context.limits, &workspace, walls.has_init_process());
-    // The agent can read its environment, and must not learn from it which case this is.
     let names = all_skill_names(planned, &workspace);
-    let marker =
-        format!("{}@{}", Digest::of_bytes(trial.id.as_str().as_bytes()).short(), context.run_dir.id());
     let mut prepared = PreparedTrial {
         phase: part,
         probed_skill: tried,
@@ -124,6 +133,7 @@ pub async fn prepare_trial<'p>(
         skill_texts: staged_skill_texts(planned, trial.condition.arm, &names),
         limits,
         mocks,
+        played_servers,
         folder,
         marker,
     };
@@ -294,12 +304,8 @@ impl PreparedTrial<'_> {
         if let Some(scope) = &self.scope {
             conversed.notes.extend(self.gateway_notes(scope));
         }
+        conversed.notes.extend(self.mock_model_notes());
         conversed
-    }
-
-    /// Gives the calls that the mocks got, without secrets; `None` if nothing is mocked.
-    pub fn mock_calls(&self, context: &RunContext) -> Option<Vec<MockCall>> {
-        self.mocks.as_ref().map(|mocks| mocks.calls(&context.scrubber))
     }
 
     fn gateway_notes(&self, scope: &GatewayScope) -> Vec<String> {

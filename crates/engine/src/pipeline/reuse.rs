@@ -237,6 +237,7 @@ pub(super) fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> Tri
         judging,
         judged_by,
         user,
+        mock_model,
     } = stored.clone();
     TrialRecord {
         ended,
@@ -258,6 +259,7 @@ pub(super) fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> Tri
         judging,
         judged_by,
         user,
+        mock_model,
         ..planned
     }
 }

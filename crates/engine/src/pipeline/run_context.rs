@@ -13,6 +13,7 @@ use crate::grade::{GatewayRole, SuiteServices};
 use crate::plan::Plan;
 use crate::store::{RunDir, Scrubber};
 use crate::workspace::limits::ResourceLimits;
+use crate::workspace::mocks::MockRecorder;
 use crate::workspace::run::{CancelToken, TranscriptMemory};
 use crate::workspace::sandbox::Sandbox;
 use crate::workspace::stage::HiddenFiles;
@@ -39,6 +40,8 @@ pub struct RunContext {
     pub keep_workspaces: bool,
     /// Whether setup and teardown scripts may run.
     pub allow_scripts: bool,
+    /// Records the answers of real MCP servers; `None` if the rules of mocks answer.
+    pub mock_recorder: Option<Arc<MockRecorder>>,
     /// Whether the code of plugins (hooks, servers) may run.
     pub allow_plugin_code: bool,
     /// The network, if checks may use it.

@@ -52,6 +52,9 @@ pub struct RunOptions {
     pub sample: Option<String>,
     /// Whether the agents' workspaces stay after the run.
     pub keep_workspaces: bool,
+    /// Whether real MCP servers answer and are recorded, in place of their recordings. It needs trust.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub record_mocks: bool,
     /// Whether a model predicts activation from the descriptions, in place of observing it.
     pub predict_activation: bool,
     /// The earlier version of the skill, if `compare --against` tests one.

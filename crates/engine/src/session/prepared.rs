@@ -30,6 +30,7 @@ use crate::store::{
     read_noise,
 };
 use crate::workspace::limits::ResourceLimits;
+use crate::workspace::mocks::MockRecorder;
 use crate::workspace::run::{TranscriptMemory, kill_run_processes};
 use crate::workspace::sandbox::Sandbox;
 use crate::workspace::stage::{HiddenFiles, WorkspaceRoot};
@@ -141,7 +142,7 @@ impl PreparedRun {
             keys,
             resumed.as_ref().map(|resumed| &resumed.run_dir),
             cache,
-            !options.no_reuse,
+            !options.no_reuse && !options.record_mocks,
         );
         if let Some(notice) = foreign_notice(&reusable) {
             observer.on_notice(&notice);
@@ -263,6 +264,8 @@ impl PreparedRun {
         observer.on_start(&stop);
         stop_at(&stop, self.limits.deadline);
         let options = self.options;
+        let may_record = options.record_mocks && options.inputs.trust;
+        let mock_recorder = may_record.then(|| Arc::new(MockRecorder::new(self.environment.clone())));
         let context = RunContext {
             suites,
             plan: self.plan,
@@ -276,6 +279,7 @@ impl PreparedRun {
             keep_workspaces: options.keep_workspaces,
             allow_scripts: self.trust.scripts,
             allow_plugin_code: self.trust.plugin_code,
+            mock_recorder,
             web: options
                 .allow_network
                 .then(|| HttpUrlChecker::with_runtime(tokio::runtime::Handle::current())),

@@ -50,7 +50,7 @@ impl Rule for MockInputsRule {
         };
         let unexpected = calls.iter().find_map(|call| match &call.outcome {
             MockOutcome::Unexpected(why) => Some((call, why)),
-            MockOutcome::Answered | MockOutcome::Unmocked => None,
+            MockOutcome::Answered | MockOutcome::Unmocked | MockOutcome::ModelFailed(_) => None,
         });
         match unexpected {
             Some((call, why)) => {

@@ -40,8 +40,8 @@ pub use loading::{
     AMBIGUOUS_FORMAT, LoadedFile, LocatedSuite, case_id_of_file, load_eval_file, load_text, merge_folders,
 };
 pub use native::{
-    case_value as case_to_native, decode_stored_suite, encode_stored_suite, encode_suite as to_native,
-    relative_path,
+    case_value as case_to_native, decode_recording, decode_stored_suite, encode_recording,
+    encode_stored_suite, encode_suite as to_native, relative_path,
 };
 pub use reading::trigger_schema;
 pub use recognition::is_trigger_file;

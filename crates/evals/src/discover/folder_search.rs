@@ -238,9 +238,10 @@ fn is_link_to_folder(entry: &ignore::DirEntry) -> bool {
     entry.depth() > 0 && entry.path_is_symlink() && entry.path().is_dir()
 }
 
-/// Says whether a file or folder holds cases that a model proposed and nobody has accepted yet.
+/// Says whether a file or folder holds cases that a model proposed and nobody has accepted yet, or rewordings of prompts.
 fn is_for_review(name: &OsStr) -> bool {
-    name.to_string_lossy().contains(".candidates")
+    let name = name.to_string_lossy();
+    name.contains(".candidates") || name.contains(".rewordings")
 }
 
 /// Says whether an entry is a file. A link counts as its target; a broken link to evals counts as a file that
@@ -467,7 +468,7 @@ fn why_ignored(folder: &Path, path: &Path) -> &'static str {
         (true, true) => "a link to a folder outside the project",
         (true, false) => "a link to nothing",
         _ if is_left_out => "in a folder of dependencies or build results",
-        _ if below.iter().any(is_for_review) => "its name has .candidates, as cases that were only proposed",
+        _ if below.iter().any(is_for_review) => "its name has .candidates or .rewordings, which are no evals",
         _ => "ignored by git",
     }
 }

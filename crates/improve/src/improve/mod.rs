@@ -18,6 +18,7 @@ mod failures;
 mod improve_loop;
 mod journal;
 mod model_steps;
+mod rewordings;
 mod skill_creator;
 mod skill_prompts;
 mod split;
@@ -46,6 +47,7 @@ pub use improve_loop::{
 };
 pub use journal::{LoopJournal, LoopStart, StepResult};
 pub use model_steps::{compare_blindly, explain_winner, propose_edits};
+pub use rewordings::propose_rewordings;
 pub use skill_prompts::propose_skill_prompts;
 pub use split::{CaseId, CaseSplit};
 pub use stored_run::{StoredRun, StoredRunError};

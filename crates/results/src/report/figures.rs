@@ -70,10 +70,10 @@ pub fn describe_cases_by_rate(of: &Summary) -> Option<String> {
     (all > 0).then(|| format!("{passed} of {} {pass}", count_with_noun(all, "case")))
 }
 
-/// Describes the cost of this run: `$0.1200, judge $0.0300, simulated user $0.0100`, each only as far as it is known. What reused trials had cost
-/// is said apart.
+/// Describes the cost of this run: `$0.1200, judge $0.0300, simulated user $0.0100`, each only as far as it is known. What reused
+/// trials had cost is said apart.
 pub fn describe_cost(of: &Summary) -> String {
-    let now = describe_spending(of.cost_usd, of.judging, of.simulated_users);
+    let now = describe_spending(of.cost_usd, [of.judging, of.simulated_users, of.mock_models]);
     describe_saved(of).map_or_else(|| now.clone(), |saved| format!("{now}; {saved}"))
 }
 
@@ -85,18 +85,17 @@ pub fn describe_saved(of: &Summary) -> Option<String> {
     let how = if of.replayed { "recorded earlier" } else { "saved by reuse" };
     Some(format!(
         "{how}: {tokens} tokens, {}",
-        describe_spending(saved.cost_usd, saved.judging, saved.simulated_users)
+        describe_spending(saved.cost_usd, [saved.judging, saved.simulated_users, saved.mock_models])
     ))
 }
 
-fn describe_spending(
-    agents: Option<f64>,
-    judging: Option<JudgingSummary>,
-    users: Option<JudgingSummary>,
-) -> String {
+/// The models beside the agent that a run may ask, in the order of the sums given to `describe_spending`.
+pub const OTHER_MODELS: [&str; 3] = ["judge", "simulated user", "mock model"];
+
+fn describe_spending(agents: Option<f64>, others: [Option<JudgingSummary>; 3]) -> String {
     let money = |usd: Option<f64>| usd.map(|usd| format!("${usd:.4}"));
     let mut text = money(agents).unwrap_or_else(|| "cost unknown".to_owned());
-    for (who, spent) in [("judge", judging), ("simulated user", users)] {
+    for (who, spent) in OTHER_MODELS.into_iter().zip(others) {
         text.push_str(&match spent.map(|spent| money(spent.cost_usd)) {
             None => String::new(),
             Some(Some(cost)) => format!(", {who} {cost}"),

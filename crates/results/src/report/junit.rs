@@ -194,7 +194,8 @@ fn is_broken(why: &NotScoredReason) -> bool {
         | NotScoredReason::NetworkNotAllowed
         | NotScoredReason::Unsupported
         | NotScoredReason::NothingDone
-        | NotScoredReason::UnmockedCall(_) => true,
+        | NotScoredReason::UnmockedCall(_)
+        | NotScoredReason::MockFailed(_) => true,
         NotScoredReason::NotJudged(_) => false,
     }
 }

@@ -25,6 +25,7 @@ mod junit;
 mod line_wrap;
 mod live;
 mod markdown;
+pub mod paraphrases;
 mod progress;
 mod registry;
 pub(crate) mod rich_text;

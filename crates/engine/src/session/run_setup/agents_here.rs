@@ -68,7 +68,7 @@ mod tests {
             (
                 None,
                 true,
-                "agent all: claude, codex; without gemini (cannot be pointed at a gateway), login (cannot be pointed at a gateway), mine (cannot be pointed at a gateway)",
+                "agent all: claude, codex, gemini; without login (cannot be pointed at a gateway), mine (cannot be pointed at a gateway)",
             ),
         ] {
             let env = key.into_iter().chain([("PATH", path.as_str()), ("HOME", path.as_str())]);

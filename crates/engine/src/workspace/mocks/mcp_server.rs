@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::MockState;
 use practicum_core::model::{McpServerMock, McpToolMock};
-use practicum_evals::mocks::answer_tool_call;
+use practicum_evals::mocks::{ToolAnswer, answer_tool_call};
 
 /// Serves one connection to the mock of this name until the agent closes it.
 pub async fn serve_mcp(
@@ -55,10 +55,17 @@ impl ServerHandler for McpMock {
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let input = Value::Object(request.arguments.unwrap_or_default());
-        let reply = answer_tool_call(&self.mock, &request.name, &input);
-        if !self.state.record(reply.record(&self.mock.name, &request.name, input)) {
-            return Err(ErrorData::internal_error("too many calls", None));
-        }
+        let (server, tool) = (&self.mock.name, &request.name);
+        let earlier = self.state.earlier_calls(server, tool, &input);
+        let reply = match answer_tool_call(&self.mock, tool, &input, earlier) {
+            ToolAnswer::Reply(reply) => self.state.record(reply.record(server, tool, input)).then_some(reply),
+            ToolAnswer::Model(role) => {
+                let known = self.mock.tools.iter().find(|known| known.name == **tool);
+                let description = known.and_then(|known| known.description.as_deref());
+                self.state.answer_by_model(server, tool, input, description, role).await
+            }
+        };
+        let reply = reply.ok_or_else(|| ErrorData::internal_error("too many calls", None))?;
         let text = vec![ContentBlock::text(reply.text)];
         let result = if reply.is_error { CallToolResult::error(text) } else { CallToolResult::success(text) };
         Ok(result.into())

@@ -5,6 +5,8 @@
 //! agent starts only relays its calls, through a socket in the folder of the trial.
 
 mod mcp_server;
+mod model;
+mod recording;
 mod relay;
 
 use std::io;
@@ -17,12 +19,15 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{JoinHandle, JoinSet};
 
+pub use model::{ServerCall, ServerModel, ServerReply};
+pub use recording::MockRecorder;
 pub use relay::{RELAY_SUBCOMMAND, relay_command, relay_server};
 
 use crate::workspace::secrets::Scrubber;
 use practicum_agents::agents::McpServerCommand;
 use practicum_core::model::{Case, MockCall, MockOutcome, MockedTool, Mocks};
 use practicum_evals::mocks::answer_command;
+use recording::TrialRecorder;
 use relay::{CommandAnswer, RelayRequest};
 
 /// The folder in the root of a trial that has the socket and the commands.
@@ -56,9 +61,35 @@ pub struct TrialMocks {
 pub(crate) struct MockState {
     mocks: Mocks,
     calls: Mutex<Vec<MockCall>>,
+    /// The model that plays servers, if one does. It answers one call after the other, because each answer may depend on
+    /// those before it.
+    model: Option<tokio::sync::Mutex<Box<dyn ServerModel>>>,
+    /// What real servers said, if they are recorded.
+    recorder: Option<TrialRecorder>,
+}
+
+/// What the mocks of a trial need beside the mocks themselves.
+#[derive(Default)]
+pub struct MockHelpers {
+    /// The model that plays servers.
+    pub model: Option<Box<dyn ServerModel>>,
+    /// Where answers of real servers are recorded, if they are.
+    pub recorder: Option<Arc<MockRecorder>>,
 }
 
 impl MockState {
+    /// Counts the calls of a tool with the same arguments so far.
+    fn earlier_calls(&self, server: &str, tool: &str, input: &serde_json::Value) -> usize {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |call: &&MockCall| match &call.of {
+            MockedTool::Mcp { server: called, tool: called_tool, input: given } => {
+                called == server && called_tool == tool && given == input
+            }
+            MockedTool::Command { .. } => false,
+        };
+        calls.iter().filter(is_same).count()
+    }
+
     /// Records a call, unless there are too many. Says whether it was recorded.
     fn record(&self, call: MockCall) -> bool {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,17 +103,17 @@ impl MockState {
 
 impl TrialMocks {
     /// Starts the mocks of a case; `None` if it has none. The error says why they cannot be started.
-    pub(crate) fn for_case(case: &Case, root: &Path) -> Result<Option<Self>, String> {
+    pub(crate) fn for_case(case: &Case, root: &Path, helpers: MockHelpers) -> Result<Option<Self>, String> {
         if case.mocks.is_empty() {
             return Ok(None);
         }
-        let started = Self::start(&case.mocks, root);
+        let started = Self::start(&case.mocks, root, helpers);
         started.map(Some).map_err(|error| format!("the mocks cannot be started: {error}"))
     }
 
     /// Makes the socket and the commands in the root folder of a trial, and answers calls from then on. The caller
     /// must be inside a tokio runtime.
-    fn start(mocks: &Mocks, root: &Path) -> io::Result<Self> {
+    fn start(mocks: &Mocks, root: &Path, helpers: MockHelpers) -> io::Result<Self> {
         let folder = root.join(FOLDER);
         std::fs::create_dir(&folder)?;
         let program = std::env::current_exe()?;
@@ -96,7 +127,9 @@ impl TrialMocks {
                 std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
             }
         }
-        let state = Arc::new(MockState { mocks: mocks.clone(), calls: Mutex::default() });
+        let model = helpers.model.map(tokio::sync::Mutex::new);
+        let recorder = helpers.recorder.map(TrialRecorder::new);
+        let state = Arc::new(MockState { mocks: mocks.clone(), calls: Mutex::default(), model, recorder });
         let server = tokio::spawn(serve(listener, Arc::clone(&state)));
         Ok(Self { folder, program, state, server })
     }
@@ -125,10 +158,25 @@ impl TrialMocks {
     }
 }
 
+impl TrialMocks {
+    /// Writes what real servers said to the files of their recordings. Gives notes for the user.
+    pub(crate) fn write_recordings(&self, scrubber: &Scrubber) -> Vec<String> {
+        self.state.recorder.iter().flat_map(|recorder| recorder.write(&self.state.mocks, scrubber)).collect()
+    }
+}
+
 impl Drop for TrialMocks {
     fn drop(&mut self) {
         self.server.abort();
     }
+}
+
+/// Gives the reason why a model that plays a server did not answer, of the first call for which that is so.
+pub(crate) fn first_model_failure(calls: &[MockCall]) -> Option<&str> {
+    calls.iter().find_map(|call| match &call.outcome {
+        MockOutcome::ModelFailed(why) => Some(why.as_str()),
+        MockOutcome::Answered | MockOutcome::Unmocked | MockOutcome::Unexpected(_) => None,
+    })
 }
 
 /// Describes the calls that no rule answers, for the reader of the results.
@@ -171,7 +219,10 @@ async fn serve_connection(stream: UnixStream, state: Arc<MockState>) -> io::Resu
             write.write_all(&serde_json::to_vec(&answer)?).await?;
             write.shutdown().await
         }
-        RelayRequest::Server { server } => mcp_server::serve_mcp(state, server, read, write).await,
+        RelayRequest::Server { server } => match state.real_server(&server) {
+            Some(recording) => recording::serve_recorded(state, server, recording, read, write).await,
+            None => mcp_server::serve_mcp(state, server, read, write).await,
+        },
     }
 }
 

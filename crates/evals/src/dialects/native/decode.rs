@@ -58,7 +58,7 @@ pub fn decode_suite(
         &[("project", WorkspaceBase::Project), ("empty", WorkspaceBase::Empty)],
         diagnostics,
     );
-    let mocked = mocks::decode_mocks(file.get_non_null("mocks"), diagnostics);
+    let mocked = mocks::decode_mocks(file.get_non_null("mocks"), folder, kind, diagnostics);
     let run = policy::decode_run_policy(file.get_non_null("run"), "run", folder, diagnostics);
     let defaults = policy::decode_run_policy(file.get_non_null("defaults"), "defaults", folder, diagnostics);
     let judge = policy::decode_judge_policy(file.get_non_null("judge"), diagnostics);
@@ -288,7 +288,8 @@ impl CaseDecoder<'_> {
         let stimulus = decode_stimulus(&mut case, diagnostics);
         let user = case.get_non_null("user").and_then(|node| user::decode(node, diagnostics));
         let room = self.decode_workspace(&mut case, diagnostics);
-        let mocked = mocks::decode_mocks(case.get_non_null("mocks"), diagnostics).over(self.mocks);
+        let own = mocks::decode_mocks(case.get_non_null("mocks"), self.folder, self.kind, diagnostics);
+        let mocked = own.over(self.mocks);
         let context = case.text("context", diagnostics).map(str::to_owned);
         let timeout = decode_duration(&mut case, "timeout", diagnostics);
         let repeat =

@@ -138,7 +138,7 @@ pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
     put("files", (!files.is_empty()).then_some(Value::Array(files)));
     put("setup", setup.as_ref().map(|script| json!(script)));
     put("teardown", teardown.as_ref().map(|script| json!(script)));
-    put("mocks", mocks::encode_mocks(mocked));
+    put("mocks", mocks::encode_mocks(mocked, folder));
     put("context", context.as_ref().map(|context| json!(context)));
     put("timeout", timeout.map(|timeout| json!(format_duration(timeout))));
     put("repeat", repeat.map(|repeat| json!(repeat)));

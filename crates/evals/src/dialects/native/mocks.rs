@@ -1,17 +1,19 @@
 //! Reads and writes the key `mocks`: servers and command-line tools that answer in place of the real ones.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::inline_files;
+use super::decode::DocumentSource;
+use super::{inline_files, recording, server_role};
 use crate::checks::{
     MockInputsRule, arguments_schema, arguments_value, conditions_schema, conditions_value, decode_arguments,
     decode_conditions,
 };
 use practicum_core::model::{
     Check, CheckKind, CheckWeight, CommandArguments, CommandMock, CommandRule, Diagnostics, InputCondition,
-    McpAnswer, McpReply, McpServerMock, McpToolMock, Mocks, PassRule, Rule, Span, is_mock_name,
+    McpAnswer, McpReply, McpServerMock, McpToolMock, Mocks, PassRule, Rule, ServerRole, Span, is_mock_name,
 };
 use practicum_core::tree::{
     MapEntry, ObjectReader, TreeNode,
@@ -22,21 +24,26 @@ use practicum_core::tree::{
 /// The id of the check that a case with expectations on the arguments of mocks gets by itself.
 const INPUTS_ID: &str = "mock-inputs";
 
-/// Reads the mocks of a suite or a case.
-pub fn decode_mocks(node: Option<&TreeNode>, diagnostics: &mut Diagnostics) -> Mocks {
+/// Reads the mocks of a suite or a case. Paths in them begin at a folder.
+pub fn decode_mocks(
+    node: Option<&TreeNode>,
+    folder: &Path,
+    kind: DocumentSource,
+    diagnostics: &mut Diagnostics,
+) -> Mocks {
     let object = node.and_then(|node| ObjectReader::new(node, "mocks", diagnostics));
     let Some(mut object) = object else { return Mocks::default() };
     let servers = named_entries(object.get_non_null("servers"), "servers", diagnostics);
     let commands = named_entries(object.get_non_null("commands"), "commands", diagnostics);
     object.reject_unknown_keys("mocks", diagnostics);
     Mocks {
-        servers: servers.iter().filter_map(|entry| decode_server(entry, diagnostics)).collect(),
+        servers: servers.iter().filter_map(|entry| decode_server(entry, folder, kind, diagnostics)).collect(),
         commands: commands.iter().filter_map(|entry| decode_command(entry, diagnostics)).collect(),
     }
 }
 
 /// Gives the entries of a mapping whose keys are names of mocks.
-fn named_entries<'n>(
+pub fn named_entries<'n>(
     node: Option<&'n TreeNode>,
     key: &str,
     diagnostics: &mut Diagnostics,
@@ -57,20 +64,45 @@ fn named_entries<'n>(
     named
 }
 
-fn decode_server(entry: &MapEntry, diagnostics: &mut Diagnostics) -> Option<McpServerMock> {
+fn decode_server(
+    entry: &MapEntry,
+    folder: &Path,
+    kind: DocumentSource,
+    diagnostics: &mut Diagnostics,
+) -> Option<McpServerMock> {
     let mut object = ObjectReader::new(&entry.value, "a mocked server", diagnostics)?;
+    let recording = recording::decode(&mut object, folder, diagnostics);
     let tools = object.get_non_null("tools");
-    if tools.is_none() {
+    if tools.is_none() && recording.is_none() {
         object.report_missing("tools", diagnostics);
     }
+    let model = object.get_non_null("model").and_then(|node| server_role::decode(node, diagnostics));
     object.reject_unknown_keys("a mocked server", diagnostics);
     let tools = named_entries(tools, "tools", diagnostics);
-    let tools = tools.into_iter().filter_map(|entry| decode_tool(entry, diagnostics)).collect();
-    Some(McpServerMock { name: entry.key.clone(), tools })
+    let tools: Vec<McpToolMock> =
+        tools.into_iter().filter_map(|entry| decode_tool(entry, model.as_ref(), diagnostics)).collect();
+    let name = entry.key.clone();
+    let Some(recording) = recording else { return Some(McpServerMock { name, tools, recording: None }) };
+    // The record of a run has the tools of the file as they were.
+    let recorded = match kind {
+        DocumentSource::EvalFile => recording::read_file(&recording, entry.value.span, diagnostics),
+        DocumentSource::RunRecord => Vec::new(),
+    };
+    let is_other = |known: &McpToolMock| tools.iter().all(|tool| tool.name != known.name);
+    let recorded: Vec<McpToolMock> = recorded.into_iter().filter(is_other).collect();
+    Some(McpServerMock {
+        name,
+        tools: tools.into_iter().chain(recorded).collect(),
+        recording: Some(recording),
+    })
 }
 
-/// Reads a tool: its result alone, or a mapping.
-fn decode_tool(entry: &MapEntry, diagnostics: &mut Diagnostics) -> Option<McpToolMock> {
+/// Reads a tool: its result alone, or a mapping. Without an answer of its own, the model of its server answers.
+pub fn decode_tool(
+    entry: &MapEntry,
+    model: Option<&ServerRole>,
+    diagnostics: &mut Diagnostics,
+) -> Option<McpToolMock> {
     let mut tool = McpToolMock {
         name: entry.key.clone(),
         description: None,
@@ -80,7 +112,11 @@ fn decode_tool(entry: &MapEntry, diagnostics: &mut Diagnostics) -> Option<McpToo
     };
     if let Some(text) = entry.value.as_text() {
         let reply = McpReply::Result(text.to_owned());
-        tool.answers.push(McpAnswer { when: Vec::new(), reply });
+        tool.answers.push(McpAnswer::always(reply));
+        return Some(tool);
+    }
+    if let (true, Some(role)) = (entry.value.is_null(), model) {
+        tool.answers.push(McpAnswer::always(McpReply::Model(role.clone())));
         return Some(tool);
     }
     let mut object = ObjectReader::new(&entry.value, "a mocked tool", diagnostics)?;
@@ -93,16 +129,23 @@ fn decode_tool(entry: &MapEntry, diagnostics: &mut Diagnostics) -> Option<McpToo
         Some(schema).filter(Value::is_object)
     });
     tool.expect = decode_optional_conditions(&mut object, "expect", diagnostics)?;
+    let has_reply = REPLY_KEYS.iter().any(|key| object.peek(key).is_some());
     let alone = decode_reply(&mut object, diagnostics);
     let answers = object.list("answers", diagnostics);
     object.reject_unknown_keys("a mocked tool", diagnostics);
     match (alone, answers) {
-        (Some(reply), None) => tool.answers.push(McpAnswer { when: Vec::new(), reply }),
-        (None, Some(answers)) if !answers.is_empty() => {
+        (Some(reply), None) => tool.answers.push(McpAnswer::always(reply)),
+        // A tool without answers is listed, and every call of it is unmocked.
+        (None, Some(answers)) if !has_reply => {
             tool.answers = answers.iter().filter_map(|node| decode_answer(node, diagnostics)).collect();
         }
+        (None, None) if model.is_some() && !has_reply => {
+            let reply = model.cloned().map(McpReply::Model)?;
+            tool.answers.push(McpAnswer::always(reply));
+        }
         (None, _) | (Some(_), Some(_)) => {
-            let message = "a mocked tool has a \"result\", an \"error\" or a list of \"answers\"";
+            let message =
+                "a mocked tool has a \"result\", an \"error\", a \"model\" or a list of \"answers\"";
             diagnostics.error("missing-key", entry.value.span, message);
             return None;
         }
@@ -124,31 +167,36 @@ fn decode_optional_conditions(
 fn decode_answer(node: &TreeNode, diagnostics: &mut Diagnostics) -> Option<McpAnswer> {
     let mut object = ObjectReader::new(node, "an answer", diagnostics)?;
     let when = decode_optional_conditions(&mut object, "when", diagnostics);
+    let input = object.get_non_null("input").map(TreeNode::to_value);
     let reply = decode_reply(&mut object, diagnostics);
     object.reject_unknown_keys("an answer", diagnostics);
     if reply.is_none() {
-        diagnostics.error("missing-key", node.span, "an answer has a \"result\" or an \"error\"");
+        let message = "an answer has a \"result\", an \"error\" or a \"model\"";
+        diagnostics.error("missing-key", node.span, message);
     }
-    Some(McpAnswer { when: when?, reply: reply? })
+    Some(McpAnswer { when: when?, input, reply: reply? })
 }
 
-/// Reads `result`, which may be any JSON value, or `error`. `None` if there is neither, or both.
+/// The keys that say what an answer is.
+const REPLY_KEYS: [&str; 3] = ["result", "error", "model"];
+
+/// Reads `result`, which may be any JSON value, `error`, or `model`. `None` if there is none of them, or more than one.
 fn decode_reply(object: &mut ObjectReader<'_>, diagnostics: &mut Diagnostics) -> Option<McpReply> {
     let result = object.get_non_null("result").map(|node| match node.as_text() {
         Some(text) => text.to_owned(),
         None => node.to_value().to_string(),
     });
     let error = object.text("error", diagnostics).map(str::to_owned);
-    match (result, error) {
-        (Some(result), None) => Some(McpReply::Result(result)),
-        (None, Some(error)) => Some(McpReply::Error(error)),
-        (Some(_), Some(_)) => {
-            let message = "an answer is a \"result\" or an \"error\", not both";
-            diagnostics.error("contradiction", object.span, message);
-            None
-        }
-        (None, None) => None,
+    let model = object.get_non_null("model").and_then(|node| server_role::decode(node, diagnostics));
+    let found = [result.map(McpReply::Result), error.map(McpReply::Error), model.map(McpReply::Model)];
+    let mut replies = found.into_iter().flatten();
+    let reply = replies.next();
+    if replies.next().is_some() {
+        let message = "an answer is only one of \"result\", \"error\" and \"model\"";
+        diagnostics.error("contradiction", object.span, message);
+        return None;
     }
+    reply
 }
 
 fn decode_command(entry: &MapEntry, diagnostics: &mut Diagnostics) -> Option<CommandMock> {
@@ -226,18 +274,25 @@ fn missing_mock(call: &Value, mocks: &Mocks) -> Option<String> {
         return mocks.command(command).is_none().then(|| format!("the command {command}"));
     }
     let (server, tool) = (text("server")?, text("tool")?);
-    let known = mocks.server(server).is_some_and(|known| known.tools.iter().any(|known| known.name == tool));
+    // Nobody knows the tools of a server that is still to be recorded.
+    let has_tool = |known: &McpServerMock| known.tools.iter().any(|known| known.name == tool);
+    let is_unrecorded = |known: &McpServerMock| known.tools.is_empty() && known.recording.is_some();
+    let known = mocks.server(server).is_some_and(|known| has_tool(known) || is_unrecorded(known));
     (!known).then(|| format!("the tool {tool} of a server {server}"))
 }
 
-/// Writes mocks as they are read; `None` if there are none.
-pub fn encode_mocks(mocks: &Mocks) -> Option<Value> {
+/// Writes mocks as they are read, with paths from a folder; `None` if there are none.
+pub fn encode_mocks(mocks: &Mocks, folder: &Path) -> Option<Value> {
     let Mocks { servers, commands } = mocks;
     let mut map = Map::new();
     if !servers.is_empty() {
-        let servers = servers.iter().map(|McpServerMock { name, tools }| {
+        let servers = servers.iter().map(|McpServerMock { name, tools, recording }| {
             let tools: Map<String, Value> = tools.iter().map(encode_tool).collect();
-            (name.clone(), json!({"tools": tools}))
+            let mut server = server_role::share(json!({"tools": tools}));
+            if let (Some(recording), Some(server)) = (recording, server.as_object_mut()) {
+                server.extend(recording::encode(recording, folder));
+            }
+            (name.clone(), server)
         });
         map.insert("servers".to_owned(), Value::Object(servers.collect()));
     }
@@ -250,7 +305,7 @@ pub fn encode_mocks(mocks: &Mocks) -> Option<Value> {
     (!map.is_empty()).then_some(Value::Object(map))
 }
 
-fn encode_tool(tool: &McpToolMock) -> (String, Value) {
+pub fn encode_tool(tool: &McpToolMock) -> (String, Value) {
     let McpToolMock { name, description, input_schema, expect, answers } = tool;
     let mut map = Map::new();
     map.extend(description.as_ref().map(|text| ("description".to_owned(), json!(text))));
@@ -259,7 +314,7 @@ fn encode_tool(tool: &McpToolMock) -> (String, Value) {
         map.insert("expect".to_owned(), conditions_value(expect));
     }
     match answers.as_slice() {
-        [McpAnswer { when, reply }] if when.is_empty() => {
+        [McpAnswer { when, input: None, reply }] if when.is_empty() => {
             let (key, value) = encode_reply(reply);
             map.insert(key, value);
         }
@@ -270,11 +325,12 @@ fn encode_tool(tool: &McpToolMock) -> (String, Value) {
     (name.clone(), Value::Object(map))
 }
 
-fn encode_answer(McpAnswer { when, reply }: &McpAnswer) -> Value {
+fn encode_answer(McpAnswer { when, input, reply }: &McpAnswer) -> Value {
     let mut map = Map::new();
     if !when.is_empty() {
         map.insert("when".to_owned(), conditions_value(when));
     }
+    map.extend(input.as_ref().map(|input| ("input".to_owned(), input.clone())));
     map.extend([encode_reply(reply)]);
     Value::Object(map)
 }
@@ -283,6 +339,7 @@ fn encode_reply(reply: &McpReply) -> (String, Value) {
     match reply {
         McpReply::Result(text) => ("result".to_owned(), json!(text)),
         McpReply::Error(text) => ("error".to_owned(), json!(text)),
+        McpReply::Model(role) => ("model".to_owned(), server_role::encode(role)),
     }
 }
 
@@ -316,26 +373,25 @@ pub fn schema() -> MappingSchema {
     let error = || json_schema::with_description("The message of a call that fails.", json_schema::text());
     let answer = MappingSchema::closed()
         .optional("when", "The arguments for which this is the answer.", conditions_schema())
+        .optional("input", "The arguments for which this is the answer, exactly.", json!({"type": "object"}))
         .optional("result", "The result of the call.", result())
         .optional("error", "The message of a call that fails.", error())
-        .with_keyword("oneOf", json!([{"required": ["result"]}, {"required": ["error"]}]));
+        .optional("model", server_role::DOC, server_role::schema())
+        .with_keyword("oneOf", REPLY_KEYS.iter().map(|key| json!({"required": [key]})).collect());
     let tool = MappingSchema::closed()
         .optional("description", "What the agent is told about the tool.", json_schema::text())
         .optional("input_schema", "The JSON Schema of the arguments.", json!({"type": "object"}))
         .optional("expect", "What the arguments of every call must be.", conditions_schema())
         .optional("result", "The result of every call.", result())
         .optional("error", "The message of a call that fails.", error())
-        .optional(
-            "answers",
-            "Answers, in order: the first that fits is given.",
-            json_schema::nonempty_list(answer),
-        )
-        .with_keyword(
-            "oneOf",
-            json!([{"required": ["result"]}, {"required": ["error"]}, {"required": ["answers"]}]),
-        );
-    let tools = by_name(json_schema::any_of([json_schema::text(), tool.into()]));
-    let server = MappingSchema::closed().required("tools", "The tools of the server, by name.", tools);
+        .optional("model", server_role::DOC, server_role::schema())
+        .optional("answers", "Answers, in order: the first that fits is given.", json_schema::list(answer));
+    let tools = by_name(json_schema::any_of([json_schema::text(), json!({"type": "null"}), tool.into()]));
+    let server = MappingSchema::closed()
+        .optional("tools", "The tools of the server, by name.", tools)
+        .optional("model", "A model that answers for the tools without an answer.", server_role::schema());
+    let server = recording::add_keys(server)
+        .with_keyword("anyOf", json!([{"required": ["tools"]}, {"required": [recording::FILE_KEY]}]));
     let file = MappingSchema::closed()
         .required("to", "The path of the file, from the folder of the call.", json_schema::nonempty_text())
         .required("content", "The content of the file.", json_schema::text());

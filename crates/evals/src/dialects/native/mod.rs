@@ -8,9 +8,11 @@ mod gates;
 mod inline_files;
 mod mocks;
 mod policy;
+mod recording;
 #[cfg(test)]
 pub mod round_trip;
 mod schema;
+mod server_role;
 mod stored;
 mod user;
 
@@ -18,6 +20,7 @@ pub use encode::{case_value, encode_suite, relative_path};
 pub use mocks::add_inputs_check;
 #[cfg(test)]
 pub use mocks::report_unknown_mocks;
+pub use recording::{decode_file as decode_recording, encode_file as encode_recording};
 pub use stored::{decode_stored_suite, encode_stored_suite};
 
 use std::path::Path;

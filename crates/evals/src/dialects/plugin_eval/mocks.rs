@@ -10,7 +10,7 @@ use super::super::reading::parts::{self, MarkdownPart};
 use super::{CasePlugins, MOCKS_FOLDER};
 use crate::checks::decode_conditions;
 use practicum_core::model::{
-    Diagnostics, McpAnswer, McpReply, McpServerMock, McpToolMock, Mocks, RelPath, is_mock_name,
+    Diagnostics, McpAnswer, McpReply, McpServerMock, McpToolMock, Mocks, RelPath, ServerRole, is_mock_name,
 };
 use practicum_core::tree::ObjectReader;
 
@@ -103,7 +103,7 @@ impl FolderReader<'_> {
             }
             let tools = self.read_server(name, &server);
             if !tools.is_empty() {
-                mocks.servers.push(McpServerMock { name: staged, tools });
+                mocks.servers.push(McpServerMock { name: staged, tools, recording: None });
             }
         }
         mocks
@@ -135,7 +135,11 @@ impl FolderReader<'_> {
             tools.extend(self.read_tool(tool, &shown, &part, folder, &listed));
         }
         if folder.has(SERVER_FILE) {
-            self.read_server_file(name, folder);
+            let played = self.read_server_file(name, folder, &listed);
+            // A file for a tool says more than the file for the whole server.
+            let missing = |tool: &McpToolMock| tools.iter().all(|known| known.name != tool.name);
+            let played: Vec<McpToolMock> = played.into_iter().filter(missing).collect();
+            tools.extend(played);
         }
         tools
     }
@@ -182,18 +186,9 @@ impl FolderReader<'_> {
         };
         let error = object.text("error", &mut problems).map(str::to_owned);
         let fails = object.peek("error").is_some_and(|node| node.to_value() == Value::Bool(true));
-        object.get("abort_when");
+        let abort_when = object.text("abort_when", &mut problems).and_then(condition_of_abort);
         object.reject_unknown_keys("a mock", &mut problems);
-        match kind {
-            None | Some("fixed") => {}
-            Some("agent") => {
-                self.unsupported.add(format!("{tool} is answered by a model, which this version cannot do"));
-            }
-            Some(other) => {
-                let message = format!("\"type\" cannot be \"{other}\"; it may be fixed or agent");
-                problems.error("unknown-value", None, message);
-            }
-        }
+        let is_played = is_played_by_model(kind, "fixed", &mut problems);
         // A flag without a text makes the body the message of the error.
         if fails {
             problems = Diagnostics::default();
@@ -203,18 +198,10 @@ impl FolderReader<'_> {
         let reply = match error {
             Some(error) => McpReply::Error(error),
             None if fails => McpReply::Error(body),
+            None if is_played => McpReply::Model(server_role(body, abort_when)),
             None => McpReply::Result(body),
         };
-        let known = listed.iter().find(|known| known["name"] == tool);
-        let description = known.and_then(|known| known["description"].as_str());
-        let schema = known.and_then(|known| known.get("inputSchema").or_else(|| known.get("input_schema")));
-        Some(McpToolMock {
-            name: tool.to_owned(),
-            description: description.map(str::to_owned),
-            input_schema: schema.cloned().filter(Value::is_object),
-            expect: expect?,
-            answers: vec![McpAnswer { when: Vec::new(), reply }],
-        })
+        Some(McpToolMock { expect: expect?, ..tool_with_reply(tool, reply, listed) })
     }
 
     /// Replaces `{{file:PATH}}` by the content of a file of the server's folder.
@@ -241,11 +228,76 @@ impl FolderReader<'_> {
         Some(out + rest)
     }
 
-    fn read_server_file(&mut self, name: &str, folder: &EvalFolder) {
+    /// Reads the file for a whole server: the tools that it lists are answered by one model.
+    fn read_server_file(&mut self, name: &str, folder: &EvalFolder, listed: &[Value]) -> Vec<McpToolMock> {
         let shown = format!("{MOCKS_FOLDER}/{name}/{SERVER_FILE}");
-        if self.read_markdown(&shown, SERVER_FILE, folder).is_some() {
-            self.unsupported
-                .add(format!("tools of {name} are answered by a model, which this version cannot do"));
+        let Some(part) = self.read_markdown(&shown, SERVER_FILE, folder) else { return Vec::new() };
+        let mut problems = Diagnostics::default();
+        let Some(mut object) = ObjectReader::new(&part.front, "a server", &mut problems) else {
+            return Vec::new();
+        };
+        let kind = object.text("type", &mut problems).map(str::trim);
+        is_played_by_model(kind.or(Some("agent")), "agent", &mut problems);
+        let abort_when = object.text("abort_when", &mut problems).and_then(condition_of_abort);
+        let tools = object.texts("tools", &mut problems).unwrap_or_default();
+        let is_tool = |tool: &str| is_mock_name(tool) && !tool.contains('.');
+        let (tools, others): (Vec<_>, Vec<_>) = tools.into_iter().partition(|(tool, _)| is_tool(tool));
+        for (tool, span) in others {
+            problems.error("invalid-name", span, format!("{tool:?} is not the name of a tool"));
+        }
+        object.reject_unknown_keys("a server", &mut problems);
+        parts::report_part(&shown, &part.front_text, problems, self.diagnostics);
+        let Some(body) = self.with_files(&shown, &part.body, folder) else { return Vec::new() };
+        let role = server_role(body, abort_when);
+        // A server that lists no tools of its own answers for those that the real server lists.
+        let names: Vec<&str> = match tools.is_empty() {
+            true => {
+                listed.iter().filter_map(|tool| tool["name"].as_str()).filter(|name| is_tool(name)).collect()
+            }
+            false => tools.into_iter().map(|(tool, _)| tool).collect(),
+        };
+        if names.is_empty() {
+            self.diagnostics.error("missing-key", None, format!("{shown}: \"tools\" is missing"));
+        }
+        let reply = || McpReply::Model(role.clone());
+        names.into_iter().map(|tool| tool_with_reply(tool, reply(), listed)).collect()
+    }
+}
+
+/// Makes a tool with one answer, and with the description and the arguments that the real server lists.
+fn tool_with_reply(tool: &str, reply: McpReply, listed: &[Value]) -> McpToolMock {
+    let known = listed.iter().find(|known| known["name"] == tool);
+    let description = known.and_then(|known| known["description"].as_str());
+    let schema = known.and_then(|known| known.get("inputSchema").or_else(|| known.get("input_schema")));
+    McpToolMock {
+        name: tool.to_owned(),
+        description: description.map(str::to_owned),
+        input_schema: schema.cloned().filter(Value::is_object),
+        expect: Vec::new(),
+        answers: vec![McpAnswer::always(reply)],
+    }
+}
+
+fn server_role(body: String, fail_when: Option<String>) -> ServerRole {
+    ServerRole { role: body.trim().to_owned(), facts: Vec::new(), fail_when }
+}
+
+/// Gives the condition under which a model ends the run; `None` if the text says that it never does.
+fn condition_of_abort(text: &str) -> Option<String> {
+    let text = text.trim();
+    let is_never = text.to_lowercase().trim_end_matches('.').split_whitespace().next() == Some("never");
+    (!text.is_empty() && !is_never).then(|| text.to_owned())
+}
+
+/// Says whether a mock of this type is answered by a model, and reports an unknown type.
+fn is_played_by_model(kind: Option<&str>, usual: &str, problems: &mut Diagnostics) -> bool {
+    match kind.unwrap_or(usual) {
+        "fixed" => false,
+        "agent" => true,
+        other => {
+            let message = format!("\"type\" cannot be \"{other}\"; it may be fixed or agent");
+            problems.error("unknown-value", None, message);
+            false
         }
     }
 }

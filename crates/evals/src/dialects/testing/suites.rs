@@ -20,7 +20,7 @@ use practicum_core::model::{
     Fixture, FixtureAccess, Gate, GateName, InlineFile, InputCondition, JudgePolicy, JudgeTransportChoice,
     JudgedStatement, McpAnswer, McpReply, McpServerMock, McpToolMock, Mocks, Origin, OutputSection, PassRule,
     Provider, Ratio, RelPath, ReplyCondition, ReplyRule, ReplyRules, Rule, RuleReply, RunPolicy, ScoreOf,
-    ScoreRule, ScoreScale, ScriptedAnswer, SectionField, SectionTier, SimulatedUser, SkillRef,
+    ScoreRule, ScoreScale, ScriptedAnswer, SectionField, SectionTier, ServerRole, SimulatedUser, SkillRef,
     SkillStatement, SkillUseMode, Span, StagedSkillName, Suite, UserPersona, WorkspaceBase, WorkspaceSpec,
 };
 
@@ -293,8 +293,21 @@ fn workspace() -> impl Strategy<Value = WorkspaceSpec> {
 fn mocks() -> impl Strategy<Value = Mocks> {
     let condition = (words(), words())
         .prop_map(|(path, expected)| InputCondition { path, expected: json!([expected, "string", 3]) });
-    let reply = prop_oneof![words().prop_map(McpReply::Result), words().prop_map(McpReply::Error)];
-    let answer = (vec(condition, 0..=1), reply).prop_map(|(when, reply)| McpAnswer { when, reply });
+    let role = (words(), vec(words(), 0..2), of(words())).prop_map(|(role, facts, fail_when)| ServerRole {
+        role,
+        facts,
+        fail_when,
+    });
+    let reply = prop_oneof![
+        words().prop_map(McpReply::Result),
+        words().prop_map(McpReply::Error),
+        role.prop_map(McpReply::Model),
+    ];
+    let answer = (vec(condition, 0..=1), of(words()), reply).prop_map(|(when, input, reply)| McpAnswer {
+        when,
+        input: input.map(|text| json!({"text": text})),
+        reply,
+    });
     let buy = (of(words()), any::<bool>(), vec(answer, 1..3)).prop_map(|(description, schema, answers)| {
         let input_schema = schema.then(|| json!({"type": "object"}));
         McpToolMock { name: "buy".to_owned(), description, input_schema, expect: Vec::new(), answers }
@@ -309,7 +322,7 @@ fn mocks() -> impl Strategy<Value = Mocks> {
         |(args, stdout, stderr, exit_code, files)| CommandRule { args, stdout, stderr, exit_code, files },
     );
     (buy, vec(rule, 0..3)).prop_map(|(buy, rules)| Mocks {
-        servers: vec![McpServerMock { name: "shop".to_owned(), tools: vec![buy] }],
+        servers: vec![McpServerMock { name: "shop".to_owned(), tools: vec![buy], recording: None }],
         commands: vec![CommandMock { name: "az".to_owned(), rules }],
     })
 }

@@ -136,13 +136,15 @@ fn tiles(results: &RunResults) -> Markup {
         rate.value.map_or("–".to_owned(), |value| format!("{:.0}{THIN_SPACE}%", value * 100.0));
     let cost = summary.cost_usd.map_or("–".to_owned(), |usd| format!("${usd:.2}"));
     let tokens = group_thousands(summary.tokens.input + summary.tokens.output);
-    let others = [("judge", summary.judging), ("simulated user", summary.simulated_users)];
-    let others = others.map(|(who, spent)| match spent.map(|spent| spent.cost_usd) {
-        None => String::new(),
-        Some(Some(usd)) => format!(", {who} ${usd:.2}"),
-        Some(None) => format!(", {who}’s cost unknown"),
+    let sums = [summary.judging, summary.simulated_users, summary.mock_models];
+    let others = figures::OTHER_MODELS.into_iter().zip(sums).map(|(who, spent)| {
+        match spent.map(|spent| spent.cost_usd) {
+            None => String::new(),
+            Some(Some(usd)) => format!(", {who} ${usd:.2}"),
+            Some(None) => format!(", {who}’s cost unknown"),
+        }
     });
-    let judge = others.concat();
+    let judge: String = others.collect();
     let trials = match summary.totals.trials {
         1 => "1 trial".to_owned(),
         trials => format!("{} trials", group_thousands(trials)),
