@@ -26,7 +26,7 @@ const fn step(what: &'static str, subject: &'static [&'static str]) -> Step {
     Step { what, subject, text: "", earlier: 0 }
 }
 
-const WORKER_STEPS: [Step; 10] = [
+static WORKER_STEPS: [Step; 10] = [
     step("asks for trials", &["CONSUMER.MSG.NEXT.PRACTICUM_TRIALS"]),
     step("fetches the files of the run", &["CONSUMER.CREATE.OBJ_practicum_bundles"]),
     step("looks for a result that is there already", &["DIRECT.GET.KV_practicum_", ".done."]),
@@ -42,7 +42,7 @@ const WORKER_STEPS: [Step; 10] = [
 const RECORD: Step = step("stores the record of a result", &[" $KV.", ".done."]);
 const ACKNOWLEDGED: Step = Step { text: "+ACK", ..step("acknowledges a trial", &["$JS.ACK."]) };
 
-const COORDINATOR_STEPS: [Step; 12] = [
+static COORDINATOR_STEPS: [Step; 12] = [
     step("makes a consumer of trials", &["CREATE.PRACTICUM_TRIALS"]),
     step("makes the bucket of the run", &["STREAM.CREATE.KV_practicum_"]),
     step("makes the store of results", &["STREAM.CREATE.OBJ_practicum_"]),
@@ -199,20 +199,24 @@ fn a_coordinator_that_is_killed_at_any_step_changes_nothing() {
     println!("coordinators: killed {} times, each run equal", COORDINATOR_STEPS.len() * MOMENTS.len());
 }
 
+fn kill_servers(steps: &'static [Step], is_workers: bool) {
+    let mut server = TestServer::start();
+    let who = if is_workers { "worker" } else { "coordinator" };
+    for (step, moment) in steps.iter().flat_map(|step| MOMENTS.map(|moment| (step, moment))) {
+        kill_server(&mut server, step, moment, is_workers);
+        println!("server killed, {moment:?} a {who} {}: equal", step.what);
+    }
+    println!("servers: killed {} times, each run equal", steps.len() * MOMENTS.len());
+}
+
 #[test]
 #[ignore = "takes minutes"]
-fn a_server_that_is_killed_at_any_step_changes_nothing() {
-    let mut server = TestServer::start();
-    let steps = WORKER_STEPS.iter().map(|step| (step, true));
-    let steps = steps.chain(COORDINATOR_STEPS.iter().map(|step| (step, false)));
-    let mut count = 0;
-    for (step, is_workers) in steps {
-        for moment in MOMENTS {
-            kill_server(&mut server, step, moment, is_workers);
-            let who = if is_workers { "worker" } else { "coordinator" };
-            println!("server killed, {moment:?} a {who} {}: equal", step.what);
-            count += 1;
-        }
-    }
-    println!("servers: killed {count} times, each run equal");
+fn a_server_that_is_killed_at_any_step_of_a_worker_changes_nothing() {
+    kill_servers(&WORKER_STEPS, true);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn a_server_that_is_killed_at_any_step_of_a_coordinator_changes_nothing() {
+    kill_servers(&COORDINATOR_STEPS, false);
 }

@@ -25,8 +25,9 @@ use crate::messages::{
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The time within which the server recognises a message that is sent twice.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(600);
-/// How long one request to the server may take.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long one request to the server may take. A request that a server got just before it ended is not answered, and is
+/// repeated after this time.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time after which somebody is told that a request is repeated in vain.
 const FIRST_NOTICE: Duration = Duration::from_secs(3);
 /// The time after which it is told again.
