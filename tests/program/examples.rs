@@ -6,8 +6,8 @@ use crate::common::{Project, Ran, claude, path_with};
 use serde_json::Value;
 
 /// An example: what is said beside the usual arguments, and how many files, cases and trials it has.
-struct Example {
-    name: &'static str,
+pub struct Example {
+    pub name: &'static str,
     more: &'static [&'static str],
     files: usize,
     cases: usize,
@@ -16,7 +16,7 @@ struct Example {
     failing: usize,
 }
 
-const EXAMPLES: [Example; 18] = [
+pub const EXAMPLES: [Example; 18] = [
     Example { name: "release-notes", more: &[], files: 1, cases: 3, trials: 3, failing: 0 },
     Example {
         name: "skillet",
@@ -48,7 +48,7 @@ const EXAMPLES: [Example; 18] = [
 const STUDIES: [&str; 3] = ["ablation", "catalogue", "paraphrases"];
 
 /// A copy of the examples, so that no record is left in this checkout.
-fn copy() -> Project {
+pub fn copy() -> Project {
     let project = Project::new(&[]);
     let root = env!("CARGO_MANIFEST_DIR");
     let copied = Command::new("cp").arg("-r").arg(format!("{root}/examples")).arg(project.path()).status();
@@ -57,11 +57,11 @@ fn copy() -> Project {
 }
 
 impl Example {
-    fn folder(&self) -> String {
+    pub fn folder(&self) -> String {
         format!("examples/{}", self.name)
     }
 
-    fn script(&self) -> String {
+    pub fn script(&self) -> String {
         // The native format names its script itself, so that it lies among the evals.
         let place = match self.name {
             "release-notes" => "evals/",
@@ -77,7 +77,7 @@ impl Example {
         (i32::from(failing > 0), [trials - failing, failing, 0])
     }
 
-    fn run(&self, project: &Project, script: &str, more: &[&str]) -> Ran {
+    pub fn run(&self, project: &Project, script: &str, more: &[&str]) -> Ran {
         let folder = self.folder();
         let usual = ["run", folder.as_str(), "--agent", "builtin", "--script", script, "--json"];
         project.run(&[&usual, self.more, more].concat())

@@ -40,6 +40,7 @@ mod resume;
 mod retry;
 mod route;
 mod schema;
+mod shards;
 mod shell;
 mod suggest;
 mod system_calls;

@@ -50,7 +50,7 @@ fn without_times(value: &mut Value) {
     }
 }
 
-fn comparable(mut value: Value) -> Value {
+pub fn comparable(mut value: Value) -> Value {
     without_times(&mut value);
     value
 }

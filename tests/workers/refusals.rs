@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 
-use crate::setup::{TestServer, events, finished_cases, project, run, start_run, wait_for};
+use crate::setup::{TestServer, events, finished_cases, project, run, run_log, start_run, wait_for};
 
 /// Answers as a NATS server of an old version would, for one connection after the other.
 fn old_server() -> String {
@@ -45,10 +45,7 @@ fn a_worker_with_another_key_or_without_the_label_takes_nothing() {
     let plain = server.worker("plain", &[]);
     let mut run = start_run(&project, &server, &["--worker-label", "gpu"]);
     // Both look for work several times meanwhile.
-    wait_for("the notice", || {
-        let log = std::fs::read_to_string(project.path().join("run.log")).unwrap_or_default();
-        log.contains("no worker has begun a trial yet")
-    });
+    wait_for("the notice", || run_log(&project).contains("no worker has begun a trial yet"));
     assert_eq!(events(&project, "trial_started").len(), 0);
     let _fitting = server.worker("fitting", &["--label", "gpu"]);
     assert!(run.0.wait().expect("ended").success());

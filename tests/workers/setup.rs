@@ -45,14 +45,27 @@ impl Process {
 /// A NATS server with its storage in a folder of its own.
 pub struct TestServer {
     process: Option<Process>,
-    folder: tempfile::TempDir,
-    port: u16,
+    pub folder: tempfile::TempDir,
+    pub port: u16,
+    /// More lines of the configuration.
+    pub config: String,
+    /// More settings of its storage.
+    pub storage: String,
 }
 
 impl TestServer {
     pub fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
-        let mut server = Self { process: None, folder: tempfile::tempdir().expect("a folder"), port };
+        Self::start_with("", "")
+    }
+
+    pub fn start_with(config: &str, storage: &str) -> Self {
+        let mut server = Self {
+            process: None,
+            folder: tempfile::tempdir().expect("a folder"),
+            port: free_port(),
+            config: config.to_owned(),
+            storage: storage.to_owned(),
+        };
         server.start_process();
         server
     }
@@ -60,9 +73,11 @@ impl TestServer {
     fn start_process(&mut self) {
         let config = self.folder.path().join("nats.conf");
         let text = format!(
-            "listen: 127.0.0.1:{}\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n",
+            "listen: 127.0.0.1:{}\njetstream {{ store_dir: \"{}\", sync_interval: always {} }}\n{}\n",
             self.port,
-            self.folder.path().display()
+            self.folder.path().display(),
+            self.storage,
+            self.config
         );
         std::fs::write(&config, text).expect("write");
         let log = std::fs::File::options()
@@ -85,6 +100,10 @@ impl TestServer {
         self.start_process();
     }
 
+    pub fn process_id(&self) -> u32 {
+        self.process.as_ref().expect("a process").0.id()
+    }
+
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
     }
@@ -95,25 +114,41 @@ impl TestServer {
     }
 
     pub fn worker_with_key(&self, name: &str, more: &[&str], key: &str) -> WorkerProcess {
-        let home = tempfile::tempdir().expect("a folder");
-        let log = home.path().join("log");
-        let child = Command::new(env!("CARGO_BIN_EXE_practicum"))
-            .env_clear()
-            .env("HOME", home.path())
-            .env("PATH", "/usr/bin:/bin")
-            .env("TMPDIR", home.path())
-            .env("PRACTICUM_RECORD_KEY", key)
-            .current_dir(home.path())
-            .args(["worker", &self.url(), "--name", name, "--sandbox", "off"])
-            .args(more)
-            .stderr(std::fs::File::create(&log).expect("a log"))
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("the worker starts");
-        let worker = WorkerProcess { process: Process(child), home };
-        wait_for("the worker", || worker.log().contains("ready for trials"));
-        worker
+        let args = [&["--name", name, "--sandbox", "off"], more].concat();
+        start_worker(&self.url(), &args, &[("PRACTICUM_RECORD_KEY", key)])
     }
+}
+
+/// Starts a worker with its own home, and waits until it is ready.
+pub fn start_worker(url: &str, args: &[&str], environment: &[(&str, &str)]) -> WorkerProcess {
+    let worker = spawn_worker(url, args, environment);
+    wait_for("the worker", || worker.log().contains("ready for trials"));
+    worker
+}
+
+/// Starts a worker with its own home.
+pub fn spawn_worker(url: &str, args: &[&str], environment: &[(&str, &str)]) -> WorkerProcess {
+    let home = tempfile::tempdir().expect("a folder");
+    let log = home.path().join("log");
+    let child = Command::new(env!("CARGO_BIN_EXE_practicum"))
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", "/usr/bin:/bin")
+        .env("TMPDIR", home.path())
+        .env("PRACTICUM_RECORD_KEY", KEY)
+        .envs(environment.iter().copied())
+        .current_dir(home.path())
+        .args(["worker", url])
+        .args(args)
+        .stderr(std::fs::File::create(&log).expect("a log"))
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the worker starts");
+    WorkerProcess { process: Process(child), home }
+}
+
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
 }
 
 /// A worker in a process of its own.
@@ -162,22 +197,44 @@ pub fn project(cases: usize, delay: &str) -> Project {
 }
 
 /// Makes the command that runs a project on workers.
-pub fn run_command(project: &Project, server: &TestServer, more: &[&str]) -> Command {
-    let url = server.url();
-    let mut command = project.practicum(&["run", "gull", "--sandbox", "off", "--json", "--workers", &url]);
+pub fn run_command(project: &Project, url: &str, more: &[&str]) -> Command {
+    let mut command = project.practicum(&["run", "gull", "--sandbox", "off", "--json", "--workers", url]);
     command.args(more).env("PRACTICUM_RECORD_KEY", KEY);
     command
 }
 
+/// Continues the last run of a project on workers.
+pub fn resume(project: &Project, url: &str) -> Ran {
+    let mut command = project.practicum(&["run", "--resume", "--json", "--workers", url]);
+    Ran::of(command.env("PRACTICUM_RECORD_KEY", KEY).output().expect("practicum starts"))
+}
+
 pub fn run(project: &Project, server: &TestServer, more: &[&str]) -> Ran {
-    Ran::of(run_command(project, server, more).output().expect("practicum starts"))
+    Ran::of(run_command(project, &server.url(), more).output().expect("practicum starts"))
 }
 
 /// Starts a run on workers in the background.
 pub fn start_run(project: &Project, server: &TestServer, more: &[&str]) -> Process {
-    let mut command = run_command(project, server, more);
+    start_run_at(project, &server.url(), more)
+}
+
+/// Starts a run on the workers of a server with this address in the background.
+pub fn start_run_at(project: &Project, url: &str, more: &[&str]) -> Process {
+    let mut command = run_command(project, url, more);
     let log = std::fs::File::create(project.path().join("run.log")).expect("a log");
     Process(command.stdout(Stdio::null()).stderr(log).spawn().expect("practicum starts"))
+}
+
+/// Gives what a run in the background has said.
+pub fn run_log(project: &Project) -> String {
+    std::fs::read_to_string(project.path().join("run.log")).unwrap_or_default()
+}
+
+/// Gives the names of the cases of a project with so many of them, in the order of `finished_cases`.
+pub fn case_names(count: usize) -> Vec<String> {
+    let mut names: Vec<String> = (1..=count).map(|number| format!("case-{number}")).collect();
+    names.sort();
+    names
 }
 
 /// Counts the lines of a run's log with this event.

@@ -96,6 +96,11 @@ impl BudgetAccount {
         self.largest.raise_to(amount);
     }
 
+    /// Gives back the reservation of a trial that nobody runs any more.
+    pub fn release(&mut self, trial: &str) {
+        self.reserved.remove(trial);
+    }
+
     /// Gives what was spent so far.
     pub fn spent(&self) -> Amount {
         self.spent
@@ -171,5 +176,16 @@ mod tests {
         assert_eq!(account.reserve("c"), Reservation::Wait);
         account.settle("b", Amount { cost: 0.0, tokens: 60 });
         assert_eq!(account.reserve("c"), Reservation::UsedUp);
+    }
+
+    #[test]
+    fn a_lost_trial_keeps_nothing_from_the_others() {
+        let budget = SpendingBudget { max_cost: None, max_tokens: Some(100) };
+        let mut account = BudgetAccount::open(budget).expect("a budget");
+        account.settle("a", Amount { cost: 0.0, tokens: 60 });
+        assert_eq!(account.reserve("lost"), Reservation::Granted);
+        assert_eq!(account.reserve("b"), Reservation::Wait);
+        account.release("lost");
+        assert_eq!(account.reserve("b"), Reservation::Granted);
     }
 }

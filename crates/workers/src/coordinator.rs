@@ -14,17 +14,16 @@ use futures_util::StreamExt;
 use practicum_engine::pipeline::{BoxedFuture, ExecutorEvent, TrialExecutor, TrialOutcome, TrialRequest};
 use practicum_engine::session::{SharedRun, WorkerPool};
 use practicum_engine::store::{MarkKind, RecordKey};
-use tokio::io::AsyncWriteExt;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::WorkersError;
-use crate::archive::digest_of_file;
-use crate::budget::BudgetAccount;
+use crate::budget::{BudgetAccount, change_account};
 use crate::bundle::pack_bundle;
 use crate::messages::{
-    BUDGET_KEY, LabelSet, Marked, RunPermission, RunState, STATE_KEY, TRIALS_SUBJECT, TrialBegan, TrialDone,
-    TrialEnd, TrialTask, began_subject, run_bucket,
+    BUDGET_KEY, LabelSet, MOST_DELIVERIES, Marked, RunPermission, RunState, STATE_KEY, TRIALS_SUBJECT,
+    TrialDone, TrialEnd, TrialTask, WorkerNews, news_subject, run_bucket,
 };
+use crate::objects::{fetch_object, store_bundle};
 use crate::server::{NatsAccess, NatsServer, with_retries};
 use crate::shared_trial::unpack_result;
 
@@ -92,13 +91,14 @@ struct PendingTrial {
     index: usize,
     is_probe: bool,
     began: bool,
+    /// Only a record with a greater revision counts: an earlier one could not be used.
+    after: u64,
     answer: oneshot::Sender<TrialAnswer>,
 }
 
 enum TrialAnswer {
-    Done(TrialDone),
-    /// There is a result that cannot be used.
-    Unusable(String),
+    /// There is a result, whose record has this revision.
+    Done(TrialDone, u64),
     NotBegun,
     Cancelled,
 }
@@ -127,11 +127,7 @@ impl Coordinator {
         let (id, key) = (id.clone(), key.clone());
         let packed = tokio::task::spawn_blocking(move || pack_bundle(&run));
         let packed = packed.await.map_err(|error| WorkersError::Bundle(error.to_string()))??;
-        if results.info(&packed.digest).await.is_err() {
-            let mut file = tokio::fs::File::from_std(packed.file.reopen().map_err(told)?);
-            let stored = results.put(packed.digest.as_str(), &mut file).await;
-            stored.map_err(WorkersError::request("store the files of the run"))?;
-        }
+        store_bundle(&server.bundles().await?, &packed).await?;
         let (events, received) = mpsc::unbounded_channel();
         let shared = Arc::new(CoordinatorState {
             run: id,
@@ -142,11 +138,11 @@ impl Coordinator {
             events,
             any_began: AtomicBool::new(false),
         });
-        let began = server.client.subscribe(began_subject(&shared.run)).await;
-        let began = began.map_err(WorkersError::request("listen to workers"))?;
+        let news = server.client.subscribe(news_subject(&shared.run)).await;
+        let news = news.map_err(WorkersError::request("listen to workers"))?;
         let tasks = vec![
             tokio::spawn(watch_results(server.clone(), Arc::clone(&shared))),
-            tokio::spawn(watch_beginnings(began, Arc::clone(&shared))),
+            tokio::spawn(watch_news(news, Arc::clone(&shared))),
         ];
         Ok(Self {
             shared,
@@ -177,8 +173,42 @@ impl Coordinator {
             lease_ms: u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX),
         };
         let done_key = task.done_key();
+        let (mut tries, mut after) = (0, 0);
+        loop {
+            let (done, revision) = match self.ask(&task, after).await? {
+                TrialAnswer::NotBegun => return Ok(TrialOutcome::NotBegun),
+                TrialAnswer::Cancelled => return Ok(TrialOutcome::Cancelled),
+                TrialAnswer::Done(done, revision) => (done, revision),
+            };
+            let why = match &done.end {
+                TrialEnd::Lost { why } => {
+                    self.forget_result(&done_key).await?;
+                    return Ok(TrialOutcome::Lost(why.clone()));
+                }
+                TrialEnd::Finished { digest } => {
+                    match self.fetch(&done.object, digest, &request.folder).await {
+                        Err(WorkersError::Damaged(why)) => why,
+                        fetched => return fetched,
+                    }
+                }
+            };
+            let why = format!("the result of {} cannot be used: it {why}", done.worker);
+            self.forget_result(&done_key).await?;
+            tries += 1;
+            if tries == MOST_DELIVERIES {
+                return Ok(TrialOutcome::Lost(why));
+            }
+            shared.tell(format!("{}: {why}; the trial is run again", task.trial.as_str()));
+            after = revision;
+        }
+    }
+
+    /// Asks the workers to run a trial, and waits for the record of its result.
+    async fn ask(&self, task: &TrialTask, after: u64) -> Result<TrialAnswer, WorkersError> {
+        let (shared, done_key) = (&self.shared, task.done_key());
         let (answer, answered) = oneshot::channel();
-        let pending = PendingTrial { index: task.index, is_probe: task.is_probe, began: false, answer };
+        let pending =
+            PendingTrial { index: task.index, is_probe: task.is_probe, began: false, after, answer };
         shared.lock_pending().insert(done_key.clone(), pending);
         if self.is_resumed
             && let Some(entry) = shared.bucket.entry(&done_key).await.ok().flatten()
@@ -187,30 +217,9 @@ impl Coordinator {
             shared.receive_result(&entry);
         }
         if shared.lock_pending().contains_key(&done_key) {
-            self.publish(&task).await?;
+            self.publish(task).await?;
         }
-        let answer = answered.await.unwrap_or(TrialAnswer::NotBegun);
-        match answer {
-            TrialAnswer::NotBegun => Ok(TrialOutcome::NotBegun),
-            TrialAnswer::Cancelled => Ok(TrialOutcome::Cancelled),
-            TrialAnswer::Unusable(why) => self.give_up(&done_key, why).await,
-            TrialAnswer::Done(done) => match &done.end {
-                TrialEnd::Lost { why } => self.give_up(&done_key, why.clone()).await,
-                TrialEnd::Finished { digest } => {
-                    match self.fetch(&done.object, digest, &request.folder).await {
-                        Ok(outcome) => Ok(outcome),
-                        Err(WorkersError::Bundle(why)) => {
-                            self.give_up(
-                                &done_key,
-                                format!("the result of {} cannot be used: {why}", done.worker),
-                            )
-                            .await
-                        }
-                        Err(error) => Err(error),
-                    }
-                }
-            },
-        }
+        Ok(answered.await.unwrap_or(TrialAnswer::NotBegun))
     }
 
     /// Sends a trial to the workers. The server drops a message that it has got before.
@@ -226,51 +235,51 @@ impl Coordinator {
         let marked = Marked::new(task.clone(), &shared.key, MarkKind::WorkerTask);
         let bytes = serde_json::to_vec(&marked).map_err(WorkersError::request("publish a trial"))?;
         let id = task.message_id(state.session);
-        with_retries(PATIENCE, || async {
-            let message = PublishMessage::build().payload(bytes.clone().into()).message_id(&id);
-            let sent = self.server.jetstream.send_publish(subject.clone(), message).await;
-            let sent = sent.map_err(WorkersError::request("publish a trial"))?;
-            sent.await.map(drop).map_err(WorkersError::request("publish a trial"))
-        })
+        with_retries(
+            PATIENCE,
+            |error| self.tell(error),
+            || async {
+                let message = PublishMessage::build().payload(bytes.clone().into()).message_id(&id);
+                let sent = self.server.jetstream.send_publish(subject.clone(), message).await;
+                let sent = sent.map_err(WorkersError::request("publish a trial"))?;
+                sent.await.map(drop).map_err(WorkersError::request("publish a trial"))
+            },
+        )
         .await
     }
 
     /// Fetches the archive of a result and unpacks it into a folder.
     async fn fetch(&self, object: &str, digest: &str, folder: &Path) -> Result<TrialOutcome, WorkersError> {
         let _permit = self.downloads.acquire().await;
-        let mut file = with_retries(PATIENCE, || self.download(object)).await?;
-        let (digest, folder) = (digest.to_owned(), folder.to_owned());
-        let unpacked = tokio::task::spawn_blocking(move || {
-            if digest_of_file(&mut file)? != digest {
-                return Err(std::io::Error::other("its digest is another"));
-            }
-            unpack_result(file, &folder)
-        });
+        let fetched = with_retries(
+            PATIENCE,
+            |error| self.tell(error),
+            || fetch_object(&self.server, &self.results, object, digest),
+        );
+        let (file, folder) = (fetched.await?, folder.to_owned());
+        let unpacked = tokio::task::spawn_blocking(move || unpack_result(file, &folder));
         let unpacked = unpacked.await.map_err(|error| WorkersError::Bundle(error.to_string()))?;
         let (record, failure) = unpacked.map_err(told)?;
         Ok(TrialOutcome::Finished { record: Box::new(record), failure })
     }
 
-    async fn download(&self, object: &str) -> Result<std::fs::File, WorkersError> {
-        const FETCH: &str = "fetch a result";
-        let mut from = self.results.get(object).await.map_err(WorkersError::request(FETCH))?;
-        let mut to = tokio::fs::File::from_std(tempfile::tempfile().map_err(told)?);
-        tokio::io::copy(&mut from, &mut to).await.map_err(WorkersError::request(FETCH))?;
-        to.flush().await.map_err(told)?;
-        Ok(to.into_std().await)
-    }
-
-    /// Gives up a trial that nobody could run to its end. A later session may try again, so its messages get other ids.
-    async fn give_up(&self, done_key: &str, why: String) -> Result<TrialOutcome, WorkersError> {
+    /// Forgets the result of a trial that cannot be used. The trial may be published again, so its messages get other ids.
+    async fn forget_result(&self, done_key: &str) -> Result<(), WorkersError> {
         let state = {
             let mut state = self.shared.lock_state();
             state.session += 1;
             *state
         };
-        with_retries(PATIENCE, || put_json(&self.shared.bucket, STATE_KEY, &state)).await?;
-        let removed = self.shared.bucket.purge(done_key).await;
-        removed.map_err(WorkersError::request("remove a lost trial"))?;
-        Ok(TrialOutcome::Lost(why))
+        let bucket = &self.shared.bucket;
+        with_retries(PATIENCE, |error| self.tell(error), || put_json(bucket, STATE_KEY, &state)).await?;
+        with_retries(
+            PATIENCE,
+            |error| self.tell(error),
+            || change_account(bucket, |account| account.release(done_key)),
+        )
+        .await?;
+        let removed = bucket.purge(done_key).await;
+        removed.map_err(WorkersError::request("remove a result"))
     }
 
     /// Lets no trial begin any more, and takes back those that did not.
@@ -282,7 +291,8 @@ impl Coordinator {
         };
         // What workers must know at once is not retried for long: the user waits.
         let patience = Duration::from_secs(5);
-        let stored = with_retries(patience, || put_json(&self.shared.bucket, STATE_KEY, &state)).await;
+        let stored =
+            with_retries(patience, |_| (), || put_json(&self.shared.bucket, STATE_KEY, &state)).await;
         let purged = self.purge_trials().await;
         self.shared.answer_all(phase);
         stored.and(purged)
@@ -295,7 +305,7 @@ impl Coordinator {
     }
 
     fn tell(&self, error: &WorkersError) {
-        let _ = self.shared.events.send(ExecutorEvent::Notice(error.to_string()));
+        self.shared.tell(error.to_string());
     }
 }
 
@@ -361,6 +371,10 @@ impl CoordinatorState {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn tell(&self, text: String) {
+        let _ = self.events.send(ExecutorEvent::Notice(text));
+    }
+
     /// Answers whoever waits for a trial. A trial that was answered before is left alone.
     fn answer(&self, done_key: &str, answer: TrialAnswer) {
         if let Some(pending) = self.lock_pending().remove(done_key) {
@@ -387,16 +401,18 @@ impl CoordinatorState {
 
     /// Takes a result that the bucket of the run has. Only one with the mark of this run's key counts.
     fn receive_result(&self, entry: &kv::Entry) {
-        if entry.operation != kv::Operation::Put || !self.lock_pending().contains_key(&entry.key) {
+        let is_expected =
+            self.lock_pending().get(&entry.key).is_some_and(|trial| entry.revision > trial.after);
+        if entry.operation != kv::Operation::Put || !is_expected {
             return;
         }
         let marked = serde_json::from_slice::<Marked<TrialDone>>(&entry.value).ok();
         let done = marked.and_then(|marked| marked.verified(&self.key, MarkKind::WorkerResult));
-        let answer = match done.filter(|done| done.run == self.run && done.done_key == entry.key) {
-            Some(done) => TrialAnswer::Done(done),
-            None => TrialAnswer::Unusable("its result has no valid mark of this project's key".to_owned()),
-        };
-        self.answer(&entry.key, answer);
+        match done.filter(|done| done.run == self.run && done.done_key == entry.key) {
+            Some(done) => self.answer(&entry.key, TrialAnswer::Done(done, entry.revision)),
+            // A worker replaces it by its own.
+            None => self.tell("a result without a valid mark of this project's key was refused".to_owned()),
+        }
     }
 }
 
@@ -423,30 +439,36 @@ async fn watch_results(server: NatsServer, shared: Arc<CoordinatorState>) {
     }
 }
 
-/// Watches which worker begins which trial, and tells the user if none does.
-async fn watch_beginnings(mut began: async_nats::Subscriber, shared: Arc<CoordinatorState>) {
+/// Watches what workers do, and tells the user if none begins a trial.
+async fn watch_news(mut news: async_nats::Subscriber, shared: Arc<CoordinatorState>) {
     let mut told_once = false;
     loop {
         let message = tokio::select! {
-            message = began.next() => message,
+            message = news.next() => message,
             () = tokio::time::sleep(NO_WORKER_NOTICE), if !told_once => {
                 if !shared.any_began.load(Ordering::Relaxed) {
                     let text = "no worker has begun a trial yet; practicum worker, with the same address and the same \
                                 key, starts one";
-                    let _ = shared.events.send(ExecutorEvent::Notice(text.to_owned()));
+                    shared.tell(text.to_owned());
                 }
                 told_once = true;
                 continue;
             }
         };
         let Some(message) = message else { return };
-        let Ok(TrialBegan { done_key, worker }) = serde_json::from_slice(&message.payload) else { continue };
-        shared.any_began.store(true, Ordering::Relaxed);
-        let mut pending = shared.lock_pending();
-        if let Some(trial) = pending.get_mut(&done_key) {
-            trial.began = true;
-            let (index, is_probe) = (trial.index, trial.is_probe);
-            let _ = shared.events.send(ExecutorEvent::Began { index, is_probe, worker });
+        let marked = serde_json::from_slice::<Marked<WorkerNews>>(&message.payload).ok();
+        match marked.and_then(|marked| marked.verified(&shared.key, MarkKind::WorkerNews)) {
+            Some(WorkerNews::Began { done_key, worker }) => {
+                shared.any_began.store(true, Ordering::Relaxed);
+                let mut pending = shared.lock_pending();
+                if let Some(trial) = pending.get_mut(&done_key) {
+                    trial.began = true;
+                    let (index, is_probe) = (trial.index, trial.is_probe);
+                    let _ = shared.events.send(ExecutorEvent::Began { index, is_probe, worker });
+                }
+            }
+            Some(WorkerNews::Trouble { worker, why }) => shared.tell(format!("{worker}: {why}")),
+            None => {}
         }
     }
 }

@@ -15,6 +15,7 @@ mod bundle;
 mod coordinator;
 #[doc(hidden)]
 pub mod messages;
+mod objects;
 mod open_run;
 mod pauses;
 mod server;
@@ -42,6 +43,9 @@ pub enum WorkersError {
         /// What the server or the connection said.
         why: String,
     },
+    /// A file at the server is not the one that was stored there.
+    #[error("the stored file {0}")]
+    Damaged(&'static str),
     /// The files of a run cannot be packed or unpacked.
     #[error("the files of the run cannot be shared: {0}")]
     Bundle(String),

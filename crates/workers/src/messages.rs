@@ -12,6 +12,8 @@ pub const TRIALS_STREAM: &str = "PRACTICUM_TRIALS";
 pub const TRIALS_SUBJECT: &str = "practicum.trials";
 /// The key-value bucket of accounts that must pause.
 pub const PAUSES: &str = "practicum_pauses";
+/// The object store of the files of runs. It is kept for later runs with the same files.
+pub const BUNDLES: &str = "practicum_bundles";
 /// The key of a run's state in its bucket.
 pub const STATE_KEY: &str = "state";
 /// The key of a run's budget in its bucket.
@@ -25,9 +27,9 @@ pub fn run_bucket(run: &str) -> String {
     format!("practicum_{run}")
 }
 
-/// Gives the subject on which workers say that they began a trial of a run.
-pub fn began_subject(run: &str) -> String {
-    format!("practicum.began.{run}")
+/// Gives the subject on which workers tell the coordinator of a run what they do.
+pub fn news_subject(run: &str) -> String {
+    format!("practicum.news.{run}")
 }
 
 /// The trials that the same workers can run: those of one key, one agent and one set of labels.
@@ -185,13 +187,24 @@ pub enum RunPermission {
     Cancelled,
 }
 
-/// A message of a worker that it began a trial.
+/// What a worker tells the coordinator while it works. It is for people, so it may get lost.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct TrialBegan {
-    /// The key of the trial's result.
-    pub done_key: String,
-    /// The name of the worker.
-    pub worker: String,
+#[serde(rename_all = "snake_case")]
+pub enum WorkerNews {
+    /// The worker began a trial.
+    Began {
+        /// The key of the trial's result.
+        done_key: String,
+        /// The name of the worker.
+        worker: String,
+    },
+    /// The worker cannot go on.
+    Trouble {
+        /// The name of the worker.
+        worker: String,
+        /// What it tries in vain, and why.
+        why: String,
+    },
 }
 
 #[cfg(test)]

@@ -9,22 +9,23 @@ use async_nats::jetstream::object_store::ObjectStore;
 use futures_util::StreamExt;
 use practicum_core::model::SandboxMode;
 use practicum_engine::pipeline::{StopSignal, TrialRunner};
-use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
 
 use crate::WorkersError;
-use crate::archive::digest_of_file;
 use crate::bundle::unpack_bundle;
 use crate::messages::{RunPermission, RunState, STATE_KEY, run_bucket};
+use crate::objects::fetch_object;
 use crate::server::NatsServer;
 
 /// A shared run on a worker. Dropping it removes its files and workspaces.
 pub struct OpenRun {
+    /// The id of the run.
+    pub id: String,
     /// The plan of the run, of which single trials can be run.
     pub runner: TrialRunner,
     /// The bucket with the state, the budget and the results.
     pub bucket: kv::Store,
-    /// The store of bundles and archives.
+    /// The store of the archives of results.
     pub objects: ObjectStore,
     permission: watch::Receiver<RunPermission>,
     watcher: tokio::task::JoinHandle<()>,
@@ -52,7 +53,7 @@ impl OpenRun {
         // A run that was stopped needs no plan.
         let Some(RunState { phase: RunPermission::Running, .. }) = state else { return Ok(None) };
         let objects = server.object_store(&run_bucket(run)).await?;
-        let file = fetch_bundle(&objects, bundle).await?;
+        let file = fetch_object(server, &server.bundles().await?, bundle, bundle).await?;
         let folder = tempfile::Builder::new().prefix("practicum-worker-").tempdir().map_err(told)?;
         // On some systems the temporary folder is behind a link, and the plan has real paths.
         let place = folder.path().canonicalize().map_err(told)?;
@@ -73,25 +74,12 @@ impl OpenRun {
             permission: Arc::new(sender),
         };
         let watcher = tokio::spawn(watcher.watch());
-        Ok(Some(Self { runner, bucket, objects, permission, watcher, _folder: folder }))
+        Ok(Some(Self { id: run.to_owned(), runner, bucket, objects, permission, watcher, _folder: folder }))
     }
 
     /// Gives what workers may do for the run now.
     pub fn permission(&self) -> RunPermission {
         *self.permission.borrow()
-    }
-}
-
-async fn fetch_bundle(objects: &ObjectStore, digest: &str) -> Result<std::fs::File, WorkersError> {
-    const FETCH: &str = "fetch the files of a run";
-    let mut object = objects.get(digest).await.map_err(WorkersError::request(FETCH))?;
-    let mut file = tokio::fs::File::from_std(tempfile::tempfile().map_err(told)?);
-    tokio::io::copy(&mut object, &mut file).await.map_err(WorkersError::request(FETCH))?;
-    file.flush().await.map_err(told)?;
-    let mut file = file.into_std().await;
-    match digest_of_file(&mut file).map_err(told)? == digest {
-        true => Ok(file),
-        false => Err(WorkersError::Bundle("they are not those that the run was planned with".to_owned())),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use async_nats::jetstream::kv;
 use futures_util::StreamExt;
@@ -30,12 +30,15 @@ struct AccountPause {
 pub struct PauseBoard {
     bucket: kv::Store,
     until: Arc<Mutex<HashMap<String, Instant>>>,
+    /// What the clock of the server said at a moment, in seconds since 1970.
+    clock: Arc<Mutex<Option<(i64, Instant)>>>,
 }
 
 impl PauseBoard {
     /// Opens the board, and keeps it up to date in the background.
     pub async fn open(server: &NatsServer) -> Result<Self, WorkersError> {
-        let board = Self { bucket: server.pauses().await?, until: Arc::default() };
+        let board = Self { bucket: server.pauses().await?, until: Arc::default(), clock: Arc::default() };
+        board.read_clock().await;
         let (watched, mut connections) = (board.clone(), server.connections.clone());
         tokio::spawn(async move {
             loop {
@@ -63,15 +66,39 @@ impl PauseBoard {
 
     fn note(&self, entry: &kv::Entry, may_be_old: bool) {
         let Ok(pause) = serde_json::from_slice::<AccountPause>(&entry.value) else { return };
-        // An old entry has lasted for some time already. One that arrives later than the old ones has just been stored,
-        // whatever the clocks say.
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let stored = u64::try_from(entry.created.unix_timestamp()).unwrap_or_default();
-        let age = Duration::from_secs(now.as_secs().saturating_sub(stored));
+        // An old entry has lasted for some time already. One that arrives later than the old ones has just been stored.
+        let age = self.now().saturating_sub(entry.created.unix_timestamp());
+        let age = Duration::from_secs(u64::try_from(age).unwrap_or_default());
         let left = Duration::from_secs(pause.seconds).min(LONGEST_PAUSE);
         let left = if may_be_old { left.saturating_sub(age) } else { left };
+        self.pause(&entry.key, left);
+    }
+
+    fn pause(&self, account: &str, left: Duration) {
         let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
-        until.insert(entry.key.clone(), Instant::now() + left);
+        until.insert(account.to_owned(), Instant::now() + left);
+    }
+
+    /// Asks the server what time it is, by storing something there. The clocks of machines differ.
+    async fn read_clock(&self) {
+        const CLOCK: &str = "clock";
+        if self.bucket.put(CLOCK, "".into()).await.is_err() {
+            return;
+        }
+        if let Ok(Some(entry)) = self.bucket.entry(CLOCK).await {
+            let read = (entry.created.unix_timestamp(), Instant::now());
+            *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+        }
+    }
+
+    /// Gives the time of the server in seconds since 1970; that of this machine if the server did not say it.
+    pub fn now(&self) -> i64 {
+        let clock = *self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let (begin, passed) = match clock {
+            Some((at_server, read)) => (at_server, read.elapsed()),
+            None => (0, SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
+        };
+        begin.saturating_add(i64::try_from(passed.as_secs()).unwrap_or_default())
     }
 
     /// Says whether an account must pause now.
@@ -83,6 +110,8 @@ impl PauseBoard {
     /// Lets all workers with an account pause.
     pub async fn announce(&self, account: &str, pause: Duration) -> Result<(), WorkersError> {
         let pause = AccountPause { seconds: pause.as_secs().max(1) };
+        // This worker itself must not wait for the server to hear of it.
+        self.pause(account, Duration::from_secs(pause.seconds).min(LONGEST_PAUSE));
         let bytes = serde_json::to_vec(&pause).map_err(WorkersError::request("announce a rate limit"))?;
         let stored = self.bucket.put(account, bytes.into()).await;
         stored.map(drop).map_err(WorkersError::request("announce a rate limit"))

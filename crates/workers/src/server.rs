@@ -3,29 +3,35 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, pull};
 use async_nats::jetstream::context::{CreateKeyValueErrorKind, GetStreamErrorKind};
 use async_nats::jetstream::object_store::ObjectStore;
 use async_nats::jetstream::stream::{RetentionPolicy, StorageType, Stream};
 use async_nats::jetstream::{self, kv, object_store, stream};
-use async_nats::{Client, ConnectOptions, Event};
+use async_nats::{Client, ConnectOptions, Event, ServerAddr};
+use percent_encoding::percent_decode_str;
 use practicum_core::tree::{read_regular, read_regular_text};
 use practicum_engine::store::RecordKey;
 use tokio::sync::watch;
 
 use crate::WorkersError;
 use crate::messages::{
-    AGENT_METADATA, LABELS_METADATA, LabelSet, PAUSES, TRIALS_STREAM, TRIALS_SUBJECT, run_bucket,
+    AGENT_METADATA, BUNDLES, LABELS_METADATA, LabelSet, PAUSES, TRIALS_STREAM, TRIALS_SUBJECT, run_bucket,
 };
 
 /// The time after which the server forgets what nobody fetched.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The time within which the server recognises a message that is sent twice.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(600);
-/// How long one request to the server may take.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long one request to the server may take. A request that a server got just before it ended is not answered, and is
+/// repeated after this time.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time after which somebody is told that a request is repeated in vain.
+const FIRST_NOTICE: Duration = Duration::from_secs(3);
+/// The time after which it is told again.
+const NEXT_NOTICE: Duration = Duration::from_secs(60);
 
 /// The variable with a file of NATS credentials: a `.creds` file, or the seed of an nkey.
 const CREDENTIALS_VARIABLE: &str = "PRACTICUM_NATS_CREDS";
@@ -67,6 +73,13 @@ impl NatsAccess {
                     }
                 }
             });
+        // The library leaves a login in the address alone.
+        let address: ServerAddr = self.url.parse().map_err(|error| refused(format!("{error}")))?;
+        if let Some(user) = address.username() {
+            let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+            options =
+                options.user_and_password(decoded(user), decoded(address.password().unwrap_or_default()));
+        }
         if let Some(path) = &self.credentials {
             let told = |error: &dyn std::fmt::Display| refused(format!("{}: {error}", path.display()));
             let text = read_regular_text(path).map_err(|error| told(&error))?;
@@ -81,7 +94,7 @@ impl NatsAccess {
             options = options.add_root_certificates(path.clone());
         }
         let client =
-            options.connect(&self.url).await.map_err(|error| refused(format!("no connection: {error}")))?;
+            options.connect(address).await.map_err(|error| refused(format!("no connection: {error}")))?;
         let version = client.server_info().version;
         if !client.is_server_compatible(2, 10, 0) {
             return Err(refused(format!(
@@ -177,6 +190,11 @@ impl NatsServer {
         }
     }
 
+    /// Gives the store of the files of runs, which is made if it does not exist.
+    pub async fn bundles(&self) -> Result<ObjectStore, WorkersError> {
+        self.object_store(BUNDLES).await
+    }
+
     /// Gives the bucket of pauses, which is made if it does not exist.
     pub async fn pauses(&self) -> Result<kv::Store, WorkersError> {
         self.make_bucket(PAUSES).await.map(|(store, _)| store)
@@ -227,15 +245,26 @@ fn is_missing_stream(kind: GetStreamErrorKind) -> bool {
     }
 }
 
-/// Repeats a request until it succeeds, because the server may be restarting. Gives up after some time.
+/// Repeats a request until it succeeds, because the server may be restarting or full. Gives up after some time, and tells
+/// meanwhile what fails. A file that is damaged is not fetched again.
 pub async fn with_retries<T, F: Future<Output = Result<T, WorkersError>>>(
     patience: Duration,
+    tell: impl Fn(&WorkersError),
     mut request: impl FnMut() -> F,
 ) -> Result<T, WorkersError> {
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
+    let mut told: Option<Instant> = None;
     loop {
         match request().await {
-            Err(_) if begun.elapsed() < patience => tokio::time::sleep(Duration::from_millis(300)).await,
+            Err(WorkersError::Damaged(why)) => return Err(WorkersError::Damaged(why)),
+            Err(error) if begun.elapsed() < patience => {
+                let is_due = told.map_or(begun.elapsed() > FIRST_NOTICE, |at| at.elapsed() > NEXT_NOTICE);
+                if is_due {
+                    told = Some(Instant::now());
+                    tell(&error);
+                }
+                tokio::time::sleep(Duration::from_millis(300)).await;
+            }
             result => return result,
         }
     }

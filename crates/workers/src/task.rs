@@ -17,7 +17,8 @@ use tokio::sync::OnceCell;
 use crate::WorkersError;
 use crate::budget::{Amount, Reservation, change_account};
 use crate::messages::{
-    MOST_DELIVERIES, Marked, RunPermission, TrialBegan, TrialDone, TrialEnd, TrialTask, began_subject,
+    MOST_DELIVERIES, Marked, RunPermission, TrialDone, TrialEnd, TrialTask, WorkerNews, news_subject,
+    run_bucket,
 };
 use crate::open_run::OpenRun;
 use crate::pauses::{PauseBoard, account_of};
@@ -92,10 +93,13 @@ impl TaskRunner {
                 let beats = tokio::spawn(send_heartbeats(Arc::clone(&message), task.lease_ms));
                 let end = self.run_task(&task, &message).await;
                 beats.abort();
-                end.unwrap_or_else(|error| {
-                    self.tell(format!("{}: {error}", task.trial.as_str()));
-                    MessageEnd::GiveBack(REFUSED_DELAY)
-                })
+                match end {
+                    Ok(end) => end,
+                    Err(error) => {
+                        self.tell(format!("{}: {error}", task.trial.as_str()));
+                        self.give_back_or_up(&task, &message, &error).await
+                    }
+                }
             }
         };
         let kind = match end {
@@ -108,34 +112,30 @@ impl TaskRunner {
     }
 
     async fn run_task(&self, task: &TrialTask, message: &Message) -> Result<MessageEnd, WorkersError> {
-        let deliveries = message.info().map_or(1, |info| info.delivered);
         let done_key = task.done_key();
         let mut opened = self.open_run(task).await?;
-        if opened.as_ref().is_some_and(|run| run.permission() == RunPermission::Cancelled) {
-            // The run may have been continued since.
+        if opened.as_ref().is_some_and(|run| run.permission() != RunPermission::Running) {
+            // The run may have been continued since, and this worker may hear of that only after it got the trial.
             self.forget(&task.run);
             opened = self.open_run(task).await?;
         }
         let Some(run) = opened.filter(|run| run.permission() == RunPermission::Running) else {
             return Ok(MessageEnd::Done);
         };
-        if deliveries > 1 && has_result(&run.bucket, &done_key).await? {
+        // Also a message that is delivered for the first time may have been sent twice.
+        if self.stored_result(&run.bucket, &done_key).await?.is_some() {
             return Ok(MessageEnd::Done);
         }
-        if deliveries > MOST_DELIVERIES {
-            let why =
-                format!("{MOST_DELIVERIES} workers took the trial, and none of them finished it (infra)");
+        if deliveries(message) > MOST_DELIVERIES {
+            let why = format!("{MOST_DELIVERIES} workers took it, and none of them finished it");
             self.store_done(&run, task, String::new(), TrialEnd::Lost { why }).await?;
             return Ok(MessageEnd::Done);
         }
         if let Some(end) = self.reserve_budget(&run, &done_key).await? {
             return Ok(end);
         }
-        let began = TrialBegan { done_key: done_key.clone(), worker: self.options.name.clone() };
-        if let Ok(bytes) = serde_json::to_vec(&began) {
-            // Only for people: that it may get lost does no harm.
-            let _ = self.server.client.publish(began_subject(&task.run), bytes.into()).await;
-        }
+        let began = WorkerNews::Began { done_key: done_key.clone(), worker: self.options.name.clone() };
+        send_news(&self.server, &self.key, &task.run, began).await;
         let Some(output) = run.runner.run(&task.trial, task.is_probe).await else {
             self.tell(format!("{} is not in the plan of its run", task.trial.as_str()));
             return Ok(MessageEnd::GiveBack(REFUSED_DELAY));
@@ -147,6 +147,21 @@ impl TaskRunner {
         }
         self.announce_limit(task, &output.record).await;
         self.store_result(&run, task, output).await
+    }
+
+    /// Lets another worker try a trial that could not be run here. When enough have tried, the trial is lost.
+    async fn give_back_or_up(&self, task: &TrialTask, message: &Message, error: &WorkersError) -> MessageEnd {
+        if deliveries(message) < MOST_DELIVERIES {
+            return MessageEnd::GiveBack(REFUSED_DELAY);
+        }
+        let end = TrialEnd::Lost { why: format!("no worker could run it: {error}") };
+        let given_up = async {
+            let Some(bucket) = self.server.run_bucket(&task.run).await? else { return Ok(()) };
+            let record = self.done_record(task, String::new(), end)?;
+            self.write_done(&bucket, &task.done_key(), &record).await.map(drop)
+        };
+        let given_up: Result<(), WorkersError> = given_up.await;
+        given_up.map_or(MessageEnd::GiveBack(REFUSED_DELAY), |()| MessageEnd::Done)
     }
 
     /// Gives the run of a trial, which is fetched and planned once. `None` if the run is over.
@@ -195,11 +210,11 @@ impl TaskRunner {
     ) -> Result<Option<MessageEnd>, WorkersError> {
         loop {
             let reserved =
-                with_retries(PATIENCE, || change_account(&run.bucket, |account| account.reserve(done_key)));
+                self.insist(run, || change_account(&run.bucket, |account| account.reserve(done_key)));
             match reserved.await? {
-                None | Some(Reservation::Granted) => return Ok(None),
+                Some(None | Some(Reservation::Granted)) => return Ok(None),
                 // The coordinator sees that everything is spent as well, and takes the trials back.
-                Some(Reservation::Wait | Reservation::UsedUp) => {}
+                None | Some(Some(Reservation::Wait | Reservation::UsedUp)) => {}
             }
             if run.permission() != RunPermission::Running {
                 return Ok(Some(MessageEnd::Done));
@@ -212,9 +227,8 @@ impl TaskRunner {
     }
 
     async fn settle_budget(&self, run: &OpenRun, done_key: &str, amount: Amount) -> Result<(), WorkersError> {
-        let settled = with_retries(PATIENCE, || {
-            change_account(&run.bucket, |account| account.settle(done_key, amount))
-        });
+        let settled =
+            self.insist(run, || change_account(&run.bucket, |account| account.settle(done_key, amount)));
         settled.await.map(drop)
     }
 
@@ -223,10 +237,10 @@ impl TaskRunner {
         if record.ended != AgentEnding::RateLimited {
             return;
         }
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let pause = record.limit_resets_at.map_or(USUAL_PAUSE, |at| {
-            Duration::from_secs(at).saturating_sub(now).max(Duration::from_secs(1))
-        });
+        // A limit that has reset already cannot have ended the trial just now, so a clock must be wrong.
+        let now = u64::try_from(self.pauses.now()).unwrap_or_default();
+        let left = record.limit_resets_at.and_then(|at| at.checked_sub(now)).filter(|left| *left > 0);
+        let pause = left.map_or(USUAL_PAUSE, Duration::from_secs);
         let registry = AgentRegistry::default();
         let agent = registry.agents().iter().find(|agent| agent.name == task.agent);
         let account = agent.map_or_else(
@@ -250,16 +264,14 @@ impl TaskRunner {
         let packed = packed.map_err(|error| WorkersError::Bundle(error.to_string()))?;
         let packed = packed.map_err(|error| WorkersError::Bundle(error.to_string()))?;
         let object = format!("{}.{}", task.done_key(), uuid::Uuid::new_v4().simple());
-        with_retries(PATIENCE, || async {
+        let stored = self.insist(run, || async {
             let file = packed.file.reopen().map_err(WorkersError::request("store a result"))?;
             let stored = run.objects.put(object.as_str(), &mut tokio::fs::File::from_std(file)).await;
-            match stored {
-                // The run may be over meanwhile, and then nobody needs the result.
-                Err(_) if run.permission() == RunPermission::Cancelled => Ok(()),
-                stored => stored.map(drop).map_err(WorkersError::request("store a result")),
-            }
-        })
-        .await?;
+            stored.map_err(WorkersError::request("store a result"))
+        });
+        if stored.await?.is_none() {
+            return Ok(MessageEnd::Done);
+        }
         let end = TrialEnd::Finished { digest: packed.digest.clone() };
         let is_first = self.store_done(run, task, object.clone(), end).await?;
         if !is_first {
@@ -277,25 +289,78 @@ impl TaskRunner {
         object: String,
         end: TrialEnd,
     ) -> Result<bool, WorkersError> {
-        let done_key = task.done_key();
-        let worker = self.options.name.clone();
-        let done = TrialDone { run: task.run.clone(), done_key: done_key.clone(), worker, object, end };
+        let (done_key, record) = (task.done_key(), self.done_record(task, object, end)?);
+        let stored = self.insist(run, || self.write_done(&run.bucket, &done_key, &record));
+        Ok(stored.await?.unwrap_or(false))
+    }
+
+    fn done_record(&self, task: &TrialTask, object: String, end: TrialEnd) -> Result<Vec<u8>, WorkersError> {
+        let (done_key, worker) = (task.done_key(), self.options.name.clone());
+        let done = TrialDone { run: task.run.clone(), done_key, worker, object, end };
         let marked = Marked::new(done, &self.key, MarkKind::WorkerResult);
-        let bytes = serde_json::to_vec(&marked).map_err(WorkersError::request("store a result"))?;
-        with_retries(PATIENCE, || async {
-            match run.bucket.create(&done_key, bytes.clone().into()).await {
-                Ok(_) => Ok(true),
-                Err(error) if error.kind() == kv::CreateErrorKind::AlreadyExists => {
-                    // It may be this very record, if the answer to an earlier try was lost.
-                    let stored =
-                        run.bucket.get(&done_key).await.map_err(WorkersError::request("read a result"))?;
-                    Ok(stored.is_some_and(|stored| stored.as_ref() == bytes.as_slice()))
+        serde_json::to_vec(&marked).map_err(WorkersError::request("store a result"))
+    }
+
+    /// Writes a record, if there is none yet. Says whether this one counts.
+    async fn write_done(
+        &self,
+        bucket: &kv::Store,
+        done_key: &str,
+        record: &[u8],
+    ) -> Result<bool, WorkersError> {
+        match bucket.create(done_key, record.to_vec().into()).await {
+            Ok(_) => return Ok(true),
+            Err(error) if error.kind() == kv::CreateErrorKind::AlreadyExists => {}
+            Err(error) => return Err(WorkersError::request("store a result")(error)),
+        }
+        if let Some(stored) = self.stored_result(bucket, done_key).await? {
+            // It may be this very record, if the answer to an earlier try was lost.
+            return Ok(stored == record);
+        }
+        // What is there was not written with the key of this project, so it is replaced.
+        let there = bucket.entry(done_key).await.map_err(WorkersError::request("read a result"))?;
+        let revision = there.map_or(0, |entry| entry.revision);
+        let replaced = bucket.update(done_key, record.to_vec().into(), revision).await;
+        replaced.map(|_| true).map_err(WorkersError::request("store a result"))
+    }
+
+    /// Gives the stored record of a trial's result, if there is one with a valid mark.
+    async fn stored_result(
+        &self,
+        bucket: &kv::Store,
+        done_key: &str,
+    ) -> Result<Option<Vec<u8>>, WorkersError> {
+        let stored = bucket.get(done_key).await.map_err(WorkersError::request("read a result"))?;
+        let is_valid = |bytes: &[u8]| {
+            let marked = serde_json::from_slice::<Marked<TrialDone>>(bytes).ok();
+            let done = marked.and_then(|marked| marked.verified(&self.key, MarkKind::WorkerResult));
+            done.is_some_and(|done| done.done_key == done_key && run_bucket(&done.run) == bucket.name)
+        };
+        Ok(stored.map(|bytes| bytes.to_vec()).filter(|bytes| is_valid(bytes)))
+    }
+
+    /// Repeats a request for a run until it succeeds. `None` if the run ends meanwhile, and then nobody needs the answer.
+    async fn insist<T, F: Future<Output = Result<T, WorkersError>>>(
+        &self,
+        run: &OpenRun,
+        mut request: impl FnMut() -> F,
+    ) -> Result<Option<T>, WorkersError> {
+        let tell = |error: &WorkersError| {
+            self.tell(error.to_string());
+            let trouble = WorkerNews::Trouble { worker: self.options.name.clone(), why: error.to_string() };
+            let (server, key, id) = (self.server.clone(), self.key.clone(), run.id.clone());
+            tokio::spawn(async move { send_news(&server, &key, &id, trouble).await });
+        };
+        let repeated = with_retries(PATIENCE, tell, || {
+            let asked = request();
+            async move {
+                match asked.await {
+                    Err(_) if run.permission() == RunPermission::Cancelled => Ok(None),
+                    answer => answer.map(Some),
                 }
-                Err(_) if run.permission() == RunPermission::Cancelled => Ok(false),
-                Err(error) => Err(WorkersError::request("store a result")(error)),
             }
-        })
-        .await
+        });
+        repeated.await
     }
 
     fn tell(&self, text: String) {
@@ -303,9 +368,16 @@ impl TaskRunner {
     }
 }
 
-async fn has_result(bucket: &kv::Store, done_key: &str) -> Result<bool, WorkersError> {
-    let stored = bucket.get(done_key).await.map_err(WorkersError::request("read a result"))?;
-    Ok(stored.is_some())
+/// Tells the coordinator something for people. It does no harm if that gets lost.
+async fn send_news(server: &NatsServer, key: &RecordKey, run: &str, news: WorkerNews) {
+    if let Ok(bytes) = serde_json::to_vec(&Marked::new(news, key, MarkKind::WorkerNews)) {
+        let _ = server.client.publish(news_subject(run), bytes.into()).await;
+    }
+}
+
+/// Counts how often a message was given to a worker.
+fn deliveries(message: &Message) -> i64 {
+    message.info().map_or(1, |info| info.delivered)
 }
 
 /// Tells the server that the trial is still running, so that no other worker gets it.

@@ -35,11 +35,13 @@ pub enum AgentEnding {
     NoReply,
     /// The run was stopped while the agent worked.
     Cancelled,
+    /// Workers took the trial and none of them finished it, so nobody knows how the agent ended.
+    Lost,
 }
 
 impl AgentEnding {
     /// Every ending.
-    pub const ALL: [AgentEnding; 14] = [
+    pub const ALL: [AgentEnding; 15] = [
         AgentEnding::Finished,
         AgentEnding::TimedOut,
         AgentEnding::AskedUser,
@@ -54,6 +56,7 @@ impl AgentEnding {
         AgentEnding::OverLimit,
         AgentEnding::NoReply,
         AgentEnding::Cancelled,
+        AgentEnding::Lost,
     ];
 
     /// Gives the key under `endings` in a summary.
@@ -73,6 +76,7 @@ impl AgentEnding {
             AgentEnding::OverLimit => "over_limit",
             AgentEnding::NoReply => "no_reply",
             AgentEnding::Cancelled => "cancelled",
+            AgentEnding::Lost => "lost",
         }
     }
 
@@ -92,7 +96,8 @@ impl AgentEnding {
             | AgentEnding::OverBudget
             | AgentEnding::OverLimit
             | AgentEnding::NoReply
-            | AgentEnding::Cancelled => false,
+            | AgentEnding::Cancelled
+            | AgentEnding::Lost => false,
         }
     }
 
@@ -114,6 +119,7 @@ impl AgentEnding {
             AgentEnding::OverLimit => "the agent went over a limit of its resources",
             AgentEnding::NoReply => "the simulated user gave no reply that could be sent",
             AgentEnding::Cancelled => "the agent was cancelled",
+            AgentEnding::Lost => "the trial was lost: no worker gave a result that can be used",
         }
     }
 }

@@ -111,7 +111,7 @@ pub async fn run_elsewhere(
     {
         return Some((record, None));
     }
-    let lost = |why: &str| Some((unfinished_record(plan, trial, AgentEnding::Crashed, why), None));
+    let lost = |why: &str| Some((unfinished_record(plan, trial, AgentEnding::Lost, why), None));
     let folder = match make_incoming_folder(context, trial, attempt) {
         Ok(folder) => folder,
         Err(error) => return lost(&format!("its results cannot be stored: {error}")),

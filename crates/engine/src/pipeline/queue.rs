@@ -176,7 +176,8 @@ fn is_temporary_failure(ended: AgentEnding) -> bool {
         | AgentEnding::OverBudget
         | AgentEnding::OverLimit
         | AgentEnding::NoReply
-        | AgentEnding::Cancelled => false,
+        | AgentEnding::Cancelled
+        | AgentEnding::Lost => false,
     }
 }
 

@@ -44,6 +44,8 @@ pub enum MarkKind {
     WorkerTask,
     /// The result of a worker.
     WorkerResult,
+    /// What a worker tells while it works.
+    WorkerNews,
     /// The login of an account.
     Account,
 }
@@ -58,6 +60,7 @@ impl MarkKind {
             Self::WorkQueue => "work queue",
             Self::WorkerTask => "worker task",
             Self::WorkerResult => "worker result",
+            Self::WorkerNews => "worker news",
             Self::Account => "account",
         }
     }

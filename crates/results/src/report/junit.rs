@@ -178,7 +178,8 @@ fn is_broken(why: &NotScoredReason) -> bool {
             | AgentEnding::NotStarted
             | AgentEnding::SetupFailed
             | AgentEnding::NoReply
-            | AgentEnding::OverLimit => true,
+            | AgentEnding::OverLimit
+            | AgentEnding::Lost => true,
             AgentEnding::Finished
             | AgentEnding::AskedUser
             | AgentEnding::OverBudget

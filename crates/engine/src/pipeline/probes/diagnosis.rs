@@ -75,6 +75,10 @@ fn ending_failure(seen: &Observation) -> Option<ProbeFailure> {
         AgentEnding::TimedOut => (ProbeFailureKind::TimedOut, "give it more time with --timeout"),
         AgentEnding::OverBudget => (ProbeFailureKind::OverBudget, "give it a larger budget"),
         AgentEnding::OverLimit => (ProbeFailureKind::AgentFailed, "raise the limit with --limit"),
+        AgentEnding::Lost => (
+            ProbeFailureKind::AgentFailed,
+            "read what the workers say, then continue with practicum run --resume",
+        ),
         AgentEnding::AskedUser
         | AgentEnding::Crashed
         | AgentEnding::NotLaunched
