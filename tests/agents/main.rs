@@ -15,6 +15,7 @@ mod real_copilot;
 mod real_goose;
 mod real_opencode;
 mod real_qwen;
+mod real_sessions;
 mod stream_tables;
 // What it tries to reach are things of Linux.
 #[cfg(target_os = "linux")]

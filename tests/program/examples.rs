@@ -43,8 +43,8 @@ const EXAMPLES: [Example; 17] = [
     Example { name: "improving", more: &[], files: 1, cases: 6, trials: 6, failing: 4 },
 ];
 
-/// Examples of commands that make a study of several runs. Their pages run them.
-const STUDIES: [&str; 2] = ["ablation", "catalogue"];
+/// Examples of commands that make a study of several runs, or grade without one. Their pages run them.
+const STUDIES: [&str; 3] = ["ablation", "catalogue", "sessions"];
 
 /// A copy of the examples, so that no record is left in this checkout.
 fn copy() -> Project {
