@@ -22,7 +22,7 @@ Examples:
   practicum export latest --table checks --format csv -o checks.csv
   practicum export latest --format atif -o trajectories.jsonl
   practicum export latest --format otlp -o traces.jsonl
-  practicum export latest --format otlp --to http://127.0.0.1:6006
+  practicum export latest --format otlp --to http://127.0.0.1:4318
 
 The formats atif and otlp write one JSON document for each trial of one run, each in a line: what was said, every tool \
 call with its result, and the verdicts. A line of otlp is the body of a request to a receiver of OpenTelemetry traces \

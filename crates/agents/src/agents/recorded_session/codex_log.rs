@@ -27,8 +27,9 @@ const NOT_OF_USER: [&str; 8] = [
 ];
 
 /// Items that are neither a message nor a call of a tool.
-const OTHER_ITEMS: [&str; 7] = [
+const OTHER_ITEMS: [&str; 8] = [
     "reasoning",
+    "additional_tools",
     "compaction",
     "compaction_summary",
     "context_compaction",
