@@ -22,6 +22,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use crate::dialects::EvalRegistry;
+use crate::grade::captured_output::CapturedOutput;
 use crate::grade::grade_text::{TextToGrade, keep_answerable_gates};
 use crate::model::{CheckResult, GateResult, Outcome, Ratio, Severity, Verdict};
 use crate::plan::settings::{SettingLayers, project_root};
@@ -91,7 +92,7 @@ impl Spec {
     pub fn grade(&self, text: &str) -> Result<GradedText, SpecError> {
         let captured = TextToGrade {
             network: None,
-            text: text.to_owned(),
+            output: CapturedOutput::Text(text.to_owned()),
             suites: &self.suites,
             services: None,
             checks_only: true,

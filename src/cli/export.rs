@@ -5,12 +5,13 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
+use serde_json::Value;
 
-use super::{open_index, report_error};
-use crate::model::{Outcome, TrialRecord};
+use super::{environment, open_index, report_error, runtime};
+use crate::model::{Outcome, TrialRecord, count_with_noun};
 use crate::own_files;
 use crate::plan::settings::project_root;
-use crate::report::{RunResults, TraceFormat, write_traces};
+use crate::report::{RunResults, TraceFormat, TraceReceiver, for_each_trace, write_traces};
 use crate::store::history::{ExportFormat, ExportTable, export};
 use crate::store::{RunDir, TrialFilter};
 
@@ -21,10 +22,14 @@ Examples:
   practicum export latest --table checks --format csv -o checks.csv
   practicum export latest --format atif -o trajectories.jsonl
   practicum export latest --format otlp -o traces.jsonl
+  practicum export latest --format otlp --to http://127.0.0.1:4318
 
 The formats atif and otlp write one JSON document for each trial of one run, each in a line: what was said, every tool \
 call with its result, and the verdicts. A line of otlp is the body of a request to a receiver of OpenTelemetry traces \
-(/v1/traces, Content-Type: application/json).")]
+(/v1/traces, Content-Type: application/json).
+
+With --to, the spans are sent to such a receiver, in the binary form that all receivers read. OTEL_EXPORTER_OTLP_HEADERS \
+(name=value,name=value) adds headers, such as a key. A trial that is sent again has the same ids.")]
 pub struct ExportArgs {
     /// Only this run: its id, a part of it, or latest; all if absent
     run: Option<String>,
@@ -44,6 +49,10 @@ pub struct ExportArgs {
     /// Write to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Send the spans to this receiver of OpenTelemetry traces (http or https; /v1/traces is added to an address without
+    /// a path)
+    #[arg(long, value_name = "URL", conflicts_with = "output")]
+    to: Option<String>,
     /// The project, or anything in it
     #[arg(long, default_value = ".")]
     project: PathBuf,
@@ -59,6 +68,9 @@ fn run(args: &ExportArgs) -> anyhow::Result<()> {
         Some(wanted) => Some(RunDir::find(&project, wanted).map_err(|why| anyhow!(why))?.id().to_owned()),
         None => None,
     };
+    if args.to.is_some() && args.format != "otlp" {
+        bail!("--to sends OpenTelemetry spans; it needs --format otlp");
+    }
     let traces = match args.format.as_str() {
         "atif" => Some(TraceFormat::Atif),
         "otlp" => Some(TraceFormat::Otlp),
@@ -87,9 +99,36 @@ fn export_traces(args: &ExportArgs, format: TraceFormat, project: &Path, run: &s
         args.suite.as_ref().is_none_or(|suite| *suite == record.suite)
             && args.case.as_ref().is_none_or(|case| *case == record.case)
     };
+    if let Some(address) = &args.to {
+        return send_traces(&results, is_wanted, address);
+    }
     let mut out = open_output(args)?;
     let written = write_traces(&results, format, is_wanted, &mut out);
     finish(args, written.and_then(|_| out.flush()))
+}
+
+/// Sends the trials as spans, one request for each. The first failure ends it.
+fn send_traces(
+    results: &RunResults,
+    is_wanted: impl Fn(&TrialRecord) -> bool,
+    address: &str,
+) -> anyhow::Result<()> {
+    let headers = environment().remove("OTEL_EXPORTER_OTLP_HEADERS");
+    let receiver = TraceReceiver::new(address, headers.as_deref())
+        .map_err(|why| anyhow!("cannot send traces: {why}"))?;
+    let runtime = runtime().context("cannot start")?;
+    let mut sent: usize = 0;
+    let send = |trace: Value| {
+        runtime.block_on(receiver.send(&trace)).map_err(std::io::Error::other)?;
+        sent += 1;
+        Ok(())
+    };
+    let all = for_each_trace(results, TraceFormat::Otlp, is_wanted, send).map_err(|why| {
+        let done = count_with_noun(sent, "trace");
+        anyhow!("cannot send traces to {}: {why} ({done} sent before)", receiver.address())
+    })?;
+    say!("{} sent to {}", count_with_noun(all, "trace"), receiver.address());
+    Ok(())
 }
 
 fn open_output(args: &ExportArgs) -> anyhow::Result<Box<dyn Write>> {

@@ -17,6 +17,7 @@ mod baseline;
 mod blind;
 mod builtin_agent;
 mod calibrate;
+mod candidate_files;
 mod capture;
 mod check;
 mod clean;

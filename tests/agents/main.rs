@@ -19,6 +19,7 @@ mod real_goose;
 mod real_opencode;
 mod real_qwen;
 mod recorded_servers;
+mod real_sessions;
 mod stream_tables;
 // What it tries to reach are things of Linux.
 #[cfg(target_os = "linux")]

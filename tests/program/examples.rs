@@ -44,8 +44,8 @@ pub const EXAMPLES: [Example; 18] = [
     Example { name: "improving", more: &[], files: 1, cases: 6, trials: 6, failing: 4 },
 ];
 
-/// Examples of commands that make a study of several runs. Their pages run them.
-const STUDIES: [&str; 3] = ["ablation", "catalogue", "paraphrases"];
+/// Examples of commands that make a study of several runs, or grade without one. Their pages run them.
+const STUDIES: [&str; 4] = ["ablation", "catalogue", "paraphrases", "sessions"];
 
 /// A copy of the examples, so that no record is left in this checkout.
 pub fn copy() -> Project {

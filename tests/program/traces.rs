@@ -1,8 +1,10 @@
 //! What `export` writes for viewers of traces: ATIF trajectories, and OpenTelemetry spans with verdicts.
 
+use std::io::{BufRead, BufReader, Read, Write};
+
 use serde_json::{Value, json};
 
-use crate::common::Project;
+use crate::common::{Project, Ran};
 
 const SCRIPT: &str = "practicum_script: 1
 scenarios:
@@ -109,4 +111,85 @@ fn spans_have_the_calls_and_the_verdicts_as_evaluation_events() {
     let again = lines(&project, &["--format", "otlp"]);
     assert_eq!(again, requests, "the same run gives the same ids");
     project.run(&["export", "--format", "otlp", "--table", "checks"]).exits(2);
+}
+
+/// A receiver on this machine that answers each request in the same way, and keeps what it got.
+struct Receiver {
+    address: String,
+    requests: std::sync::mpsc::Receiver<(String, Vec<u8>)>,
+}
+
+impl Receiver {
+    fn start(answer: &'static str) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = format!("http://{}", listener.local_addr().expect("an address"));
+        let (sender, requests) = std::sync::mpsc::channel();
+        // The thread ends with the process of the test.
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let mut reader = BufReader::new(stream);
+                let mut head = String::new();
+                while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).is_ok_and(|read| read > 0) {}
+                let length =
+                    head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+                let mut body = vec![0; length.unwrap_or(0)];
+                let _ = reader.read_exact(&mut body);
+                let _ = reader.get_mut().write_all(answer.as_bytes());
+                let _ = sender.send((head, body));
+            }
+        });
+        Self { address, requests }
+    }
+}
+
+#[test]
+fn spans_are_sent_to_a_receiver_in_the_binary_form() {
+    let project = project();
+    let fine = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    let receiver = Receiver::start(fine);
+    let mut command = project.practicum(&["export", "latest", "--format", "otlp", "--to", &receiver.address]);
+    command.env("OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b, x-other=c");
+    let ran = Ran::of(command.output().expect("practicum starts")).exits(0);
+    assert!(ran.stderr.contains("2 traces sent to http://127.0.0.1"), "{}", ran.stderr);
+    let got: Vec<(String, Vec<u8>)> = receiver.requests.try_iter().collect();
+    assert_eq!(got.len(), 2, "one request for each trial");
+    for (head, body) in &got {
+        for line in ["POST /v1/traces HTTP/1.1", "application/x-protobuf", "x-key: a b", "x-other: c"] {
+            assert!(head.contains(line), "{line}: {head}");
+        }
+        let text = String::from_utf8_lossy(body);
+        for part in
+            ["invoke_agent builtin", "execute_tool Write", "gen_ai.evaluation.result", "practicum.verdict"]
+        {
+            assert!(text.contains(part), "{part}");
+        }
+    }
+    let one = ["export", "latest", "--format", "otlp", "--case", "greets", "--to"];
+    let path = format!("{}/otlp/v1/traces", receiver.address);
+    project.run(&[&one[..], &[&path]].concat()).exits(0);
+    assert!(receiver.requests.recv().expect("a request").0.contains("POST /otlp/v1/traces "));
+
+    for (answer, expected) in [
+        ("HTTP/1.1 415 No\r\ncontent-length: 4\r\nconnection: close\r\n\r\nwhat", "it answered with 415"),
+        (
+            "HTTP/1.1 302 Go\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+            "302",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\n\n\u{2}\u{8}\u{5}",
+            "refused 5 of the spans",
+        ),
+        ("", "cannot send traces"),
+    ] {
+        let receiver = Receiver::start(answer);
+        let ran = project.run(&[&one[..], &[&receiver.address]].concat()).exits(2);
+        assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);
+    }
+    for address in ["ftp://127.0.0.1", "file:///etc/passwd", "127.0.0.1:1", "http://me:secret@127.0.0.1", ""]
+    {
+        let ran = project.run(&[&one[..], &[address]].concat()).exits(2);
+        assert!(!ran.stderr.contains("me:secret"), "{}", ran.stderr);
+    }
+    project.run(&["export", "latest", "--to", &receiver.address]).exits(2);
+    project.run(&["export", "latest", "--format", "otlp", "--to", &receiver.address, "-o", "f"]).exits(2);
 }

@@ -1,4 +1,5 @@
-//! The command `practicum grade --output`: grades a captured text by an eval file.
+//! The commands `practicum grade --output` and `grade --session`: grade a captured text or a recorded session by an eval
+//! file.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -8,12 +9,14 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 
 use super::GradeArgs;
+use crate::agents::read_session;
 use crate::cli::{
     environment, has_colour, interrupts, print, print_json, print_to_stderr, runtime, tell_notices,
 };
 use crate::dialects;
 use crate::dialects::EvalRegistry;
 use crate::gateway::{PriceTable, SpendingBudget, SpendingLedger};
+use crate::grade::captured_output::{CapturedOutput, observe_session};
 use crate::grade::grade_text::{self, TextToGrade};
 use crate::grade::judge::ScrubFn;
 use crate::model::{Case, CheckResult, Outcome, Ratio, Severity, UrlChecker};
@@ -21,14 +24,15 @@ use crate::pipeline::StopSignal;
 use crate::plan::settings::{SettingLayers, project_root};
 use crate::plan::{CaseGlob, PlannedSuite};
 use crate::report::{
-    GradedCheck, GradedGate, TextGradingDocument, render_diagnostics, render_graded, terminal_safe,
+    GradedCheck, GradedGate, GradedSession, TextGradingDocument, render_diagnostics, render_graded,
+    terminal_safe,
 };
 use crate::session::RunInputs;
 use crate::session::run_setup::{self, EvalFiles, JudgePool, RunSetupError, SharedServices};
 use crate::store::Scrubber;
 use crate::url_check::HttpUrlChecker;
 
-pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Result<Outcome> {
+pub fn grade_output(args: &GradeArgs, spec: &Path) -> anyhow::Result<Outcome> {
     let environment = environment();
     let dialect =
         args.dialect.as_deref().and_then(dialects::find_dialect).map(|dialect| dialect.name().to_owned());
@@ -66,9 +70,17 @@ pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Res
         say!("note: {}", terminal_safe(note));
     }
     args.gates.apply(&mut suites);
-    warn_about_inputs(&suites);
-
-    let text = read_text(output).with_context(|| format!("cannot read {}", output.display()))?;
+    let (output, session) = read_output(args)?;
+    let mut notes_before: Vec<String> = output.missing_skill_notes(&suites);
+    match &session {
+        None => warn_about_inputs(&suites),
+        Some((summary, notes)) => {
+            notes_before.extend(notes.iter().cloned());
+            if !args.json {
+                say!("{}", terminal_safe(&summary.describe()));
+            }
+        }
+    }
     let cases: Vec<CaseGlob> = args.case.iter().filter_map(|glob| CaseGlob::new(glob)).collect();
     let runtime = runtime().context("cannot start")?;
     let stop = StopSignal::default();
@@ -95,7 +107,7 @@ pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Res
         let web = args.allow_network.then(|| HttpUrlChecker::with_runtime(tokio::runtime::Handle::current()));
         let captured = TextToGrade {
             network: web.as_ref().map(|web| web as &dyn UrlChecker),
-            text,
+            output,
             suites: &suites,
             services: means.as_deref(),
             checks_only: false,
@@ -106,13 +118,16 @@ pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Res
         Ok::<_, RunSetupError>(captured.grade().await)
     })?;
     let Some(graded) = graded else {
-        bail!("{} has no case that this text could answer; nothing was graded", spec.display());
+        let what = if session.is_some() { "session" } else { "text" };
+        bail!("{} has no case that this {what} could answer; nothing was graded", spec.display());
     };
-    let (outcome, gates, notes) = (graded.exit, graded.gates.clone(), graded.notes.clone());
+    let (outcome, gates) = (graded.exit, graded.gates.clone());
+    let notes: Vec<String> = notes_before.into_iter().chain(graded.notes.clone()).collect();
     let results = graded.into_results();
     if args.json {
         print_json(&TextGradingDocument {
             schema_version: 1,
+            session: session.map(|(summary, _)| summary),
             results: results.into_iter().map(graded_check).collect(),
             gates: gates.into_iter().map(GradedGate::from).collect(),
             notes: found.into_iter().chain(note).chain(notes).collect(),
@@ -124,6 +139,25 @@ pub fn grade_output(args: &GradeArgs, output: &Path, spec: &Path) -> anyhow::Res
         print(&if plain { anstream::adapter::strip_str(&text).to_string() } else { text })?;
     }
     Ok(outcome)
+}
+
+/// A session as it is described to the user, and notes about it.
+type SessionSummary = (GradedSession, Vec<String>);
+
+/// Reads what is to be graded: the text of `--output`, or the session of `--session`.
+fn read_output(args: &GradeArgs) -> anyhow::Result<(CapturedOutput, Option<SessionSummary>)> {
+    if let Some(path) = &args.session {
+        let mut session = read_session(path)
+            .map_err(|why| anyhow!("cannot grade {} as a session: {why}", path.display()))?;
+        let (format, agent, id) = (session.format.name(), session.agent.clone(), session.id.clone());
+        let notes = std::mem::take(&mut session.notes);
+        let seen = observe_session(session);
+        let summary = GradedSession::new(format, &agent, id.as_deref(), &seen);
+        return Ok((CapturedOutput::Session(Box::new(seen)), Some((summary, notes))));
+    }
+    let path = args.output.as_deref().unwrap_or(Path::new("-"));
+    let text = read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok((CapturedOutput::Text(text), None))
 }
 
 fn graded_check((id, result): (String, CheckResult)) -> GradedCheck {

@@ -349,7 +349,8 @@ fn activation_from_call(call: &ToolCall, outcome: &Value) -> Option<ActivatedSki
     Some(ActivatedSkill { skill: skill.to_owned(), plugin, evidence: ActivationEvidence::SkillTool })
 }
 
-fn usage_by_model(models: &Value) -> Option<TokenUsage> {
+/// Adds up the tokens of all models; `None` if none is counted.
+pub fn usage_by_model(models: &Value) -> Option<TokenUsage> {
     let models = models.as_object().filter(|models| !models.is_empty())?;
     let mut total = TokenUsage::default();
     for model in models.values() {
@@ -364,7 +365,8 @@ fn usage_by_model(models: &Value) -> Option<TokenUsage> {
     Some(total)
 }
 
-fn plain_usage(usage: &Value) -> TokenUsage {
+/// Reads the tokens as the API gives them.
+pub fn plain_usage(usage: &Value) -> TokenUsage {
     let count = |key: &str| usage[key].as_u64().unwrap_or(0);
     TokenUsage {
         input: count("input_tokens"),

@@ -212,17 +212,22 @@ impl CodexDecoder {
     }
 
     fn record_usage(&mut self, usage: &Value) {
-        let count = |key: &str| usage[key].as_u64().unwrap_or(0);
-        let (read, write) = (count("cached_input_tokens"), count("cache_write_input_tokens"));
-        self.transcript.usage = TokenUsage {
-            input: count("input_tokens").saturating_sub(read).saturating_sub(write),
-            output: count("output_tokens"),
-            cache_read: read,
-            cache_write: write,
-        };
+        self.transcript.usage = read_usage(usage);
         self.transcript.totals_of_session = true;
         let only_asked = self.item_count == 1 && self.transcript.output.trim_end().ends_with('?');
         self.transcript.end = if only_asked { StreamEnd::AskedUser } else { StreamEnd::Done };
+    }
+}
+
+/// Reads a count of tokens. What came from a cache is not counted as input.
+pub fn read_usage(usage: &Value) -> TokenUsage {
+    let count = |key: &str| usage[key].as_u64().unwrap_or(0);
+    let (read, write) = (count("cached_input_tokens"), count("cache_write_input_tokens"));
+    TokenUsage {
+        input: count("input_tokens").saturating_sub(read).saturating_sub(write),
+        output: count("output_tokens"),
+        cache_read: read,
+        cache_write: write,
     }
 }
 
@@ -259,7 +264,7 @@ fn result_text_of_item(item: &Value) -> Option<String> {
 }
 
 /// Classifies a failure. The CLI puts the HTTP status into its message, in one of two fixed forms.
-fn classify_failure(message: &Value) -> StreamEnd {
+pub fn classify_failure(message: &Value) -> StreamEnd {
     let message = message.as_str().unwrap_or_default();
     let why = message.to_owned();
     let status = ["unexpected status ", "exceeded retry limit, last status: "]

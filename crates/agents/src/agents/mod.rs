@@ -18,6 +18,7 @@ mod opencode;
 mod own_commands;
 mod programs;
 mod qwen;
+mod recorded_session;
 mod registry;
 mod session_files;
 mod shell_reads;
@@ -44,6 +45,7 @@ pub use model_cli::{
 };
 pub use own_commands::is_own_command;
 pub use programs::find_program;
+pub use recorded_session::{RecordedSession, RecordedTurn, SessionFormat, read_session};
 pub use registry::AgentRegistry;
 pub use session_files::{SessionRecord, read_session_files};
 use skill_reads::{called_skill, hidden_subagent, is_skill_tool, is_subagent_tool};

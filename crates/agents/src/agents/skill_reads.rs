@@ -151,7 +151,10 @@ pub fn skills_read_in(steps: &[Step]) -> Vec<ActivatedSkill> {
 pub fn unanswered_calls_in(steps: &[Step]) -> Vec<UncertainActivation> {
     let mut doubts = Vec::new();
     for call in tool_calls(steps).filter(|call| call.ok.is_none()) {
-        let why = format!("the stream has no result of a call of {}", call.name);
+        let why = match call.result {
+            None => format!("the stream has no result of a call of {}", call.name),
+            Some(_) => format!("nothing says whether a call of {} succeeded", call.name),
+        };
         let loaded = called_skill(call).map(|skill| Some(skill.to_owned()));
         let read = skills_read_by_call(call).into_iter().map(|read| read.skill);
         let skills = loaded.into_iter().chain(read);

@@ -45,7 +45,8 @@ pub trait Decoder: Send {
     fn finish(self: Box<Self>) -> StreamTranscript;
 }
 
-fn parse_event(line: &str) -> Option<Value> {
+/// Parses a line of JSON, with a replacement for each lone surrogate.
+pub(super) fn parse_event(line: &str) -> Option<Value> {
     let read = |line: &str| serde_json::from_str(line).ok();
     read(line).or_else(|| read(&replace_lone_surrogates(line)?))
 }

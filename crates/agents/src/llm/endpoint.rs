@@ -110,20 +110,7 @@ impl Endpoint {
 impl Endpoint {
     /// Makes an HTTP client that connects to this endpoint and to nowhere else.
     pub fn http_client(&self) -> Result<reqwest::Client, LlmError> {
-        let url = self.url()?;
-        // A redirect would carry the key and the conversation to another host.
-        let mut builder = reqwest::Client::builder()
-            .redirect(redirect::Policy::none())
-            .connect_timeout(Duration::from_secs(20))
-            .user_agent(concat!("practicum/", env!("CARGO_PKG_VERSION")));
-        if url.scheme() == "http" {
-            // A sandbox may contain no certificates, and none are needed here.
-            builder = builder.tls_certs_only([]);
-        }
-        if is_loopback(&url) {
-            builder = builder.no_proxy();
-        }
-        builder.build().map_err(|error| LlmError::Network(describe_error(&error)))
+        http_client_for(&self.url()?)
     }
 
     /// Adds the credential in the header that the API expects.
@@ -150,6 +137,58 @@ fn sensitive_header(text: &str) -> Result<HeaderValue, LlmError> {
         .map_err(|_| LlmError::Auth("the API key has invalid characters".to_owned()))?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+/// Makes an HTTP client for requests to this address.
+fn http_client_for(url: &Url) -> Result<reqwest::Client, LlmError> {
+    // A redirect would carry the key and the conversation to another host.
+    let mut builder = reqwest::Client::builder()
+        .redirect(redirect::Policy::none())
+        .connect_timeout(Duration::from_secs(20))
+        .user_agent(concat!("practicum/", env!("CARGO_PKG_VERSION")));
+    if url.scheme() == "http" {
+        // A sandbox may contain no certificates, and none are needed here.
+        builder = builder.tls_certs_only([]);
+    }
+    if is_loopback(url) {
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|error| LlmError::Network(describe_error(&error)))
+}
+
+/// The address of a server that is no model: a web address without a login in it.
+#[derive(Debug, Clone)]
+pub struct HttpAddress(Url);
+
+impl HttpAddress {
+    /// Reads an address. The error says in words what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match Url::parse(text) {
+            Ok(url) if !matches!(url.scheme(), "http" | "https") || !url.has_host() => {
+                Err(format!("{text:?} is not an address with http:// or https://"))
+            }
+            Ok(url) if !url.username().is_empty() || url.password().is_some() => {
+                Err("the address must not contain a login".to_owned())
+            }
+            Ok(url) => Ok(Self(url)),
+            Err(_) => Err(format!("{text:?} is not a web address")),
+        }
+    }
+
+    /// Gives the address as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Says whether the address names only a server.
+    pub fn has_no_path(&self) -> bool {
+        matches!(self.0.path(), "" | "/") && self.0.query().is_none()
+    }
+
+    /// Makes an HTTP client for requests to this address. It follows no redirects.
+    pub fn http_client(&self) -> Result<reqwest::Client, LlmError> {
+        http_client_for(&self.0)
+    }
 }
 
 pub fn is_loopback(url: &Url) -> bool {

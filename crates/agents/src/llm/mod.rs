@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use client::{LlmError, ModelClient, describe_error};
-pub use endpoint::{Credential, Endpoint, Secret};
+pub use endpoint::{Credential, Endpoint, HttpAddress, Secret};
 pub use gemini::{request_path as gemini_request_path, split_path as split_gemini_path};
 pub use retry::{ApiRetries, ApiRetryPolicy, FailedAttempt, RateLimitGate, RetryAdvice};
 pub use sse::{SseEvent, SseReader};

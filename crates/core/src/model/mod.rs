@@ -63,7 +63,8 @@ pub use mock::{
 pub use noise::{Baseline, Noise, NoisyCase};
 pub use observation::{
     ActivatedSkill, ActivationEvidence, Canary, FileChange, FileChangeKind, GivenFile, GivenFileFate,
-    Observation, ObservedActivation, RefusedSkill, SkillRefusalSource, Step, TokenUsage, ToolCall,
+    MissingEvidence, Observation, ObservedActivation, RefusedSkill, SkillRefusalSource, Step, TokenUsage,
+    ToolCall,
 };
 pub use outcome::Outcome;
 pub use path::RelPath;

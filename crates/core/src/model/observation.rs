@@ -62,6 +62,26 @@ pub struct Observation {
     pub agent_version: Option<String>,
     /// The duration of the run.
     pub seconds: f64,
+    /// What nobody observed, so that its absence above means nothing.
+    #[serde(default, skip_serializing_if = "MissingEvidence::is_none")]
+    pub missing: MissingEvidence,
+}
+
+/// The parts of an observation that its source cannot show. A trial in a workspace shows all of them; a session that an
+/// agent recorded elsewhere does not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissingEvidence {
+    /// Whether it is not known which files the agent created, changed or deleted.
+    pub files: bool,
+    /// Whether it is not known how long the agent worked.
+    pub seconds: bool,
+}
+
+impl MissingEvidence {
+    /// Says whether nothing is missing.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Observation {
@@ -229,6 +249,7 @@ impl Observation {
             model: None,
             agent_version: None,
             seconds: 0.0,
+            missing: MissingEvidence::default(),
         }
     }
 

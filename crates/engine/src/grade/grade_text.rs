@@ -1,11 +1,12 @@
-//! Grades a text that was produced outside a run.
+//! Grades a text or a session that was produced outside a run.
 //!
-//! In: planned suites and a text. Out: `TextGrades` with the exit code. Checks that need a run (tools, files,
-//! activation) are not scored. Never: runs an agent; needs a skill on disk.
+//! In: planned suites and a `CapturedOutput`. Out: `TextGrades` with the exit code. Checks of what the output cannot show
+//! (of a text: tools, files, activation; of a session: files) are not scored. Never: runs an agent; needs a skill on disk.
 
 use std::collections::BTreeMap;
 
 use crate::grade::SuiteServices;
+use crate::grade::captured_output::CapturedOutput;
 use crate::grade::grading::{JudgeAccess, TrialGrader, unanswered};
 use crate::grade::judge::JudgeContext;
 use crate::plan::{CaseGlob, PlannedSuite, is_activation};
@@ -13,19 +14,17 @@ use crate::workspace::run::CancelToken;
 use practicum_agents::gateway::ScopeKind;
 use practicum_core::aggregate::{RunCompletion, RunTally, SuiteGate};
 use practicum_core::model::{
-    AgentEnding, Arm, Case, CasePrompt, Check, CheckKind, CheckPermissions, CheckResult, CheckTarget,
-    Condition, Gate, GateName, GateResult, NotScoredReason, Observation, Outcome, PassRule, Ratio, RelPath,
-    Remarks, SkillUse, SkillUseMode, Step, Suite, TokenUsage, TrialId, TrialRecord, UrlChecker, Verdict,
-    WorkspaceView, count_with_noun,
+    Arm, Case, Check, CheckPermissions, CheckResult, Condition, Gate, GateName, GateResult, NotScoredReason,
+    Observation, Outcome, PassRule, Ratio, RelPath, Remarks, SkillUse, SkillUseMode, Suite, TokenUsage,
+    TrialId, TrialRecord, UrlChecker, Verdict, WorkspaceView, count_with_noun,
 };
-use practicum_evals::checks::reads_only_text;
 
 /// Marks the processes of a judge that is a CLI.
 const JUDGE_PROCESS_MARKER: &str = "captured";
 
-/// A text, and the suites by which it is graded.
+/// A captured text or session, and the suites by which it is graded.
 pub struct TextToGrade<'c> {
-    pub text: String,
+    pub output: CapturedOutput,
     pub suites: &'c [PlannedSuite],
     /// The services of each suite; `None` if no judge is wanted.
     pub services: Option<&'c [SuiteServices]>,
@@ -37,7 +36,7 @@ pub struct TextToGrade<'c> {
     /// The network, if checks may use it.
     pub network: Option<&'c dyn UrlChecker>,
     /// Globs over case ids. If there are none, every case is graded except those that only ask whether a skill is
-    /// activated.
+    /// activated; and of a session the cases with its prompts, if there are such.
     pub case_globs: &'c [CaseGlob],
     /// The share of a case's required checks that may stay without an answer.
     pub allow_unscored: Ratio,
@@ -70,11 +69,6 @@ impl TextGrades {
     }
 }
 
-/// Says whether a text alone can answer at least one check of the case.
-pub(crate) fn can_grade_text(case: &Case) -> bool {
-    case.checks.iter().any(needs_only_text)
-}
-
 /// Removes the gates that a text cannot answer, so that they neither hold nor fail. The gate that every case must
 /// pass always stays.
 pub fn keep_answerable_gates(suites: &mut [PlannedSuite], judged: bool) {
@@ -98,27 +92,21 @@ pub fn keep_answerable_gates(suites: &mut [PlannedSuite], judged: bool) {
 /// Gives the checks of a case that a text can answer. They read the given text, whatever file they would read in a
 /// run.
 pub(crate) fn text_checks(case: &Case) -> Vec<Check> {
-    let asked = case.checks.iter().filter(|check| needs_only_text(check));
-    asked.map(|check| Check { target: CheckTarget::Output, ..check.clone() }).collect()
-}
-
-fn needs_only_text(check: &Check) -> bool {
-    match &check.kind {
-        CheckKind::Rule(rule) => reads_only_text(rule.as_ref()),
-        CheckKind::Judged(_) | CheckKind::Sections(_) => true,
-        CheckKind::Activation(_) => false,
-    }
+    CapturedOutput::Text(String::new()).answerable_checks(case)
 }
 
 impl TextToGrade<'_> {
-    /// Gives the cases to grade: the named ones, or else all except those that only ask whether a skill is
-    /// activated, because a text cannot answer that. A selected case that needs a run has no answer.
+    /// Gives the cases to grade: the named ones, or else those that fit the output. A selected case that needs a run has
+    /// no answer.
     fn selected_cases(&self) -> impl Iterator<Item = (usize, &PlannedSuite, &Case)> {
         let all =
             self.suites.iter().enumerate().flat_map(|(index, planned)| {
                 planned.suite.cases.iter().map(move |case| (index, planned, case))
             });
-        all.filter(|(_, _, case)| match self.case_globs {
+        let mut cases = self.suites.iter().flat_map(|planned| &planned.suite.cases);
+        let has_own_case = cases.any(|case| self.output.has_prompts_of(case));
+        all.filter(move |(_, _, case)| match self.case_globs {
+            [] if has_own_case => self.output.has_prompts_of(case),
             [] => !is_activation(case),
             globs => globs.iter().any(|glob| glob.matches(&case.id)),
         })
@@ -126,25 +114,21 @@ impl TextToGrade<'_> {
 
     /// Grades every selected case. `None` if no case is selected, or if none was named and a text can answer none.
     pub async fn grade(&self) -> Option<TextGrades> {
-        if self.case_globs.is_empty() && !self.selected_cases().any(|(_, _, case)| can_grade_text(case)) {
+        let can_grade = |case: &Case| case.checks.iter().any(|check| self.output.can_answer(check));
+        if self.case_globs.is_empty() && !self.selected_cases().any(|(_, _, case)| can_grade(case)) {
             return None;
         }
-        let mut seen = Observation {
-            output: self.text.clone(),
-            turns: 1,
-            ..Observation::with_ending(AgentEnding::Finished)
-        };
         let mut gates = Vec::new();
         let mut tally = RunTally::default();
         let mut cases = Vec::new();
         let mut notes = Vec::new();
         for (index, planned, case) in self.selected_cases() {
             let means = self.services.and_then(|means| means.get(index));
-            seen.steps = prompt_steps(&planned.suite, case);
-            let (checks, case_notes) = grade_case(&planned.suite, case, means, self, &seen).await;
+            let seen = self.output.observation(planned, case);
+            let (checks, case_notes) = grade_case(planned, case, means, self, &seen).await;
             notes.extend(case_notes.into_iter().map(|note| format!("case {}: {note}", case.id)));
             let verdict = self.verdict(case, &checks, &seen);
-            tally.add(&trial_record(&planned.suite, case, verdict, checks.clone()));
+            tally.add(&trial_record(&planned.suite, case, verdict, checks.clone(), &seen));
             cases.push((case.id.clone(), checks));
             for gate in &planned.suite.gates {
                 let gate = SuiteGate { suite: planned.suite.name.clone(), gate: *gate };
@@ -202,31 +186,21 @@ impl TextToGrade<'_> {
     }
 }
 
-/// Gives the prompts of the case as steps of the user, because a judge has to know what was asked.
-fn prompt_steps(suite: &Suite, case: &Case) -> Vec<Step> {
-    match &case.prompt {
-        CasePrompt::Turns(turns) => turns.iter().cloned().map(Step::User).collect(),
-        CasePrompt::SkillCommand { args } => {
-            let skill = suite.skills.first().map_or("", |skill| &skill.name);
-            vec![Step::User(format!("/{skill} {args}").trim_end().to_owned())]
-        }
-    }
-}
-
 async fn grade_case(
-    suite: &Suite,
+    planned: &PlannedSuite,
     case: &Case,
     means: Option<&SuiteServices>,
     captured: &TextToGrade<'_>,
     seen: &Observation,
 ) -> (Vec<CheckResult>, Vec<String>) {
-    let asked = text_checks(case);
+    let asked = captured.output.answerable_checks(case);
+    let as_sent = captured.output.with_sent_prompts(case);
     let sheet = TrialGrader {
-        suite,
-        case,
+        suite: &planned.suite,
+        case: &as_sent,
         checks: asked.iter().collect(),
         arm: Arm::WithSkill,
-        skills: Vec::new(),
+        skills: captured.output.skill_names(planned),
         permissions: CheckPermissions { run_code: false, url_checker: captured.network },
         offered_skills: Vec::new(),
     };
@@ -255,12 +229,18 @@ async fn grade_case(
     };
     let unseen =
         || NotScoredReason::CheckFailed("only a run can show it, and this is a captured text".to_owned());
-    let others = case.checks.iter().filter(|check| !needs_only_text(check));
+    let others = case.checks.iter().filter(|check| !captured.output.can_answer(check));
     let others = others.map(|check| unanswered(check, case.pass_rule, &unseen()));
     (grades.checks.into_iter().chain(others).collect(), grades.notes)
 }
 
-fn trial_record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckResult>) -> TrialRecord {
+fn trial_record(
+    suite: &Suite,
+    case: &Case,
+    verdict: Verdict,
+    checks: Vec<CheckResult>,
+    seen: &Observation,
+) -> TrialRecord {
     let condition = Condition {
         agent: "captured".to_owned(),
         model: None,
@@ -276,8 +256,8 @@ fn trial_record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckR
         case: case.id.clone(),
         condition,
         attempt: 1,
-        ended: AgentEnding::Finished,
-        ended_because: None,
+        ended: seen.ended,
+        ended_because: seen.ended_because.clone(),
         limit_resets_at: None,
         verdict,
         score: TrialRecord::score_of(&checks),
@@ -300,7 +280,7 @@ fn trial_record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckR
     }
 }
 
-/// The missing workspace of a text that was captured elsewhere.
+/// The missing workspace of an output that was captured elsewhere.
 struct NoWorkspace;
 
 impl WorkspaceView for NoWorkspace {

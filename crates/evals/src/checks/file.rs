@@ -227,6 +227,12 @@ fn text_of_bytes(bytes: Vec<u8>, path: &RelPath) -> CheckedText<'static> {
     }
 }
 
+/// Gives the finding for a run of which nobody knows which files the agent wrote; `None` for other runs.
+pub fn unknown_files_finding(observation: &Observation) -> Option<CheckFinding> {
+    let why = || NotScoredReason::CheckFailed("nothing shows which files the agent wrote".to_owned());
+    observation.missing.files.then(|| CheckFinding::not_scored(why()))
+}
+
 /// Gives the text of the one file that the agent had to write. A file that was there before the run and did not
 /// change does not count.
 pub fn read_written_file(
@@ -234,6 +240,9 @@ pub fn read_written_file(
     observation: &Observation,
     path: &RelPath,
 ) -> Result<CheckedText<'static>, CheckFinding> {
+    if let Some(unknown) = unknown_files_finding(observation) {
+        return Err(unknown);
+    }
     let text = read_text(workspace, path)?;
     let is_work = |path: &RelPath| observation.files.iter().any(|file| file.path == *path);
     // The list of files has no links, but it has the files that they point to.
@@ -274,6 +283,9 @@ pub fn written_files<'o>(
     observation: &'o Observation,
     globs: &[String],
 ) -> Result<Vec<&'o RelPath>, CheckFinding> {
+    if let Some(unknown) = unknown_files_finding(observation) {
+        return Err(unknown);
+    }
     let unclear = |why| CheckFinding::not_scored(NotScoredReason::CheckFailed(why));
     let wanted: Vec<(&String, Globs)> = globs
         .iter()

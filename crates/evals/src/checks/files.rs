@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::file::names_hidden_parts;
+use super::file::{names_hidden_parts, unknown_files_finding};
 use super::regex::decode_pattern;
 use super::{Globs, PythonPattern, RuleKind, excerpt};
 use practicum_core::model::{
@@ -112,6 +112,9 @@ impl Rule for FilesRule {
     }
 
     fn check(&self, evidence: &CheckEvidence<'_>) -> CheckFinding {
+        if let Some(unknown) = unknown_files_finding(evidence.observation) {
+            return unknown;
+        }
         let counts = |change: FileChangeKind| match change {
             FileChangeKind::Created => true,
             FileChangeKind::Deleted => false,
@@ -232,5 +235,8 @@ mod tests {
         ] {
             check_run(&KIND, yaml, &run, expected);
         }
+        // A file that nobody looked for is not absent.
+        run.missing.files = true;
+        check_run(&KIND, "{path: '*.js', exists: false}", &run, "not_scored");
     }
 }

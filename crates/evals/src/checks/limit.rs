@@ -99,8 +99,8 @@ impl RunMeasure {
                 (total > 0).then_some(total as f64)
             }
             RunMeasure::CostUsd => run.cost_usd,
-            RunMeasure::Seconds => Some(run.seconds),
-            RunMeasure::FilesChanged => Some(run.files.len() as f64),
+            RunMeasure::Seconds => (!run.missing.seconds).then_some(run.seconds),
+            RunMeasure::FilesChanged => (!run.missing.files).then(|| run.files.len() as f64),
             RunMeasure::OutputChars => Some(evidence.total_length() as f64),
             RunMeasure::ToolCalls => (!run.hides_tools).then(|| tool_calls(run).count() as f64),
         }
@@ -217,7 +217,7 @@ fn schema() -> Value {
 mod tests {
     use super::super::rule_tests::{check_run, run_with_calls, run_without_transcript};
     use super::*;
-    use practicum_core::model::{FileChange, FileChangeKind, RelPath, TokenUsage};
+    use practicum_core::model::{FileChange, FileChangeKind, MissingEvidence, RelPath, TokenUsage};
 
     #[test]
     fn rows() {
@@ -262,5 +262,8 @@ mod tests {
         check_run(&KIND, "{turns: 5}", &run_with_calls(&[]), "not_scored");
         check_run(&KIND, "{tool_calls: 5}", &run_without_transcript(), "not_scored");
         check_run(&KIND, "{tokens: 5}", &run_with_calls(&[]), "not_scored");
+        run.missing = MissingEvidence { files: true, seconds: true };
+        check_run(&KIND, "{seconds: 100}", &run, "not_scored");
+        check_run(&KIND, "{files_changed: 100}", &run, "not_scored");
     }
 }

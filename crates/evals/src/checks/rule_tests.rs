@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::RuleKind;
 use practicum_core::model::{
     AgentEnding, CheckCommand, CheckEvidence, CheckFinding, CheckedText, CommandEnd, CommandOutcome,
-    Diagnostics, MockCall, MockOutcome, MockedTool, Observation, RelPath, Rule, Step, TokenUsage, ToolCall,
-    WorkspaceView,
+    Diagnostics, MissingEvidence, MockCall, MockOutcome, MockedTool, Observation, RelPath, Rule, Step,
+    TokenUsage, ToolCall, WorkspaceView,
 };
 use practicum_core::tree::{SourceFile, SourceSyntax};
 
@@ -81,6 +81,7 @@ pub fn run_with_output(text: &str) -> Observation {
         model: None,
         agent_version: None,
         seconds: 1.0,
+        missing: MissingEvidence::default(),
     }
 }
 

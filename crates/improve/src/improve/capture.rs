@@ -57,11 +57,11 @@ impl CapturedTrial {
         })
     }
 
-    /// Writes the capture under the trial's id, which is a valid file name whatever the case's name.
-    pub fn write(&self, skill: &Path, record: &TrialRecord) -> std::io::Result<PathBuf> {
+    /// Writes the capture under a name such as the trial's id, which is a valid file name whatever the case's name.
+    pub fn write(&self, skill: &Path, name: &str) -> std::io::Result<PathBuf> {
         let folder = captures_folder(skill);
         std::fs::create_dir_all(&folder)?;
-        let path = folder.join(format!("{}.json", record.trial));
+        let path = folder.join(format!("{name}.json"));
         atomic_files::write_json(&path, self)?;
         Ok(path)
     }

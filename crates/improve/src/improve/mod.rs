@@ -19,6 +19,7 @@ mod improve_loop;
 mod journal;
 mod model_steps;
 mod rewordings;
+mod session_case;
 mod skill_creator;
 mod skill_prompts;
 mod split;
@@ -48,6 +49,7 @@ pub use improve_loop::{
 pub use journal::{LoopJournal, LoopStart, StepResult};
 pub use model_steps::{compare_blindly, explain_winner, propose_edits};
 pub use rewordings::propose_rewordings;
+pub use session_case::{capture_of_session, case_from_session};
 pub use skill_prompts::propose_skill_prompts;
 pub use split::{CaseId, CaseSplit};
 pub use stored_run::{StoredRun, StoredRunError};

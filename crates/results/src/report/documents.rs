@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use practicum_core::model::{
-    AgentEnding, GateName, GateResult, Outcome, Severity, Summary, TokenUsage, TrialTotals, Verdict,
-    VerdictChange,
+    ActivatedSkill, AgentEnding, GateName, GateResult, Observation, Outcome, Severity, Step, Summary,
+    TokenUsage, TrialTotals, Verdict, VerdictChange, count_with_noun,
 };
 
 /// The problems of eval files: `check --json`.
@@ -154,6 +154,9 @@ impl CheckFlip {
 pub struct TextGradingDocument {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
+    /// The session that was graded; absent if a text was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<GradedSession>,
     pub results: Vec<GradedCheck>,
     pub gates: Vec<GradedGate>,
     /// Limits of the result, such as criteria that were left out or evidence that was shortened for the judge.
@@ -161,6 +164,64 @@ pub struct TextGradingDocument {
     pub notes: Vec<String>,
     /// Whether the exit code is 0.
     pub ok: bool,
+}
+
+/// A recorded session that was graded.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct GradedSession {
+    /// `claude-code`, `codex` or `atif`.
+    pub format: String,
+    pub agent: String,
+    pub agent_version: Option<String>,
+    pub model: Option<String>,
+    pub id: Option<String>,
+    /// The number of messages of the user.
+    pub turns: usize,
+    pub tool_calls: usize,
+    /// The skills that the agent activated.
+    pub activated: Vec<String>,
+    /// How the agent ended its last turn.
+    pub ended: String,
+    pub usage: TokenUsage,
+    pub cost_usd: Option<f64>,
+    /// How long the agent worked; `None` if the session does not say it.
+    pub seconds: Option<f64>,
+}
+
+impl GradedSession {
+    /// Describes what was observed of a session.
+    pub fn new(format: &str, agent: &str, id: Option<&str>, seen: &Observation) -> Self {
+        let mut activated: Vec<String> = seen.activated.iter().map(ActivatedSkill::full_name).collect();
+        activated.sort_unstable();
+        activated.dedup();
+        Self {
+            format: format.to_owned(),
+            agent: agent.to_owned(),
+            agent_version: seen.agent_version.clone(),
+            model: seen.model.clone(),
+            id: id.map(str::to_owned),
+            turns: seen.turns,
+            tool_calls: seen.steps.iter().filter(|step| matches!(step, Step::Tool(_))).count(),
+            activated,
+            ended: seen.ended.name().to_owned(),
+            usage: seen.usage,
+            cost_usd: seen.cost_usd,
+            seconds: (!seen.missing.seconds).then_some(seen.seconds),
+        }
+    }
+
+    /// Describes the session in a line.
+    pub fn describe(&self) -> String {
+        let version = self.agent_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+        let model = self.model.as_ref().map(|model| format!(", {model}")).unwrap_or_default();
+        let activated = match self.activated.as_slice() {
+            [] => String::new(),
+            skills => format!(", activated {}", skills.join(", ")),
+        };
+        let (turns, calls) =
+            (count_with_noun(self.turns, "turn"), count_with_noun(self.tool_calls, "tool call"));
+        format!("session of {}{version}{model}: {turns}, {calls}{activated}", self.agent)
+    }
 }
 
 /// The result of one check.

@@ -49,8 +49,9 @@ use std::path::Path;
 pub use diagnostics::{display_path, render as render_diagnostics};
 pub use documents::{
     CheckDocument, CheckFlip, CheckedFile, FileProblem, FittingFormat, FormatPoints, GradedCheck, GradedGate,
-    GradedVerdict, ListedCase, ListedFile, ListedRun, ListedSuite, ListedTrials, PlanListing, PowerDocument,
-    RegradeDocument, RunListing, SkillCallDocument, TextComparisonDocument, TextGradingDocument,
+    GradedSession, GradedVerdict, ListedCase, ListedFile, ListedRun, ListedSuite, ListedTrials, PlanListing,
+    PowerDocument, RegradeDocument, RunListing, SkillCallDocument, TextComparisonDocument,
+    TextGradingDocument,
 };
 pub use findings::{FileFindings, render_github_annotations, render_sarif};
 pub use grading::GradingDocument;
@@ -61,7 +62,7 @@ pub use registry::ReportRegistry;
 pub use run_results::RunResults;
 pub use terminal_safe::{printable_text, terminal_safe, terminal_safe_json};
 pub use text_grading::render as render_graded;
-pub use traces::{TraceFormat, write_traces};
+pub use traces::{TraceFormat, TraceReceiver, for_each_trace, write_traces};
 pub use verdict_changes::render as render_changes;
 pub use version_gradings::write_version_gradings;
 

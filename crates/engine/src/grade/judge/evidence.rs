@@ -140,6 +140,9 @@ impl TrialEvidence<'_> {
     }
 
     fn files(&self, most: usize, scissors: &mut TextShortener) -> String {
+        if self.observation.missing.files {
+            return "unknown: this session was recorded without its files\n".to_owned();
+        }
         if self.observation.files.is_empty() {
             return "none\n".to_owned();
         }

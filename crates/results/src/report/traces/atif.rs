@@ -66,20 +66,28 @@ fn step_value(id: usize, step: &Step) -> Value {
 fn tool_step(id: usize, call: &ToolCall) -> Value {
     let call_id = format!("call-{id}");
     // The format wants a mapping of arguments.
-    let arguments = match &call.input {
-        Value::Object(_) => call.input.clone(),
-        other => json!({"input": other}),
+    let (arguments, is_wrapped) = match &call.input {
+        Value::Object(_) => (call.input.clone(), false),
+        other => (json!({"input": other}), true),
     };
+    let mut extra = Map::new();
+    extra.extend(call.ok.map(|ok| ("ok".to_owned(), json!(ok))));
+    extra.extend(is_wrapped.then(|| ("input_was_wrapped".to_owned(), json!(true))));
     let mut step = json!({
         "step_id": id,
         "source": "agent",
         "message": "",
         "tool_calls": [{"tool_call_id": call_id, "function_name": call.name, "arguments": arguments}],
     });
-    if let (Some(result), Value::Object(step)) = (&call.result, &mut step) {
-        let result = json!({"results": [{"source_call_id": call_id, "content": result}]});
-        step.insert("observation".to_owned(), result);
-        step.extend(call.ok.map(|ok| ("extra".to_owned(), json!({"ok": ok}))));
+    if let Value::Object(step) = &mut step {
+        // A call may have succeeded without a text.
+        if call.result.is_some() || call.ok.is_some() {
+            let result = json!({"results": [{"source_call_id": call_id, "content": call.result}]});
+            step.insert("observation".to_owned(), result);
+        }
+        if !extra.is_empty() {
+            step.insert("extra".to_owned(), Value::Object(extra));
+        }
     }
     step
 }

@@ -5,6 +5,10 @@
 
 mod atif;
 mod otlp;
+mod protobuf;
+mod receiver;
+
+pub use receiver::TraceReceiver;
 
 use std::io::{Error, Write};
 
@@ -45,6 +49,19 @@ pub fn write_traces(
     is_wanted: impl Fn(&TrialRecord) -> bool,
     out: &mut dyn Write,
 ) -> std::io::Result<usize> {
+    for_each_trace(results, format, is_wanted, |document| {
+        serde_json::to_writer(&mut *out, &document).map_err(Error::other)?;
+        out.write_all(b"\n")
+    })
+}
+
+/// Gives each trial that is wanted to `take`, as a JSON document, until it fails. Gives their number.
+pub fn for_each_trace(
+    results: &RunResults,
+    format: TraceFormat,
+    is_wanted: impl Fn(&TrialRecord) -> bool,
+    mut take: impl FnMut(Value) -> std::io::Result<()>,
+) -> std::io::Result<usize> {
     let mut count = 0;
     for record in results.all_trials() {
         let record = record?;
@@ -65,8 +82,7 @@ pub fn write_traces(
             TraceFormat::Atif => atif::trajectory(&trial),
             TraceFormat::Otlp => otlp::trace_request(&trial),
         };
-        serde_json::to_writer(&mut *out, &document).map_err(Error::other)?;
-        out.write_all(b"\n")?;
+        take(document)?;
         count += 1;
     }
     Ok(count)
