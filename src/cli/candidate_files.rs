@@ -92,12 +92,13 @@ fn candidates_in_format(
         }
         [file] => {
             let ending = match file.syntax {
-                SourceSyntax::Yaml => ".yaml",
-                SourceSyntax::Json | SourceSyntax::JsonLines => ".json",
+                Some(SourceSyntax::Yaml) => ".yaml",
+                Some(SourceSyntax::Json | SourceSyntax::JsonLines) => ".json",
+                None => ".md",
             };
-            vec![(ending.to_owned(), convert::text(file))]
+            vec![(ending.to_owned(), file.text())]
         }
-        files => files.iter().map(|file| (file.name.clone(), convert::text(file))).collect(),
+        files => files.iter().map(|file| (file.name.clone(), file.text())).collect(),
     };
     Ok(CandidateFiles { files, native_rest: apart })
 }

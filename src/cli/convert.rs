@@ -8,13 +8,13 @@ use anyhow::{anyhow, bail};
 use super::editor_schema::schema_comment;
 use super::{environment, has_colour, print, print_to_stderr, report_error, tell_notices};
 use crate::dialects::EvalRegistry;
-use crate::dialects::{self, Dialect, ExportedFile, LocatedSuite};
+use crate::dialects::{self, Dialect, ExportedFile, ExportedSuite, LocatedSuite};
 use crate::model::{Case, Outcome, Suite};
 use crate::own_files;
 use crate::report::{render_diagnostics, terminal_safe};
 use crate::session::RunInputs;
 use crate::session::run_setup;
-use crate::tree::{SourceSyntax, to_yaml};
+use crate::tree::SourceSyntax;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -116,7 +116,7 @@ fn convert_suite(args: &ConvertArgs, to: &dyn Dialect, suite: &Suite) -> anyhow:
     match &args.output {
         None => raised.files.iter().try_for_each(|file| {
             let title = if raised.files.len() > 1 { format!("# {}\n", file.name) } else { String::new() };
-            print(&format!("{title}{}", text(file)))
+            print(&format!("{title}{}", file.text()))
         })?,
         Some(output) if into_folder => {
             for file in &raised.files {
@@ -149,13 +149,12 @@ fn convert_suites(args: &ConvertArgs, to: &dyn Dialect, suites: &[LocatedSuite])
     let mut taken = BTreeSet::new();
     for LocatedSuite { suite, .. } in suites {
         let from = &suite.origin.path;
-        let below =
-            from.parent().and_then(|folder| folder.strip_prefix(&start).ok()).unwrap_or(Path::new(""));
+        let below = folder_of(suite).strip_prefix(&start).unwrap_or(Path::new(""));
         let folder = match &args.output {
             Some(output) => std::path::absolute(output)?.join(below),
-            None => from.parent().map(Path::to_owned).unwrap_or_default(),
+            None => folder_of(suite).to_owned(),
         };
-        let raised = to.export_suite(suite, &folder);
+        let (folder, raised) = export_beside_others(to, suite, folder, &taken)?;
         let shown = from.display().to_string();
         for loss in raised.losses.iter().filter(|_| !args.json) {
             say!("lost: {}: {}", terminal_safe(&shown), terminal_safe(loss));
@@ -183,6 +182,35 @@ fn convert_suites(args: &ConvertArgs, to: &dyn Dialect, suites: &[LocatedSuite])
     Ok(all_said)
 }
 
+/// Writes one of several suites. Where its files cannot have other names and another suite has taken their places, or
+/// where all that lies below a folder belongs to its suite, it gets a folder of its own. Gives the folder and the files.
+fn export_beside_others(
+    to: &dyn Dialect,
+    suite: &Suite,
+    wanted: PathBuf,
+    taken: &BTreeSet<PathBuf>,
+) -> anyhow::Result<(PathBuf, ExportedSuite)> {
+    let stem = suite.origin.path.file_stem().filter(|_| suite.origin.path.is_file());
+    let stem = stem.map_or_else(|| suite.origin.dialect.clone(), |stem| stem.to_string_lossy().into_owned());
+    let own = format!("{stem}-{}", to.name());
+    let owns_folder = to.reads_folders() && !to.folder_is_suite();
+    let mut folder = if owns_folder { wanted.join(&own) } else { wanted.clone() };
+    for number in 1.. {
+        let raised = to.export_suite(suite, &folder);
+        let has_fixed_names =
+            raised.files.iter().any(|file| file.name.contains('/') || file.name == "eval.yaml");
+        let mut clash = false;
+        for file in raised.files.iter().filter(|_| has_fixed_names) {
+            clash |= taken.contains(&place_of(file, &folder)?);
+        }
+        if !clash {
+            return Ok((folder, raised));
+        }
+        folder = wanted.join(if number == 1 { own.clone() } else { format!("{own}-{number}") });
+    }
+    bail!("there is no free folder in {}", wanted.display())
+}
+
 /// Gives a path at which no other suite of this conversion was written: with a number if the path is taken.
 fn unused_path(path: PathBuf, taken: &mut BTreeSet<PathBuf>) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -196,9 +224,15 @@ fn unused_path(path: PathBuf, taken: &mut BTreeSet<PathBuf>) -> PathBuf {
     candidate
 }
 
+/// Gives the folder that a suite lies in: that of its file, or the folder itself whose parts are the suite.
+fn folder_of(suite: &Suite) -> &Path {
+    let path = &suite.origin.path;
+    if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) }
+}
+
 /// Gives the deepest folder that all suites lie in.
 fn common_folder(suites: &[LocatedSuite]) -> PathBuf {
-    let folders = suites.iter().filter_map(|placed| placed.suite.origin.path.parent());
+    let folders = suites.iter().map(|placed| folder_of(&placed.suite));
     let shared = folders.map(Path::to_owned).reduce(|one, other| {
         one.components().zip(other.components()).take_while(|(a, b)| a == b).map(|(part, _)| part).collect()
     });
@@ -237,22 +271,10 @@ pub fn export_in_parts(
     (raised.files, apart)
 }
 
-/// Gives the text of an exported file.
-pub fn text(file: &ExportedFile) -> String {
-    match file.syntax {
-        SourceSyntax::Yaml => to_yaml(&file.document),
-        SourceSyntax::Json => format!("{:#}\n", file.document),
-        SourceSyntax::JsonLines => {
-            let lines = file.document.as_array().map(Vec::as_slice).unwrap_or_default();
-            lines.iter().map(|line| format!("{line}\n")).collect()
-        }
-    }
-}
-
 /// Gives the text of a file that is written to `place`. A native file names the schema at the top of what is written.
 fn text_at(file: &ExportedFile, place: &Path, top: &Path, to: &dyn Dialect) -> anyhow::Result<String> {
-    let text = text(file);
-    if to.name() != "native" || file.syntax != SourceSyntax::Yaml {
+    let text = file.text();
+    if to.name() != "native" || file.syntax != Some(SourceSyntax::Yaml) {
         return Ok(text);
     }
     let folder = std::path::absolute(place)?.parent().map(Path::to_owned).unwrap_or_default();

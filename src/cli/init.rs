@@ -101,7 +101,7 @@ fn drafts_in_format(skill: &Skill, format: &str) -> anyhow::Result<Vec<EvalFileD
     let draft = |file: &ExportedFile| {
         let name =
             RelPath::new(&file.name).with_context(|| format!("{:?} cannot be a file's name", file.name))?;
-        anyhow::Ok(EvalFileDraft { path: name.join_to(&folder), content: convert::text(file) })
+        anyhow::Ok(EvalFileDraft { path: name.join_to(&folder), content: file.text() })
     };
     let mut drafts = files.iter().map(draft).collect::<anyhow::Result<Vec<EvalFileDraft>>>()?;
     if let Some(suite) = apart {

@@ -147,3 +147,51 @@ fn a_whole_repository_is_converted_in_one_command() {
     );
     assert!(project.path().join("again/dock.practicum.yaml").is_file(), "{}", ran.stderr);
 }
+
+/// A repository as it grows: several formats, several suites with the same names in one folder, a broken file, and
+/// folders that are one eval.
+fn mixed_repository() -> Project {
+    let text = |format: &str| {
+        let found = sources().into_iter().find(|(name, _, _)| *name == format);
+        found.map(|(_, _, text)| text).expect("a source")
+    };
+    let task = "Write the report.\n";
+    let criteria = r#"{"type": "weighted_checklist", "checklist": [
+        {"name": "Total", "description": "The file names total-77.", "max_score": 60},
+        {"name": "Tone", "description": "It is sober-99.", "max_score": 40}]}"#;
+    let grader = "---\ntype: regex\npattern: draft-88\nmatch: not_contains\n---\n";
+    Project::new(&[
+        ("dock/SKILL.md", SKILL),
+        ("dock/evals/evals.json", &creator_source()),
+        ("dock/evals/trigger-eval.json", r#"[{"query": "Report, please.", "should_trigger": true}]"#),
+        ("dock/evals/more.json", &creator_source()),
+        ("evals/vally/eval.yaml", &text("vally")),
+        ("evals/skillgrade/eval.yaml", &text("skillgrade").replace("../dock", "../../dock")),
+        ("evals/tessl/one/task.md", task),
+        ("evals/tessl/one/criteria.json", criteria),
+        ("evals/plugin/one/prompt.md", task),
+        ("evals/plugin/one/graders/no-draft.md", grader),
+        ("evals/broken/evals.json", "{\"evals\": ["),
+    ])
+}
+
+#[test]
+fn a_mixed_repository_is_converted_to_every_format_in_one_command() {
+    for to in ["native", "vally", "waza", "claude-plugin-eval", "skill-creator", "skill-up"] {
+        let project = mixed_repository();
+        let ran = project.run(&["convert", "--to", to, ".", "-o", "out/"]).exits(2);
+        assert!(ran.stderr.contains("not converted: "), "{to}: {}", ran.stderr);
+        assert!(ran.stderr.contains("broken/evals.json"), "{to}: {}", ran.stderr);
+        let written = ran.stderr.lines().filter(|line| line.starts_with("wrote ")).count();
+        assert!(written >= 6, "{to}: {}", ran.stderr);
+        // Nothing was written over something else, and all of it is read again.
+        let paths: std::collections::BTreeSet<&str> =
+            ran.stderr.lines().filter_map(|line| line.strip_prefix("wrote ")).collect();
+        assert_eq!(paths.len(), written, "{to}: {}", ran.stderr);
+        project.run(&["check", "out", "--skill", "dock"]).exits(0);
+        let again = project.run(&["convert", "out", "--to", "native", "--json"]).exits(0).json();
+        let count = |key: &str| again["files"].to_string().matches(key).count();
+        // Each suite has a case; skill-up cannot say that of the trigger set.
+        assert!(count("\"prompt\":") >= 6, "{to}: {again:#}");
+    }
+}

@@ -8,5 +8,7 @@ mod clauditor_conformance;
 mod clauditor_load;
 mod clauditor_run;
 mod convert_matrix;
+mod convert_round_trip;
 mod peer_verdicts;
+mod plugin_eval_side_by_side;
 mod wild_forms;

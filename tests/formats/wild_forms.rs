@@ -298,3 +298,39 @@ fn the_eval_formats_are_listed_with_their_rules() {
     let text = project.run(&["formats", "--text"]).exits(0).stdout;
     assert!(text.contains("date_iso") && !listed.contains("date_iso"), "{text}");
 }
+
+#[test]
+fn a_list_of_negative_controls_is_about_the_skill_that_the_user_names() {
+    let list =
+        r#"[{"input": "How late is it?", "expected_skill": null}, {"input": "Hi", "expected_skill": null}]"#;
+    let project = Project::new(&[("dock/SKILL.md", SKILL), ("suites/none.json", list)]);
+    let refused = project.run(&["check", "suites/none.json"]).exits(2);
+    assert!(refused.stderr.contains("--skill") || refused.stdout.contains("--skill"), "{}", refused.stderr);
+    project.run(&["check", "suites/none.json", "--skill", "dock"]).exits(0);
+    let planned = project.run(&[
+        "run",
+        "suites/none.json",
+        "--skill",
+        "dock",
+        "--dry-run",
+        "--json",
+        "--agent",
+        "builtin",
+    ]);
+    let planned = planned.exits(0).stdout;
+    assert!(planned.contains("must_not") || planned.contains("how-late"), "{planned}");
+}
+
+#[test]
+fn files_with_a_case_in_each_line_are_found_whatever_their_ending() {
+    let line = r#"{"prompt": "Write the report.", "assertions": ["It is short."]}"#;
+    let project = Project::new(&[
+        ("dock/SKILL.md", SKILL),
+        ("dock/evals/one.jsonl", line),
+        ("dock/evals/two.ndjson", line),
+        ("dock/evals/data.ndjson", r#"{"row": 1}"#),
+    ]);
+    let found = project.run(&["check", "."]).exits(0);
+    let told = format!("{}{}", found.stdout, found.stderr);
+    assert!(told.contains("one.jsonl") && told.contains("two.ndjson"), "{told}");
+}

@@ -43,14 +43,16 @@ pub use native::{
     case_value as case_to_native, decode_recording, decode_stored_suite, encode_recording,
     encode_stored_suite, encode_suite as to_native, relative_path,
 };
+pub use reading::graders::rubric_text;
 pub use reading::trigger_schema;
 pub use recognition::is_trigger_file;
 pub use registry::{EvalRegistry, FormatCandidate, FormatDecision};
 pub use skill_test::plugins::{PLUGINS_VARIABLE, plugins_folder};
 pub use skillet::skillet_folder;
+pub use writing::asks_the_same;
 
 use practicum_core::model::{Diagnostics, Digest, Origin, Suite};
-use practicum_core::tree::{SourceFile, SourceSyntax};
+use practicum_core::tree::{SourceFile, SourceSyntax, to_yaml};
 use practicum_skills::skill::SkillCache;
 
 /// One eval format: how its files are recognised, read and written.
@@ -242,10 +244,25 @@ pub struct ExportedSuite {
 pub struct ExportedFile {
     /// A file name that the format would recognise, relative to the output folder.
     pub name: String,
-    /// The syntax in which the document is written.
-    pub syntax: SourceSyntax,
+    /// The syntax in which the document is written; `None` if the document is a text that is written as it is.
+    pub syntax: Option<SourceSyntax>,
     /// The content of the file.
     pub document: Value,
+}
+
+impl ExportedFile {
+    /// Gives the text of the file.
+    pub fn text(&self) -> String {
+        match self.syntax {
+            Some(SourceSyntax::Yaml) => to_yaml(&self.document),
+            Some(SourceSyntax::Json) => format!("{:#}\n", self.document),
+            Some(SourceSyntax::JsonLines) => {
+                let lines = self.document.as_array().map(Vec::as_slice).unwrap_or_default();
+                lines.iter().map(|line| format!("{line}\n")).collect()
+            }
+            None => self.document.as_str().unwrap_or_default().to_owned(),
+        }
+    }
 }
 
 /// The built-in formats. To add one, add a file and a line here.

@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use super::reading::graders::Unsupported;
 use super::reading::{self, parts};
-use super::writing;
 use super::{Dialect, EvalFileLocation, EvalFolder, ExportedSuite, FormatMatch, native};
 use practicum_core::model::{
     Arm, Case, CasePrompt, Diagnostics, Fixture, FixtureAccess, JudgePolicy, Origin, PassRule, Ratio,
     RelPath, RunPolicy, ScoreOf, ScoreRule, SkillRef, Suite, WorkspaceBase, WorkspaceSpec,
 };
 use practicum_core::tree::{NodeData, ObjectReader, SourceFile, SourceSyntax, TreeNode};
-use practicum_skills::skill::{MANIFEST_FOLDER, Plugin, Skill};
+use practicum_skills::skill::{MANIFEST_FOLDER, Plugin, SkillCache};
 
+mod export;
 mod graders;
 mod mocks;
 mod schema;
@@ -137,8 +137,8 @@ impl Dialect for PluginEval {
         schema::schema()
     }
 
-    fn export_suite(&self, suite: &Suite, _folder: &Path) -> ExportedSuite {
-        writing::only_read(suite, NAME)
+    fn export_suite(&self, suite: &Suite, folder: &Path) -> ExportedSuite {
+        export::export(suite, folder)
     }
 
     fn folder_is_suite(&self) -> bool {
@@ -292,7 +292,7 @@ fn find_plugins(
     diagnostics: &mut Diagnostics,
 ) -> CasePlugins {
     if let Some(named) = &place.skill {
-        let skill = reading::skill_at(named, diagnostics);
+        let skill = reading::skill_at(named, &place.skills, diagnostics);
         return CasePlugins { name: Some(skill.name.clone()), roots: Vec::new(), skills: vec![skill] };
     }
     let said = [case.prompt.as_ref().map(|part| &part.front), case.document.as_ref().map(|(_, root)| root)];
@@ -317,14 +317,14 @@ fn find_plugins(
     let mut found = CasePlugins::default();
     for root in roots {
         match Plugin::read(&root) {
-            Ok(plugin) => found.add(plugin),
+            Ok(plugin) => found.add(plugin, &place.skills),
             Err(problem) => diagnostics.warning("broken-plugin", None, problem.to_string()),
         }
     }
     if found.skills.is_empty() {
         let mut around = folder.path().ancestors().skip(1).take(4);
         if let Some(skill) = around.find(|above| reading::is_skill(above)) {
-            let skill = reading::skill_at(skill, diagnostics);
+            let skill = reading::skill_at(skill, &place.skills, diagnostics);
             found.name = found.name.or(Some(skill.name.clone()));
             found.skills.push(skill);
         } else {
@@ -336,10 +336,10 @@ fn find_plugins(
 }
 
 impl CasePlugins {
-    fn add(&mut self, plugin: Plugin) {
+    fn add(&mut self, plugin: Plugin, skills: &SkillCache) {
         for skill in &plugin.skills {
-            let name =
-                Skill::read(&skill.folder).map_or_else(|_| skill.listed_name.clone(), |read| read.name);
+            let read = skills.read(&skill.folder);
+            let name = read.map_or_else(|_| skill.listed_name.clone(), |read| read.name.clone());
             if self.skills.iter().all(|known| known.name != name) {
                 let plugin = Some(plugin.name.clone());
                 self.skills.push(SkillRef { name, path: Some(skill.folder.clone()), plugin });

@@ -322,13 +322,16 @@ impl SkillTestReader {
         // Cases that only say when no skill may be activated are about the skill of the file.
         let own = ["skill", "skill_name"].into_iter().find_map(|key| source.root.get(key)?.as_text());
         let own = own.filter(|_| named.is_empty());
-        let skills = distinct_skills(named.into_iter().chain(own).map(|name| (name, None)));
+        let mut skills = distinct_skills(named.into_iter().chain(own).map(|name| (name, None)));
+        if let (true, Some(path)) = (skills.is_empty(), &place.skill) {
+            skills.push(reading::skill_at(path, &place.skills, diagnostics));
+        }
         if skills.is_empty() {
             diagnostics.error_with_help(
                 "no-skill",
                 source.root.span,
                 "no case names a skill, so none could be activated",
-                "name one in \"expected_skill\"",
+                "name one in \"expected_skill\", or with --skill",
             );
         }
         let suite =

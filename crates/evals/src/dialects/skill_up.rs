@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::reading::graders::{Unsupported, all_or_nothing, portable_pattern, scored_rule, scored_statement};
 use super::reading::{self, UniqueIds, UnusedKeys};
-use super::writing;
 use super::{Dialect, EvalFileLocation, ExportedSuite, FormatMatch};
 use practicum_core::model::{
     Arm, Case, CasePrompt, Check, CheckNeed, CheckTarget, Diagnostics, InlineFile, RelPath, RunPolicy,
@@ -18,6 +17,8 @@ use practicum_core::tree::{
     json_schema::{self, MappingSchema},
 };
 use practicum_skills::skill::normalise_path;
+
+mod export;
 
 /// The adapter for skill-up's format.
 pub struct SkillUp;
@@ -121,8 +122,8 @@ impl Dialect for SkillUp {
         schema()
     }
 
-    fn export_suite(&self, suite: &Suite, _folder: &Path) -> ExportedSuite {
-        writing::only_read(suite, NAME)
+    fn export_suite(&self, suite: &Suite, folder: &Path) -> ExportedSuite {
+        export::export(suite, folder)
     }
 }
 
@@ -194,7 +195,7 @@ impl<'r> CaseFileReader<'r> {
         let named = node.and_then(|node| node.as_list()?.first()?.get("path")?.as_text());
         let named = named.and_then(|path| self.full_path(path).ok()).filter(|path| reading::is_skill(path));
         match (named, &self.place.skill) {
-            (Some(folder), None) => reading::skill_at(&folder, diagnostics),
+            (Some(folder), None) => reading::skill_at(&folder, &self.place.skills, diagnostics),
             (_, _) => reading::skill_beside(self.source.folder(), self.place, None, diagnostics),
         }
     }

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::copilot_tools::shell_word;
 use super::reading::graders::{Unsupported, scored_rule, scored_statement};
 use super::reading::{self, SkillHint, UniqueIds, UnusedKeys};
-use super::writing;
 use super::{Dialect, EvalFileLocation, ExportedSuite, FormatMatch};
 use practicum_core::model::{
     Case, Check, CheckTarget, CheckWeight, Diagnostics, Fixture, FixtureAccess, PassRule, Ratio, RelPath,
@@ -20,6 +19,8 @@ use practicum_core::tree::{
     read_bounded,
 };
 use practicum_skills::skill::normalise_path;
+
+mod export;
 
 /// The adapter for skillgrade's format.
 pub struct Skillgrade;
@@ -105,8 +106,8 @@ impl Dialect for Skillgrade {
         schema()
     }
 
-    fn export_suite(&self, suite: &Suite, _folder: &Path) -> ExportedSuite {
-        writing::only_read(suite, NAME)
+    fn export_suite(&self, suite: &Suite, folder: &Path) -> ExportedSuite {
+        export::export(suite, folder)
     }
 }
 
@@ -124,7 +125,7 @@ fn find_skill(
         if reading::is_skill(&folder)
             && !reading::lies_in_none(&[&place.project, &place.root, source.folder()], &folder)
         {
-            return reading::skill_at(&folder, diagnostics);
+            return reading::skill_at(&folder, &place.skills, diagnostics);
         }
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let hint = SkillHint { name: &name, span, is_decisive: true };

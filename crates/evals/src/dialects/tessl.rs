@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::reading::graders::{Unsupported, scored_statement};
 use super::reading::{self, UniqueIds, UnusedKeys, parts};
-use super::writing;
 use super::{Dialect, EvalFileLocation, EvalFolder, ExportedSuite, FormatMatch};
 use practicum_core::model::{
     Arm, Check, CheckTarget, CheckWeight, Diagnostics, Fixture, FixtureAccess, Origin, PassRule, Ratio,
@@ -17,7 +17,9 @@ use practicum_core::tree::{
     NodeData, ObjectReader, SourceFile, SourceSyntax, TreeNode,
     json_schema::{self, MappingSchema},
 };
-use practicum_skills::skill::{Skill, normalise_path};
+use practicum_skills::skill::normalise_path;
+
+mod export;
 
 /// The adapter for Tessl's format.
 pub struct Tessl;
@@ -27,6 +29,9 @@ const NAME: &str = "tessl";
 const TASK_FILE: &str = "task.md";
 const CRITERIA_FILE: &str = "criteria.json";
 const SCENARIO_FILE: &str = "scenario.json";
+
+/// The time that a scenario has.
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The score that a scenario must reach. Tessl has no threshold; this one asks for every point.
 const THRESHOLD: Ratio = Ratio::ONE;
@@ -110,7 +115,7 @@ impl Dialect for Tessl {
             cases: vec![case],
             format_defaults: RunPolicy {
                 repeat: Some(1),
-                timeout: Some(std::time::Duration::from_secs(600)),
+                timeout: Some(TIMEOUT),
                 arms,
                 workspace: Some(WorkspaceBase::Empty),
                 ..RunPolicy::default()
@@ -124,8 +129,8 @@ impl Dialect for Tessl {
         schema()
     }
 
-    fn export_suite(&self, suite: &Suite, _folder: &Path) -> ExportedSuite {
-        writing::only_read(suite, NAME)
+    fn export_suite(&self, suite: &Suite, folder: &Path) -> ExportedSuite {
+        export::export(suite, folder)
     }
 
     fn folder_is_suite(&self) -> bool {
@@ -204,7 +209,10 @@ fn read_item(
     let (description, weight) = (description?, weight?);
     let id = ids.make_unique(&reading::slug(name.as_deref().unwrap_or(&description), "item"));
     let statement = match name.as_deref().map(str::trim) {
-        Some(name) if !name.is_empty() => format!("{name}: {}", description.trim()),
+        // A name that only repeats the beginning says nothing more.
+        Some(name) if !name.is_empty() && !description.trim().starts_with(name) => {
+            format!("{name}: {}", description.trim())
+        }
         Some(_) | None => description.trim().to_owned(),
     };
     // Only what the agent left in the workspace is graded.
@@ -296,7 +304,7 @@ fn find_skills(
     diagnostics: &mut Diagnostics,
 ) -> (String, Vec<SkillRef>) {
     if let Some(named) = &place.skill {
-        let skill = reading::skill_at(named, diagnostics);
+        let skill = reading::skill_at(named, &place.skills, diagnostics);
         return (skill.name.clone(), vec![skill]);
     }
     let around: Vec<&Path> = scenario.ancestors().skip(1).take(6).collect();
@@ -304,7 +312,7 @@ fn find_skills(
         around.into_iter().take_while(|above| above.starts_with(&place.project)).collect();
     let is_package = |above: &&&Path| PACKAGE_FILES.iter().any(|name| above.join(name).is_file());
     if let Some(skill) = around.iter().take(2).find(|above| reading::is_skill(above)) {
-        let skill = reading::skill_at(skill, diagnostics);
+        let skill = reading::skill_at(skill, &place.skills, diagnostics);
         return (skill.name.clone(), vec![skill]);
     }
     let Some(package) = around.iter().find(is_package).or(around.get(1)) else {
@@ -316,13 +324,14 @@ fn find_skills(
         for name in folder.names().filter(|name| !name.starts_with('.')) {
             let path = folder.path().join(name);
             if skills.len() < MOST_SKILLS && reading::is_skill(&path) && !path.is_symlink() {
-                let name = Skill::read(&path).map_or_else(|_| name.to_owned(), |skill| skill.name);
+                let read = place.skills.read(&path);
+                let name = read.map_or_else(|_| name.to_owned(), |skill| skill.name.clone());
                 skills.push(SkillRef { name, path: Some(normalise_path(&path)), plugin: None });
             }
         }
     }
     if reading::is_skill(package) {
-        skills.insert(0, reading::skill_at(package, diagnostics));
+        skills.insert(0, reading::skill_at(package, &place.skills, diagnostics));
     }
     let mut names = std::collections::BTreeSet::new();
     skills.retain(|skill: &SkillRef| names.insert(skill.name.clone()));

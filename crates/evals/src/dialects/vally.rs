@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::reading::graders::{Unsupported, make_ids_unique, require_all, scored_rule};
 use super::reading::{self, SkillHint, UniqueIds, UnusedKeys};
-use super::writing;
 use super::{Dialect, EvalFileLocation, ExportedSuite, FormatMatch};
 use practicum_core::model::{
     ActivationExpectation, Arm, Case, CasePrompt, Check, CheckNeed, CheckWeight, Diagnostics, JudgePolicy,
@@ -19,6 +18,7 @@ use practicum_core::tree::{NodeData, ObjectReader, SourceFile, TreeNode, report_
 
 mod environment;
 mod experiment;
+mod export;
 mod graders;
 mod schema;
 
@@ -71,8 +71,8 @@ impl Dialect for Vally {
         schema::schema()
     }
 
-    fn export_suite(&self, suite: &Suite, _folder: &Path) -> ExportedSuite {
-        writing::only_read(suite, NAME)
+    fn export_suite(&self, suite: &Suite, folder: &Path) -> ExportedSuite {
+        export::export(suite, folder)
     }
 }
 

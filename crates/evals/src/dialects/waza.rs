@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::reading::graders::Unsupported;
 use super::reading::{self, SkillHint, UniqueIds, UnusedKeys, parts};
-use super::writing;
 use super::{Dialect, EvalFileLocation, EvalFolder, ExportedSuite, FormatMatch};
 use practicum_core::model::{
     ActivationExpectation, Arm, Case, Diagnostics, Gate, GateName, Origin, PassRule, Ratio, RelPath,
@@ -16,6 +15,7 @@ use practicum_core::model::{
 use practicum_core::tree::{ObjectReader, SourceFile, SourceSyntax, TreeNode};
 
 mod expected;
+mod export;
 mod graders;
 mod schema;
 mod tasks;
@@ -114,8 +114,8 @@ impl Dialect for Waza {
         schema::schema()
     }
 
-    fn export_suite(&self, suite: &Suite, _folder: &Path) -> ExportedSuite {
-        writing::only_read(suite, NAME)
+    fn export_suite(&self, suite: &Suite, folder: &Path) -> ExportedSuite {
+        export::export(suite, folder)
     }
 }
 
@@ -360,7 +360,7 @@ impl SpecReader<'_> {
                         && !reading::lies_in_none(&[&self.place.project, &self.place.root], path)
                 });
                 if let Some(found) = found {
-                    return reading::skill_at(&found, diagnostics);
+                    return reading::skill_at(&found, &self.place.skills, diagnostics);
                 }
             }
         }

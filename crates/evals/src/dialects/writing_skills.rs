@@ -175,10 +175,10 @@ fn find_skill(
                 format!("write the path of {} here, or name another skill with --skill", around.display());
             diagnostics.warning_with_help("skill-elsewhere", node.span, message, help);
         }
-        return reading::skill_at(around, diagnostics);
+        return reading::skill_at(around, &place.skills, diagnostics);
     }
     if let Some(found) = wanted.iter().find_map(|path| skill_folder(path)) {
-        return reading::skill_at(&found, diagnostics);
+        return reading::skill_at(&found, &place.skills, diagnostics);
     }
     diagnostics.warning_with_help(
         "skill-not-found",

@@ -85,8 +85,11 @@ impl EvalFileKind {
                     }
                 })
             }
-            Some(DataSyntax::Unsupported) if name.ends_with(".jsonl") && is_list_of_evals(path, registry) => {
-                EvalFileKind::Evals(DataSyntax::Json)
+            Some(DataSyntax::Unsupported) if name.ends_with(".jsonl") || name.ends_with(".ndjson") => {
+                match is_list_of_evals(path, registry) {
+                    true => EvalFileKind::Evals(DataSyntax::Json),
+                    false => EvalFileKind::Data(DataSyntax::Unsupported),
+                }
             }
             Some(DataSyntax::Unsupported) => EvalFileKind::Data(DataSyntax::Unsupported),
             // A link to nothing that may have led to a folder of evals.

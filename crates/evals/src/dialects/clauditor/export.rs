@@ -25,6 +25,7 @@ use practicum_core::model::{
 use practicum_core::tree::{SourceFile, SourceSyntax};
 
 pub fn export_suite(suite: &Suite, folder: &Path) -> ExportedSuite {
+    let suite = &writing::require_counted_checks(suite);
     let mut losses = Losses::default();
     let (queries, cases): (Vec<&Case>, Vec<&Case>) =
         suite.cases.iter().partition(|case| query_of_case(case, suite).is_some());
@@ -55,7 +56,7 @@ pub fn export_suite(suite: &Suite, folder: &Path) -> ExportedSuite {
             Some(_) | None => stem,
         };
         let name = format!("{}.eval.json", names.make_unique(&wanted));
-        files.push(ExportedFile { name, syntax: SourceSyntax::Json, document });
+        files.push(ExportedFile { name, syntax: Some(SourceSyntax::Json), document });
     }
     ExportedSuite { files, lost_cases: losses.lost_cases(), losses: losses.into_sentences() }
 }

@@ -79,7 +79,7 @@ impl Dialect for Native {
         let document = encode_suite(suite, folder);
         let name = format!("{}.practicum.yaml", writing::file_stem(&suite.name));
         ExportedSuite {
-            files: vec![ExportedFile { name, syntax: SourceSyntax::Yaml, document }],
+            files: vec![ExportedFile { name, syntax: Some(SourceSyntax::Yaml), document }],
             losses: Vec::new(),
             lost_cases: Vec::new(),
         }

@@ -11,7 +11,7 @@ use super::mocks::MockedServers;
 use crate::checks::PythonPattern;
 use practicum_core::model::{
     ActivationExpectation, Check, CheckNeed, CheckTarget, CheckWeight, Diagnostics, RelPath, ScoreScale,
-    SkillRef,
+    SkillRef, Span,
 };
 use practicum_core::tree::{NodeData, ObjectReader, TreeNode, closest_word, report_wrong_type};
 
@@ -229,6 +229,20 @@ impl<'s> PluginEvalGraderReader<'s> {
     }
 }
 
+/// Reads one grader of a case without mocks by itself; `None` if it is not read as a check.
+pub fn read_grader(grader: &Value, skills: &[SkillRef]) -> Option<Check> {
+    let mocked = MockedServers::default();
+    let mut named = grader.clone();
+    named["name"] = json!("grader");
+    let mut problems = Diagnostics::default();
+    let mut reader = PluginEvalGraderReader::new(skills, &mocked, false);
+    reader.read_entry(0, &TreeNode::from_value(&named, Span::default()), &mut problems);
+    match reader.read.as_slice() {
+        [only] if problems.iter().next().is_none() => Some(only.check.clone()),
+        _ => None,
+    }
+}
+
 fn read_weight(object: &mut ObjectReader<'_>, problems: &mut Diagnostics) -> CheckWeight {
     let Some(node) = object.get_non_null("weight") else { return CheckWeight::ONE };
     let number = match node.data {
@@ -428,7 +442,8 @@ fn whole_text_anchors(pattern: &str, flags: &str) -> String {
 }
 
 /// The tools of Claude Code that other agents have under other names, each with its role.
-const ROLES: [(&str, &str); 4] = [("Read", "read"), ("Write", "write"), ("Edit", "edit"), ("Bash", "shell")];
+pub const ROLES: [(&str, &str); 4] =
+    [("Read", "read"), ("Write", "write"), ("Edit", "edit"), ("Bash", "shell")];
 
 /// Gives the role of a tool of Claude Code, or its own name.
 fn tool_or_role(tool: &str) -> &str {

@@ -66,7 +66,7 @@ pub fn export(suite: &Suite, _folder: &Path) -> ExportedSuite {
             map.insert("evaluateOptions".to_owned(), json!({"repeat": repeat}));
         }
         map.insert("tests".to_owned(), json!(tests));
-        let (name, syntax) = ("promptfooconfig.yaml".to_owned(), SourceSyntax::Yaml);
+        let (name, syntax) = ("promptfooconfig.yaml".to_owned(), Some(SourceSyntax::Yaml));
         vec![ExportedFile { name, syntax, document: Value::Object(map) }]
     };
     ExportedSuite { files, lost_cases: losses.lost_cases(), losses: losses.into_sentences() }
@@ -287,10 +287,9 @@ fn needle(value: &Value) -> Option<(&'static str, &str)> {
 fn regex_assertion(pattern: &str) -> Option<(String, Value)> {
     if let Some(text) = pattern.strip_prefix(r"\A") {
         return match text.strip_suffix(r"\Z") {
-            Some(text) => Some(("equals".to_owned(), json!(plain_text(text)?))),
-            None => {
-                Some(("starts-with".to_owned(), json!(plain_text(text).filter(|text| !text.is_empty())?)))
-            }
+            Some("") => Some(("equals".to_owned(), json!(""))),
+            Some(text) => Some(("equals".to_owned(), json!(writing::literal_text(text)?))),
+            None => Some(("starts-with".to_owned(), json!(writing::literal_text(text)?))),
         };
     }
     // At its end, a pattern of an importer has \Z where JavaScript has $.
@@ -298,18 +297,4 @@ fn regex_assertion(pattern: &str) -> Option<(String, Value)> {
     let differs = ["(?", r"\A", r"\Z", "$", "{{", "{%", "{#"].iter().any(|sign| body.contains(sign));
     let written = if body.len() < pattern.len() { format!("{body}$") } else { body.to_owned() };
     (!differs && !written.is_empty()).then(|| ("regex".to_owned(), json!(written)))
-}
-
-/// Gives the text that a pattern without any sign matches.
-fn plain_text(pattern: &str) -> Option<String> {
-    let mut text = String::new();
-    let mut letters = pattern.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\\' => text.push(letters.next().filter(char::is_ascii_punctuation)?),
-            letter if letter.is_ascii_punctuation() && letter != '_' => return None,
-            letter => text.push(letter),
-        }
-    }
-    Some(text)
 }

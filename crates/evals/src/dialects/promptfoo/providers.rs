@@ -9,7 +9,7 @@ use super::super::{EvalFileLocation, EvalFolder};
 use super::template::{TestVariables, render};
 use practicum_core::model::{Arm, Diagnostics, SkillRef, Span, WorkspaceBase};
 use practicum_core::tree::{ObjectReader, SourceFile, TreeNode};
-use practicum_skills::skill::{Plugin, Skill, normalise_path};
+use practicum_skills::skill::{Plugin, SkillCache, normalise_path};
 
 /// What the providers of a config say about its runs.
 #[derive(Default)]
@@ -165,7 +165,7 @@ impl ProviderSettings {
         }
         let (with, without): (Vec<&AgentProvider>, Vec<&AgentProvider>) =
             providers.iter().partition(|provider| !provider.skills.is_empty());
-        let named = place.skill.as_deref().map(|path| reading::skill_at(path, diagnostics));
+        let named = place.skill.as_deref().map(|path| reading::skill_at(path, &place.skills, diagnostics));
         let chosen = match &named {
             Some(skill) => {
                 with.iter().find(|provider| provider.skills.iter().any(|own| own.path == skill.path))
@@ -298,7 +298,7 @@ impl ProviderReader<'_> {
             let Some(path) = node.get("path") else { continue };
             let Some(root) = self.folder(path, diagnostics) else { continue };
             match Plugin::read(&root) {
-                Ok(plugin) => provider.add_plugin(plugin),
+                Ok(plugin) => provider.add_plugin(plugin, &self.place.skills),
                 Err(problem) => diagnostics.warning("broken-plugin", path.span, problem.to_string()),
             }
         }
@@ -312,7 +312,7 @@ impl ProviderReader<'_> {
         };
         if let Some(folder) = provider.working_dir.clone().filter(|_| reads_project) {
             for home in SKILL_FOLDERS {
-                provider.add_folder(&folder.join(home), diagnostics);
+                provider.add_folder(&folder.join(home), &self.place.skills, diagnostics);
             }
         }
         let filter = config.get("skills");
@@ -341,21 +341,21 @@ impl ProviderReader<'_> {
 }
 
 impl AgentProvider {
-    fn add_plugin(&mut self, plugin: Plugin) {
+    fn add_plugin(&mut self, plugin: Plugin, skills: &SkillCache) {
         for skill in &plugin.skills {
-            let name =
-                Skill::read(&skill.folder).map_or_else(|_| skill.listed_name.clone(), |read| read.name);
+            let read = skills.read(&skill.folder);
+            let name = read.map_or_else(|_| skill.listed_name.clone(), |read| read.name.clone());
             self.add(SkillRef { name, path: Some(skill.folder.clone()), plugin: Some(plugin.name.clone()) });
         }
         self.plugins.push(plugin.root);
     }
 
-    fn add_folder(&mut self, home: &Path, diagnostics: &mut Diagnostics) {
+    fn add_folder(&mut self, home: &Path, skills: &SkillCache, diagnostics: &mut Diagnostics) {
         let Ok(folder) = EvalFolder::open(home) else { return };
         for name in folder.names() {
             let path = home.join(name);
             if reading::is_skill(&path) {
-                self.add(reading::skill_at(&path, diagnostics));
+                self.add(reading::skill_at(&path, skills, diagnostics));
             }
         }
     }

@@ -11,6 +11,7 @@ use practicum_core::tree::{NodeData, ObjectReader, TreeNode, report_wrong_type};
 use practicum_skills::own_files::{
     BOOLEAN_ACTIVATION_KEYS, OTHER_BOOLEAN_KEYS, SKILL_LIST_KEY, SKILL_NAME_KEYS, activation_keys,
 };
+use practicum_skills::skill::SkillCache;
 
 /// The key that lists skills that must not be activated.
 pub const FORBIDDEN_SKILLS_KEY: &str = "must_not_activate";
@@ -300,6 +301,7 @@ pub fn other_expected_skills(
     tested: &SkillRef,
     diagnostics: &mut Diagnostics,
 ) -> Vec<SkillRef> {
+    let skills = SkillCache::default();
     let mut found: Vec<SkillRef> = Vec::new();
     let mut absent: Vec<&str> = Vec::new();
     let home = tested.path.as_deref().and_then(Path::parent);
@@ -309,7 +311,7 @@ pub fn other_expected_skills(
             if absent.contains(&name.as_str()) || found.iter().any(|known| known.name == *name) {
                 continue;
             }
-            match home.and_then(|home| find_skill_in(home, name)) {
+            match home.and_then(|home| find_skill_in(home, name, &skills)) {
                 Some(skill) => found.push(skill),
                 None => absent.push(name),
             }
@@ -332,11 +334,11 @@ pub fn other_expected_skills(
 }
 
 /// Finds the skill of this name in a folder of skills.
-fn find_skill_in(home: &Path, name: &str) -> Option<SkillRef> {
+fn find_skill_in(home: &Path, name: &str, skills: &SkillCache) -> Option<SkillRef> {
     // The name becomes a folder's name here, so it must not lead anywhere else.
     let plain = !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0']);
     let folder = Some(home.join(name)).filter(|folder| plain && is_skill(folder))?;
-    Some(skill_at(&folder, &mut Diagnostics::default())).filter(|skill| skill.name == name)
+    Some(skill_at(&folder, skills, &mut Diagnostics::default())).filter(|skill| skill.name == name)
 }
 
 /// Adds the keys about activation to the schema of a case.

@@ -32,6 +32,20 @@ pub fn scored_statement(id: &str, statement: &str, scale: ScoreScale, target: Ch
     Check { need: CheckNeed::Advisory, target, kind, ..check }
 }
 
+/// The sentences with which a rubric of another tool becomes a statement for a judge.
+pub const RUBRIC_INTRODUCTIONS: [&str; 4] = [
+    "A reviewer with these instructions would pass the work:",
+    "By this rubric, the verdict is PASS:",
+    "Score the work by this rubric:",
+    "By these instructions, the judge passes the work:",
+];
+
+/// Gives the rubric in a statement that a reader made of one; any other statement stays as it is.
+pub fn rubric_text(statement: &str) -> &str {
+    let introduction = RUBRIC_INTRODUCTIONS.iter().find_map(|words| statement.strip_prefix(words));
+    introduction.and_then(|rest| rest.strip_prefix('\n')).unwrap_or(statement)
+}
+
 /// Joins rules that must all hold to one rule whose score is 1 or 0. A plain `all` counts with the share that holds.
 pub fn all_or_nothing(rules: &Value) -> (&'static str, Value) {
     ("any", json!([{"all": rules}]))

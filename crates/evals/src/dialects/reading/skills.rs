@@ -32,13 +32,8 @@ pub fn is_skill(folder: &Path) -> bool {
     folder.join(SKILL_FILE).is_file()
 }
 
-/// Gives the skill in a folder that is known to be a skill.
-pub fn skill_in_folder(folder: &Path, diagnostics: &mut Diagnostics) -> SkillRef {
-    known_skill_in_folder(folder, &SkillCache::default(), diagnostics)
-}
-
-/// Gives the skill in a folder as [`skill_in_folder`] does, without reading it again.
-fn known_skill_in_folder(folder: &Path, skills: &SkillCache, diagnostics: &mut Diagnostics) -> SkillRef {
+/// Gives the skill in a folder that is known to be a skill. It is read only once, whichever formats ask for it.
+pub fn skill_in_folder(folder: &Path, skills: &SkillCache, diagnostics: &mut Diagnostics) -> SkillRef {
     let name = match skills.read(folder) {
         Ok(skill) => skill.name.clone(),
         Err(problem) => {
@@ -75,11 +70,11 @@ pub fn skill_of_evals(
 ) -> SkillRef {
     let project = place.project.as_path();
     if let Some(named) = &place.skill {
-        return known_skill_in_folder(named, &place.skills, diagnostics);
+        return skill_in_folder(named, &place.skills, diagnostics);
     }
     let around = [Some(folder), folder.parent()];
     if let Some(found) = around.into_iter().flatten().find(|folder| is_skill(folder)) {
-        let skill = known_skill_in_folder(found, &place.skills, diagnostics);
+        let skill = skill_in_folder(found, &place.skills, diagnostics);
         if let Some(hint) = hint {
             hint.report_mismatch(&skill, found, diagnostics);
         }
@@ -96,7 +91,7 @@ pub fn skill_of_evals(
         match found.as_slice() {
             [] => {}
             [one] => {
-                let skill = known_skill_in_folder(one, &place.skills, diagnostics);
+                let skill = skill_in_folder(one, &place.skills, diagnostics);
                 if let Some(words) = words {
                     words.report_mismatch(&skill, one, diagnostics);
                 }
@@ -138,7 +133,7 @@ fn skills_named(name: &str, folder: &Path, project: &Path) -> Vec<PathBuf> {
         return Vec::new();
     }
     // Evals in `X/evals/<name>/` belong to the skill in `X/<anything>/<name>/`.
-    let above = folder.parent().and_then(Path::parent);
+    let above = folder.parent().and_then(Path::parent).filter(|above| above.starts_with(project));
     let siblings = above.map(|above| children_named(above, name)).unwrap_or_default();
     if !siblings.is_empty() {
         return siblings;

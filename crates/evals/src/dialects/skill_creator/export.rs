@@ -13,6 +13,7 @@ use practicum_core::model::{
 use practicum_core::tree::SourceSyntax;
 
 pub fn export_suite(suite: &Suite, folder: &Path) -> ExportedSuite {
+    let suite = &writing::require_counted_checks(suite);
     let (triggers, evals): (Vec<Case>, Vec<Case>) =
         suite.cases.iter().cloned().partition(|case| writing::trigger_query(case, suite).is_some());
     let mut losses = Losses::default();
@@ -69,7 +70,7 @@ fn triggers_capabilities() -> FormatCapabilities<'static> {
 }
 
 fn exported_file(name: &str, document: Value) -> ExportedFile {
-    ExportedFile { name: name.to_owned(), syntax: SourceSyntax::Json, document }
+    ExportedFile { name: name.to_owned(), syntax: Some(SourceSyntax::Json), document }
 }
 
 fn evals_file(suite: &Suite, folder: &Path, losses: &mut Losses) -> Option<ExportedFile> {

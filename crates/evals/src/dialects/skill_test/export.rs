@@ -74,7 +74,7 @@ pub fn export_suite(suite: &Suite) -> ExportedSuite {
     }
     let file = ExportedFile {
         name: format!("{}.json", slug(&suite.name, "suite")),
-        syntax: SourceSyntax::Json,
+        syntax: Some(SourceSyntax::Json),
         document: Value::Object(map),
     };
     ExportedSuite {

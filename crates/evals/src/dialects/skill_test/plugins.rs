@@ -7,7 +7,7 @@ use super::super::EvalFileLocation;
 use super::super::reading::{self, is_skill};
 use practicum_core::model::{Diagnostics, SkillRef, Span};
 use practicum_core::tree::{SourceFile, TreeNode};
-use practicum_skills::skill::{Plugin, PluginError, Skill, normalise_path, plugins_in};
+use practicum_skills::skill::{Plugin, PluginError, SkillCache, normalise_path, plugins_in};
 
 /// The variable that names the folder of plugins.
 pub const PLUGINS_VARIABLE: &str = "CLAUDE_1337_PLUGINS";
@@ -105,7 +105,7 @@ pub fn find_skills(
             }
         }
     }
-    let left_out = leave_out_namesakes(&mut skills, &source.root, diagnostics);
+    let left_out = leave_out_namesakes(&mut skills, &source.root, &place.skills, diagnostics);
     let (mut rivals, mut namesakes): (Vec<SkillRef>, Vec<SkillRef>) = Default::default();
     let here = here.into_iter().map(|on_shelf| on_shelf.skill);
     for other in here.filter(|other| !skills.iter().any(|skill| skill.path == other.path)) {
@@ -162,9 +162,10 @@ pub fn find_skill_by_name(
 fn leave_out_namesakes(
     skills: &mut Vec<SkillRef>,
     root: &TreeNode,
+    cache: &SkillCache,
     diagnostics: &mut Diagnostics,
 ) -> Vec<SkillRef> {
-    let read = |skill: &SkillRef| Skill::read(skill.path.as_deref()?).ok();
+    let read = |skill: &SkillRef| cache.read(skill.path.as_deref()?).ok();
     let (mut kept, mut left_out): (Vec<SkillRef>, Vec<SkillRef>) = Default::default();
     for skill in std::mem::take(skills) {
         let is_namesake = |earlier: &&SkillRef| earlier.name == skill.name && earlier.path != skill.path;
@@ -215,7 +216,7 @@ fn report_namesakes(namesakes: &[SkillRef], root: &TreeNode, diagnostics: &mut D
 /// Gives the skill that the user names, if the suite means that one.
 fn named_by_user(name: &str, place: &EvalFileLocation) -> Option<PathBuf> {
     let path = place.skill.as_deref()?;
-    Skill::read(path).is_ok_and(|skill| skill.name == name).then(|| normalise_path(path))
+    place.skills.read(path).is_ok_and(|skill| skill.name == name).then(|| normalise_path(path))
 }
 
 /// Gives the position where a suite first names a skill, in any of its forms.
@@ -235,27 +236,29 @@ fn collect_skills(folder: &Path, place: &EvalFileLocation) -> SkillCollection {
     let filled = |shelf: &SkillCollection| !shelf.skills.is_empty();
     if let Some(named) = &place.plugins {
         let mut places = [folder.join(named), named.clone()]
-            .map(|root| collect_from_plugins(&normalise_path(&root)))
+            .map(|root| collect_from_plugins(&normalise_path(&root), &place.skills))
             .into_iter();
         return places.find(filled).unwrap_or_default();
     }
     let here = std::path::absolute("../plugins").ok();
     let beside = [folder.join("../plugins")].into_iter().chain(here);
     let of_project = [place.project.join("../plugins"), place.project.join("plugins")];
-    let plugins = beside.chain(of_project).map(|root| collect_from_plugins(&normalise_path(&root)));
+    let plugins =
+        beside.chain(of_project).map(|root| collect_from_plugins(&normalise_path(&root), &place.skills));
     let marketplace = place.project.join(".claude-plugin/marketplace.json").is_file();
-    let plugins = plugins.chain(marketplace.then(|| collect_from_plugins(&normalise_path(&place.project))));
+    let plugins = plugins
+        .chain(marketplace.then(|| collect_from_plugins(&normalise_path(&place.project), &place.skills)));
     let homes = [
         folder.join("skills"),
         folder.join("../skills"),
         place.project.join("skills"),
         place.project.join(".claude/skills"),
     ];
-    let skills = homes.iter().map(|home| collect_from_skills(&normalise_path(home)));
+    let skills = homes.iter().map(|home| collect_from_skills(&normalise_path(home), &place.skills));
     plugins.chain(skills).find(filled).unwrap_or_default()
 }
 
-fn collect_from_plugins(root: &Path) -> SkillCollection {
+fn collect_from_plugins(root: &Path, cache: &SkillCache) -> SkillCollection {
     let mut shelf = SkillCollection::default();
     for (name, path) in plugins_in(root) {
         let folder = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -275,7 +278,7 @@ fn collect_from_plugins(root: &Path) -> SkillCollection {
             }
         };
         for (path, listed) in found.into_iter().filter(|(path, _)| is_skill(path)) {
-            let skill = skill_ref(&path, plugins.first().cloned());
+            let skill = skill_ref(&path, plugins.first().cloned(), cache);
             let bare: Vec<String> = std::iter::once(skill.name.clone()).chain(listed).collect();
             // Claude Code lists the skill of a plugin by both names.
             let full =
@@ -287,20 +290,17 @@ fn collect_from_plugins(root: &Path) -> SkillCollection {
     shelf
 }
 
-fn collect_from_skills(home: &Path) -> SkillCollection {
+fn collect_from_skills(home: &Path, cache: &SkillCache) -> SkillCollection {
     let skills =
-        subfolders(home).into_iter().filter(|path| is_skill(path)).map(|path| skill_ref(&path, None));
+        subfolders(home).into_iter().filter(|path| is_skill(path)).map(|path| skill_ref(&path, None, cache));
     let shelved =
         |skill: SkillRef| CollectedSkill { names: vec![skill.name.clone()], skill, plugins: Vec::new() };
     SkillCollection { skills: skills.map(shelved).collect(), ..SkillCollection::default() }
 }
 
 /// Describes a skill. A rival that cannot be read is still a rival, under its folder's name.
-fn skill_ref(path: &Path, plugin: Option<String>) -> SkillRef {
-    match Skill::read(path) {
-        Ok(skill) => SkillRef { name: skill.name, path: Some(normalise_path(path)), plugin },
-        Err(_) => SkillRef { plugin, ..reading::skill_at(path, &mut Diagnostics::default()) },
-    }
+fn skill_ref(path: &Path, plugin: Option<String>, cache: &SkillCache) -> SkillRef {
+    SkillRef { plugin, ..reading::skill_at(path, cache, &mut Diagnostics::default()) }
 }
 
 fn subfolders(root: &Path) -> Vec<PathBuf> {

@@ -12,6 +12,7 @@ use practicum_core::model::{
 use practicum_core::tree::SourceSyntax;
 
 pub fn export_suite(suite: &Suite) -> ExportedSuite {
+    let suite = &writing::require_counted_checks(suite);
     let format = FormatCapabilities {
         features: &[
             FormatFeature::Group,
@@ -108,7 +109,7 @@ fn export_case(
     }
     Some(ExportedFile {
         name: format!("{name}.yaml"),
-        syntax: SourceSyntax::Yaml,
+        syntax: Some(SourceSyntax::Yaml),
         document: Value::Object(map),
     })
 }

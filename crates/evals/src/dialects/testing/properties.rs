@@ -1,5 +1,6 @@
 //! Properties that hold for every dialect and every document.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
@@ -8,12 +9,17 @@ use serde_json::Value;
 use super::mutate::{apply, changes};
 use super::{fixtures, lower_source, parse_source, suites};
 use crate::dialects::native::round_trip::through_native;
-use crate::dialects::{DIALECTS, Dialect, EvalFileLocation, EvalRegistry, ExportedSuite, find_dialect};
+use crate::dialects::{
+    DIALECTS, Dialect, EvalFileLocation, EvalRegistry, ExportedSuite, find_dialect, load_eval_file,
+};
 use practicum_core::model::{Diagnostics, RelPath, Suite};
 use practicum_core::tree::{SourceFile, SourceSyntax};
 
 /// Reads what a dialect wrote, and tests that this dialect recognises and reads it without errors.
 fn read_exported(dialect: &dyn Dialect, raised: &ExportedSuite, place: &EvalFileLocation) -> Vec<Suite> {
+    if FORMATS_OF_SEVERAL_FILES.contains(&dialect.name()) {
+        return read_exported_folder(dialect, raised, &place.root);
+    }
     let mut suites = Vec::new();
     for file in &raised.files {
         assert!(RelPath::new(&file.name).is_some(), "{}", file.name);
@@ -31,6 +37,39 @@ fn read_exported(dialect: &dyn Dialect, raised: &ExportedSuite, place: &EvalFile
         suites.push(suite);
     }
     suites
+}
+
+/// The formats whose suites are several files, which are read from a folder.
+const FORMATS_OF_SEVERAL_FILES: [&str; 4] = ["claude-plugin-eval", "skill-up", "tessl", "waza"];
+
+/// Writes what a dialect wrote to a folder, and reads it from there.
+fn read_exported_folder(dialect: &dyn Dialect, raised: &ExportedSuite, written_for: &Path) -> Vec<Suite> {
+    let around = tempfile::tempdir().expect("a folder");
+    // In skill-up, paths depend on the name of the folder.
+    let folder = around.path().join(written_for.file_name().expect("a name"));
+    let mut entries = BTreeSet::new();
+    for file in &raised.files {
+        let path = RelPath::new(&file.name).expect("a relative name").join_to(&folder);
+        let parent = path.parent().expect("a parent").to_owned();
+        std::fs::create_dir_all(&parent).expect("create");
+        std::fs::write(&path, file.text()).expect("write");
+        entries.extend(dialect.folder_is_suite().then_some(parent));
+        entries.extend((file.name == "eval.yaml").then_some(path));
+    }
+    // Paths of the suite lead anywhere. The skill is named, so that it is not looked for.
+    let place = EvalFileLocation { skill: Some(some_skill()), ..EvalFileLocation::new(&folder, "/") };
+    let read = |path: &PathBuf| {
+        let loaded = load_eval_file(path, &place, None);
+        let problems = &loaded.lowered.diagnostics;
+        assert_eq!(loaded.dialect, Some(dialect.name()), "{problems:#?}");
+        assert!(!problems.has_errors(), "{} {problems:#?}\n{:#?}", dialect.name(), raised.files);
+        loaded.lowered.suite.expect("a suite")
+    };
+    entries.iter().map(read).collect()
+}
+
+fn some_skill() -> PathBuf {
+    fixtures::fixtures_folder().join("skill-creator/csv-report")
 }
 
 /// Valid documents: the project of each, and its path there.
@@ -172,8 +211,8 @@ unbroken! {
 proptest! {
     #[test]
     fn what_a_dialect_writes_it_can_read(suite in suites::suite()) {
-        let folder = PathBuf::from(suites::FOLDER);
-        let place = EvalFileLocation::new(folder.clone(), folder);
+        let skill = Some(some_skill());
+        let place = EvalFileLocation { skill, ..EvalFileLocation::new(suites::FOLDER, "/") };
         for dialect in DIALECTS {
             read_exported(*dialect, &dialect.export_suite(&suite, Path::new(suites::FOLDER)), &place);
         }

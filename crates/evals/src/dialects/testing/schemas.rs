@@ -14,7 +14,9 @@ use super::schema_rows::{INVALID_DOCUMENTS, VALID_DOCUMENTS};
 use super::{fixtures, location_in, lower_source, parse_source, suites};
 use crate::checks::RULES;
 use crate::dialects::writing::MEANINGFUL_KEYS;
-use crate::dialects::{DIALECTS, EvalFileLocation, dialect_names, find_dialect, trigger_schema};
+use crate::dialects::{
+    DIALECTS, EvalFileLocation, ExportedFile, dialect_names, find_dialect, trigger_schema,
+};
 use practicum_core::model::{Diagnostic, Diagnostics, GateName, Severity};
 use practicum_core::tree::requested_keys;
 
@@ -326,7 +328,12 @@ proptest! {
     #[test]
     fn what_a_dialect_writes_fits_its_schema(suite in suites::suite()) {
         for dialect in DIALECTS {
-            for file in dialect.export_suite(&suite, Path::new(suites::FOLDER)).files {
+            let files = dialect.export_suite(&suite, Path::new(suites::FOLDER)).files;
+            // The schema of skill-up is that of eval.yaml, and not of its cases.
+            let has_schema = |file: &ExportedFile| {
+                file.syntax.is_some() && !(dialect.name() == "skill-up" && file.name != "eval.yaml")
+            };
+            for file in files.into_iter().filter(has_schema) {
                 let problems = schema_errors(schema_of(dialect.name(), &file.document), &file.document);
                 prop_assert!(problems.is_empty(), "{}: {problems:#?}\n{:#}", dialect.name(), file.document);
             }

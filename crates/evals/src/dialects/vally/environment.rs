@@ -195,7 +195,7 @@ fn find_skill(
         return SkillRef { name, path: None, plugin: None };
     }
     if reading::is_skill(&path) {
-        return reading::skill_at(&path, diagnostics);
+        return reading::skill_at(&path, &place.skills, diagnostics);
     }
     diagnostics.warning("skill-not-found", None, format!("there is no skill at {named}"));
     SkillRef { name, path: None, plugin: None }

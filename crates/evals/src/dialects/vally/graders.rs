@@ -12,7 +12,7 @@ use super::read_duration;
 use crate::dialects::copilot_tools::{agent_tool, is_glob, shell_word};
 use practicum_core::model::{
     ActivationExpectation, Check, CheckNeed, CheckTarget, CheckWeight, Diagnostics, RelPath, ScoreScale,
-    format_duration,
+    Span, format_duration,
 };
 use practicum_core::tree::{NodeData, ObjectReader, TreeNode};
 
@@ -217,6 +217,19 @@ impl<'r> VallyGraderReader<'r> {
                 Ok(self.rubric.iter().enumerate().map(one).collect())
             }
         }
+    }
+}
+
+/// Reads one grader by itself; `None` if it is not read as one check.
+pub fn read_grader(grader: &Value, by_score: bool) -> Option<Check> {
+    let weights = BTreeMap::new();
+    let mut reader = VallyGraderReader::new(&[], 1, by_score, &weights);
+    let (mut unsupported, mut diagnostics) = (Unsupported::default(), Diagnostics::default());
+    reader.read(&TreeNode::from_value(grader, Span::default()), &mut unsupported, &mut diagnostics);
+    let is_read = unsupported.into_reason().is_none() && diagnostics.iter().next().is_none();
+    match reader.checks.as_slice() {
+        [only] if is_read => Some(only.clone()),
+        _ => None,
     }
 }
 

@@ -11,7 +11,7 @@ use super::super::reading::graders::{
 };
 use super::super::reading::{UniqueIds, UnusedKeys, activation_check};
 use practicum_core::model::{
-    ActivationExpectation, Check, CheckTarget, Diagnostics, RelPath, ScoreScale, SkillRef,
+    ActivationExpectation, Check, CheckTarget, Diagnostics, RelPath, ScoreScale, SkillRef, Span,
 };
 use practicum_core::tree::{ObjectReader, TreeNode};
 
@@ -208,6 +208,28 @@ impl<'r> WazaGraderReader<'r> {
                        activates the skill";
         diagnostics.notice("stricter-than-original", config.span, message);
         Ok(vec![Check { id: id.to_owned(), ..activation_check(vec![skill], expect) }])
+    }
+}
+
+/// Reads one grader by itself; `None` if it is not read as one check, or needs files beside it.
+pub fn read_grader(grader: &Value) -> Option<Check> {
+    let (span, mut diagnostics) = (Span::default(), Diagnostics::default());
+    let node = TreeNode::from_value(grader.get("config")?, span);
+    let mut config = ObjectReader::new(&node, "\"config\"", &mut diagnostics)?;
+    let (id, config) = ("grader", &mut config);
+    let made = match grader.get("type")?.as_str()? {
+        "text" => read_text(id, config, &mut diagnostics),
+        "code" => read_code(id, config, &mut diagnostics),
+        "file" => read_file(id, config, &mut diagnostics),
+        "behavior" => read_behavior_rules(config, &mut diagnostics).and_then(|rules| all_of(id, rules)),
+        "action_sequence" => read_action_sequence(id, config, &mut diagnostics),
+        "skill_invocation" => read_skill_invocation(id, config, &mut diagnostics),
+        "tool_constraint" => read_tool_constraint(id, config, &mut diagnostics),
+        _ => return None,
+    };
+    match made.ok()?.as_slice() {
+        [only] if diagnostics.iter().next().is_none() => Some(only.clone()),
+        _ => None,
     }
 }
 

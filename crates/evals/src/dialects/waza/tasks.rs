@@ -32,6 +32,7 @@ impl<'r> TaskReader<'r> {
         let mut task = ObjectReader::new(root, "a task", diagnostics)?;
         let id = self.ids.read_id(&mut task, diagnostics)?;
         let note = task.text("name", diagnostics).map(|name| name.trim().to_owned());
+        let note = note.filter(|name| *name != id);
         if task.bool("enabled", diagnostics) == Some(false) {
             diagnostics.warning("task-disabled", None, format!("the task {id} is switched off and left out"));
             task.take_unread(&[]);

@@ -30,7 +30,7 @@ pub fn describe_check(key: &str, value: &Value, looks_at: &CheckTarget) -> Strin
             let pattern = text("pattern").unwrap_or(needle);
             format!("The transcript {verb} the regular expression /{pattern}/.")
         }
-        "command" => format!("In the workspace, the command `{needle}` would succeed."),
+        "command" if value.is_string() => format!("In the workspace, the command `{needle}` would succeed."),
         "tool_used" if value.is_string() => format!("The agent used the tool {needle}."),
         "tool_not_used" if value.is_string() => format!("The agent did not use the tool {needle}."),
         "file" => describe_file_check(value),

@@ -33,6 +33,12 @@ pub enum FormatFeature {
     Advisory,
     /// Weights of checks, and a score that a case must reach.
     Score,
+    /// The number of runs of single cases.
+    CaseRepeat,
+    /// Files whose content stands in the eval file.
+    InlineFiles,
+    /// Files that the agent may change; a change is not reported.
+    MutableFiles,
 }
 
 /// The loss of a format that does not have the skill's text judged, or judges other statements about it.
@@ -227,13 +233,24 @@ impl Losses {
                 "that the skill has another name",
             ),
             (!files.is_empty() && !says(FormatFeature::Files), "its files"),
-            (!inline_files.is_empty(), "its files whose content stands in the eval file"),
+            (
+                !inline_files.is_empty() && !says(FormatFeature::InlineFiles),
+                "its files whose content stands in the eval file",
+            ),
             (!mocks.is_empty(), "its mocks"),
             (unsupported.is_some(), "that it is not run, and why"),
-            (mutable && says(FormatFeature::Files), "that its files may be changed"),
+            (
+                mutable && says(FormatFeature::Files) && !says(FormatFeature::MutableFiles),
+                "that its files may be changed",
+            ),
+            (
+                files.iter().any(|file| file.access == FixtureAccess::ReadOnly)
+                    && says(FormatFeature::MutableFiles),
+                "that a change of its files is reported",
+            ),
             ((setup.is_some() || teardown.is_some()) && !says(FormatFeature::Scripts), "its scripts"),
             (timeout.is_some() && !says(FormatFeature::CaseTimeout), "its time limit"),
-            (repeat.is_some(), "how often it runs"),
+            (repeat.is_some() && !says(FormatFeature::CaseRepeat), "how often it runs"),
             (rate.is_some(), rate.unwrap_or_default()),
             (oracle.is_some(), "the output known to be good"),
             (!meta.is_empty() && !says(FormatFeature::CaseMeta), "its extra keys"),

@@ -2,6 +2,7 @@
 
 mod check_sentences;
 mod losses;
+mod same_checks;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,13 +11,15 @@ use serde_json::{Map, Value, json};
 
 pub use check_sentences::describe_check;
 pub use losses::{ABOUT_SKILL_LOSS, FormatCapabilities, FormatFeature, Losses};
+pub use same_checks::{PatternLanguage, PlainRule, asks_the_same, first_same, foreign_pattern, literal_text};
 
 use super::ExportedSuite;
 use super::native::relative_path;
+use super::reading::graders::rubric_text;
 use super::reading::{self, slug};
 use practicum_core::model::{
-    ActivationExpectation, ActivationSource, Case, CasePrompt, Check, CheckKind, Fixture, JudgedStatement,
-    PassRule, RelPath, ScoreScale, SkillRef, Suite,
+    ActivationExpectation, ActivationSource, Arm, Case, CasePrompt, Check, CheckKind, CheckNeed, CheckTarget,
+    CheckWeight, Fixture, JudgedStatement, PassRule, Ratio, RelPath, ScoreScale, SkillRef, Suite,
 };
 
 /// Joins the messages of a case to one text, for formats without conversations and commands.
@@ -69,6 +72,97 @@ pub fn judge_statement(check: &Check, losses: &mut Losses, case: &str, scale: Sc
             None
         }
     }
+}
+
+/// Gives a check as the rubric of a judge that looks at `target`: its own statement, or a description of its rule. Gives
+/// `None` if no rubric can express it.
+pub fn rubric_for(
+    check: &Check,
+    losses: &mut Losses,
+    case: &str,
+    scale: ScoreScale,
+    target: &CheckTarget,
+) -> Option<String> {
+    let statement = judge_statement(check, losses, case, scale)?;
+    if matches!(check.kind, CheckKind::Judged(_)) && check.target != *target {
+        losses.add_for_case(case, format!("that a judge looks only at {}", check.target.describe()));
+    }
+    Some(rubric_text(&statement).to_owned())
+}
+
+/// Leaves out the cases that cannot run here. In a format that cannot say so they would be other cases: one that lost a
+/// check could pass.
+pub fn cases_that_run(suite: &Suite, losses: &mut Losses) -> Suite {
+    let mut kept = suite.clone();
+    kept.cases.retain(|case| match &case.unsupported {
+        Some(why) => {
+            losses.add_whole_case(&case.id, &format!("it cannot run: {why}"));
+            false
+        }
+        None => true,
+    });
+    kept
+}
+
+/// Writes cases that pass by their score for a format without scores: each check that counts must pass. Where the score
+/// asks for less, the rule of the case stays, so that it is listed as a loss.
+pub fn require_counted_checks(suite: &Suite) -> Suite {
+    let mut suite = suite.clone();
+    for case in &mut suite.cases {
+        let PassRule::Score(rule) = case.pass_rule else { continue };
+        if rule.at_least == Ratio::ONE && !case.checks.iter().any(has_partial_score) {
+            case.pass_rule = PassRule::EveryRequiredCheck;
+        }
+        for check in &mut case.checks {
+            if check.need == CheckNeed::Advisory && check.weight != CheckWeight::ZERO {
+                check.need = CheckNeed::Required;
+            }
+            check.weight = CheckWeight::ONE;
+        }
+    }
+    suite
+}
+
+/// Says whether a check can pass with less than the whole score.
+fn has_partial_score(check: &Check) -> bool {
+    match &check.kind {
+        CheckKind::Judged(judged) => judged.scale != ScoreScale::PassFail,
+        CheckKind::Rule(rule) => rule.value().to_string().contains("\"score\""),
+        CheckKind::Sections(_) | CheckKind::Activation(_) => false,
+    }
+}
+
+/// Says whether a folder lies in the folder of the only skill, at most so many levels below it.
+pub fn is_in_skill(suite: &Suite, folder: &Path, levels: usize) -> bool {
+    let [SkillRef { path: Some(path), .. }] = suite.skills.as_slice() else { return false };
+    folder.ancestors().take(levels).any(|above| above == path)
+}
+
+/// Writes a number; a whole one without a fraction.
+pub fn number_value(number: f64) -> Value {
+    if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
+}
+
+/// Gives the number of trials of every case: from the file, or from the format it was read from.
+pub fn shared_repeat(suite: &Suite) -> Option<u32> {
+    suite.run_policy.repeat.or(suite.format_defaults.repeat)
+}
+
+/// Gives the time limit of every case in whole seconds: from the file, or from the format it was read from.
+pub fn shared_timeout(suite: &Suite) -> Option<u64> {
+    let timeout = suite.run_policy.timeout.or(suite.format_defaults.timeout)?;
+    Some(whole_seconds(timeout))
+}
+
+/// Gives a time limit in whole seconds, at least one.
+pub fn whole_seconds(limit: std::time::Duration) -> u64 {
+    (limit.as_secs() + u64::from(limit.subsec_nanos() > 0)).max(1)
+}
+
+/// Gives the arms in which the cases run: from the file, or from the format it was read from.
+pub fn chosen_arms(suite: &Suite) -> Vec<Arm> {
+    let own = &suite.run_policy.arms;
+    if own.is_empty() { suite.format_defaults.arms.clone() } else { own.clone() }
 }
 
 /// Splits the checks of a case into the value of `should_trigger` and the other checks. Only a check that would

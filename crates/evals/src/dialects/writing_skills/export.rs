@@ -11,6 +11,7 @@ use practicum_core::model::{Case, CheckNeed, RunPolicy, ScoreScale, Suite, Works
 use practicum_core::tree::SourceSyntax;
 
 pub fn export_suite(suite: &Suite, folder: &Path) -> ExportedSuite {
+    let suite = &writing::require_counted_checks(suite);
     let format = FormatCapabilities {
         features: &[
             FormatFeature::Skill,
@@ -46,7 +47,7 @@ pub fn export_suite(suite: &Suite, folder: &Path) -> ExportedSuite {
     }
     let file = ExportedFile {
         name: "evals.json".to_owned(),
-        syntax: SourceSyntax::Json,
+        syntax: Some(SourceSyntax::Json),
         document: Value::Object(map),
     };
     ExportedSuite {
