@@ -18,8 +18,8 @@ mod real_gemini;
 mod real_goose;
 mod real_opencode;
 mod real_qwen;
-mod recorded_servers;
 mod real_sessions;
+mod recorded_servers;
 mod stream_tables;
 // What it tries to reach are things of Linux.
 #[cfg(target_os = "linux")]
