@@ -341,8 +341,7 @@ mod tests {
         };
         assert_eq!(GeminiContent.reply_from_json(&GeminiContent.reply_to_json(&reply)), Ok(reply.clone()));
         let events = GeminiContent.reply_to_events(&reply);
-        let chunks: Vec<Value> =
-            events.iter().map(|event| serde_json::from_str(&event.data).expect("JSON")).collect();
+        let chunks: Vec<Value> = events.iter().map(|event| event.data.clone()).collect();
         let texts: String = chunks
             .iter()
             .filter_map(|chunk| chunk["candidates"][0]["content"]["parts"][0]["text"].as_str())

@@ -101,14 +101,6 @@ fn what_cannot_be_done_here_leaves_the_case_unscored() {
             vec![("evals/c/prompt.md", "---\nappend_system_prompt: Be brief.\n---\nDo it.")],
             "append_system_prompt",
         ),
-        (
-            vec![("evals/c/prompt.md", "Do it."), ("evals/c/mocks/a/b.md", "---\ntype: agent\n---\nx")],
-            "by a model",
-        ),
-        (
-            vec![("evals/c/prompt.md", "Do it."), ("evals/mocks/a/_server.md", "---\ntools: [b]\n---\nx")],
-            "by a model",
-        ),
         (vec![("evals/c/prompt.md", "Do it."), ("evals/mocks/a/.replay/1.json", "{}")], "recorded"),
         (
             vec![
@@ -217,4 +209,28 @@ fn a_folder_without_graders_is_another_thing() {
         let opened = EvalFolder::open(&folder.path().join("evals/c")).expect("a folder");
         assert_eq!(PluginEval.recognise_folder(&opened), FormatMatch::NO);
     }
+}
+
+#[test]
+fn a_model_plays_the_tools_that_have_no_fixed_answer() {
+    let case = case_of(&[
+        ("evals/c/prompt.md", "Do it."),
+        ("evals/c/graders/z.md", "---\ntype: regex\npattern: x\n---\n"),
+        (
+            "evals/mocks/a/_server.md",
+            "---\ntype: agent\ntools: [b, d, e]\nabort_when: Never abort.\n---\nA shop.\n",
+        ),
+        ("evals/mocks/a/b.md", "fixed\n"),
+        ("evals/c/mocks/a/g.md", "---\ntype: agent\nabort_when: It is deleted.\n---\nA bin.\n"),
+    ]);
+    assert_eq!(case["unsupported"], Value::Null);
+    let server = &case["mocks"]["servers"]["plugin_kit_a"];
+    // The role of several tools is written once.
+    assert_eq!(server["model"], json!({"role": "A shop."}));
+    assert_eq!(server["tools"]["b"], json!({"result": "fixed"}));
+    assert_eq!((&server["tools"]["d"], &server["tools"]["e"]), (&json!({}), &json!({})));
+    assert_eq!(server["tools"]["g"], json!({"model": {"role": "A bin.", "fail_when": "It is deleted."}}));
+    // A condition under which a call is a mistake needs the check that fails then.
+    let checks = case["checks"].as_array().expect("checks");
+    assert!(checks.iter().any(|check| check["mock_inputs"] == true), "{case}");
 }
