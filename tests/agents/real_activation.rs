@@ -323,7 +323,7 @@ fn a_description_that_an_agent_cuts_is_found_before_anything_is_measured() {
     for (agent, program, step) in
         [("claude", claude(), claude_step as fn(Act) -> Value), ("codex", codex(), codex_step)]
     {
-        let project = project(agent, "5s", step);
+        let project = project(agent, &all_rows(), "5s", step);
         let script =
             json!({"practicum_script": 1, "scenarios": [{"to": "probe", "steps": ["I know of none."]}]});
         project.write("script.yaml", &script.to_string());

@@ -180,7 +180,7 @@ fn convert_and_compare(
     differences: &mut Vec<String>,
 ) {
     let what = format!("{name} to {}", to.name());
-    let folder = project.join("converted").join(to.name()).join(&suite.name.replace('/', "-"));
+    let folder = project.join("converted").join(to.name()).join(suite.name.replace('/', "-"));
     let exported = to.export_suite(suite, &folder);
     for id in &exported.lost_cases {
         assert!(exported.losses.iter().any(|loss| loss.contains("the whole case")), "{what}: {id}");

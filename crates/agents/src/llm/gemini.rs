@@ -136,7 +136,8 @@ impl WireFormat for GeminiContent {
                 ContentBlock::Text { text } => {
                     parts.extend(stream_pieces(text).into_iter().map(|piece| json!({"text": piece})));
                 }
-                ContentBlock::Thinking { .. }
+                ContentBlock::Image { .. }
+                | ContentBlock::Thinking { .. }
                 | ContentBlock::ToolUse { .. }
                 | ContentBlock::ToolResult { .. } => {
                     parts.push(block_to_json(block));
@@ -218,6 +219,9 @@ fn message_to_json(message: &ChatMessage) -> Value {
 fn block_to_json(block: &ContentBlock) -> Value {
     match block {
         ContentBlock::Text { text } => json!({"text": text}),
+        ContentBlock::Image { media_type, data } => {
+            json!({"inlineData": {"mimeType": media_type, "data": data}})
+        }
         ContentBlock::Thinking { text, signature } => {
             let mut part = json!({"text": text, "thought": true});
             if let Some(signature) = signature {
@@ -236,8 +240,14 @@ fn block_to_json(block: &ContentBlock) -> Value {
     }
 }
 
-/// Reads a part. Pictures and other data are left out.
+/// Reads a part. Data that is no picture is left out.
 fn block_from_json(part: &Value) -> Option<ContentBlock> {
+    if let Some(data) = part.get("inlineData") {
+        let media_type = text_field(data, "mimeType").to_owned();
+        let is_picture = media_type.starts_with("image/");
+        let data = text_field(data, "data").to_owned();
+        return is_picture.then_some(ContentBlock::Image { media_type, data });
+    }
     if let Some(call) = part.get("functionCall") {
         let name = text_field(call, "name");
         let id = call.get("id").and_then(Value::as_str).unwrap_or(name);

@@ -75,6 +75,16 @@ pub struct WordingResult {
     pub broke: Vec<BrokenPart>,
 }
 
+impl WordingResult {
+    /// Gives the number of runs in which a part held, and of all runs that show it.
+    pub fn counts_of(&self, part: BrokenPart) -> (u64, u64) {
+        match part {
+            BrokenPart::Result => (self.passed, self.runs),
+            BrokenPart::Activation => (self.activation_right, self.activation_runs),
+        }
+    }
+}
+
 /// What a rewording can break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -175,14 +185,11 @@ fn analyse_case(runs: &CaseRuns<'_>) -> Option<(WordingResult, Vec<WordingResult
     let original = count(own);
     let rewordings = runs.iter().filter(|(number, _)| number.is_some()).map(|(_, runs)| {
         let mut result = count(runs);
-        let parts: [(BrokenPart, fn(&WordingResult) -> (u64, u64)); 2] = [
-            (BrokenPart::Result, |of| (of.passed, of.runs)),
-            (BrokenPart::Activation, |of| (of.activation_right, of.activation_runs)),
-        ];
-        let broke = parts.into_iter().filter(|(_, of)| {
-            holds_mostly(of(&original)) == Some(true) && holds_mostly(of(&result)) == Some(false)
-        });
-        result.broke = broke.map(|(part, _)| part).collect();
+        let is_broken = |part: &BrokenPart| {
+            holds_mostly(original.counts_of(*part)) == Some(true)
+                && holds_mostly(result.counts_of(*part)) == Some(false)
+        };
+        result.broke = [BrokenPart::Result, BrokenPart::Activation].into_iter().filter(is_broken).collect();
         result
     });
     let rewordings = rewordings.collect();

@@ -100,7 +100,7 @@ impl RunMeasure {
             }
             RunMeasure::CostUsd => run.cost_usd,
             RunMeasure::Seconds => (!run.missing.seconds).then_some(run.seconds),
-            RunMeasure::FilesChanged => (!run.missing.files).then(|| run.files.len() as f64),
+            RunMeasure::FilesChanged => (!run.missing.files).then_some(run.files.len() as f64),
             RunMeasure::OutputChars => Some(evidence.total_length() as f64),
             RunMeasure::ToolCalls => (!run.hides_tools).then(|| tool_calls(run).count() as f64),
         }

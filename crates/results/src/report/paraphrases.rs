@@ -2,7 +2,7 @@
 
 use super::{figures, terminal_safe};
 use practicum_core::model::count_with_noun;
-use practicum_core::studies::{ParaphraseDocument, ParaphrasedCase, WordingResult};
+use practicum_core::studies::{BrokenPart, ParaphraseDocument, ParaphrasedCase, WordingResult};
 
 /// The longest part of a wording that is shown.
 const LONGEST_SHOWN: usize = 160;
@@ -27,11 +27,12 @@ fn describe_case(case: &ParaphrasedCase, out: &mut String) {
     let model = case.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
     let heading = format!("{} {} ({}{model})", case.suite, case.case, case.agent);
     out.push_str(&format!("{}\n", terminal_safe(&heading)));
-    let rows: [(&str, _, fn(&WordingResult) -> (u64, u64)); 2] = [
-        ("result", case.result, |of| (of.passed, of.runs)),
-        ("activation", case.activation, |of| (of.activation_right, of.activation_runs)),
+    let rows = [
+        ("result", case.result, BrokenPart::Result),
+        ("activation", case.activation, BrokenPart::Activation),
     ];
-    for (what, estimate, counts) in rows {
+    for (what, estimate, part) in rows {
+        let counts = |wording: &WordingResult| wording.counts_of(part);
         let (good, runs) = counts(&case.original);
         let own = if runs == 0 { "–".to_owned() } else { format!("{good} of {runs}") };
         let held =

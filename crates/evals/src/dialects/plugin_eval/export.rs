@@ -223,9 +223,11 @@ fn grader(check: &Check, case: &Case, suite: &Suite, by_score: bool, losses: &mu
     let (focus, target) = match &check.target {
         CheckTarget::Output => (Value::Null, CheckTarget::Output),
         CheckTarget::File(path) => (json!({"source": "file", "path": path.as_str()}), check.target.clone()),
-        CheckTarget::WholeRun | CheckTarget::LastTurn | CheckTarget::AllText | CheckTarget::Files(_) => {
-            (json!("trace"), CheckTarget::WholeRun)
-        }
+        CheckTarget::WholeRun
+        | CheckTarget::LastTurn
+        | CheckTarget::AllText
+        | CheckTarget::Files(_)
+        | CheckTarget::Pictures(_) => (json!("trace"), CheckTarget::WholeRun),
     };
     let rubric = writing::rubric_for(check, losses, &case.id, ScoreScale::PassFail, &target)?;
     let mut grader = json!({"type": "llm", "criteria": rubric});
@@ -301,7 +303,9 @@ fn text_target(check: &Check) -> Option<Value> {
         CheckTarget::Output => Some(json!("last_message")),
         CheckTarget::WholeRun => Some(json!("trace")),
         CheckTarget::File(path) => Some(json!({"source": "file", "path": path.as_str()})),
-        CheckTarget::LastTurn | CheckTarget::AllText | CheckTarget::Files(_) => None,
+        CheckTarget::LastTurn | CheckTarget::AllText | CheckTarget::Files(_) | CheckTarget::Pictures(_) => {
+            None
+        }
     }
 }
 

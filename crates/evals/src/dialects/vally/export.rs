@@ -434,7 +434,11 @@ fn candidates(check: &Check, by_score: bool) -> Vec<Value> {
                 json!({"type": "transcript-matches", "config": {"pattern": pattern, "negate": rule.negated}})
             }));
         }
-        CheckTarget::LastTurn | CheckTarget::AllText | CheckTarget::File(_) | CheckTarget::Files(_) => {}
+        CheckTarget::LastTurn
+        | CheckTarget::AllText
+        | CheckTarget::File(_)
+        | CheckTarget::Files(_)
+        | CheckTarget::Pictures(_) => {}
     }
     made.extend(whole_run_graders(&rule, pattern));
     made.into_iter().flatten().collect()
