@@ -2,6 +2,7 @@
 //!
 //! In: nothing. Out: types that are valid once built. Never: I/O, a file format, another module.
 
+mod activation;
 mod activation_evidence;
 mod activation_summary;
 mod agent_ending;
@@ -35,6 +36,7 @@ mod user;
 mod verdict;
 mod verdict_change;
 
+pub use activation::{ActivationOutcome, ActivationPrediction, SkillUse};
 pub use activation_evidence::{SkillTextFinding, TextReached, UncertainActivation};
 pub use activation_summary::{
     ActivationRates, ActivationSummary, CaseActivationRate, NamedActivationRates, PredictedActivation,
@@ -72,10 +74,7 @@ pub use plural::count_with_noun;
 pub use probe::{ProbeFailure, ProbeFailureKind, ProbeRecord};
 pub use ratio::Ratio;
 pub(crate) use record::SCORE_ROUNDING;
-pub use record::{
-    ActivationOutcome, ActivationPrediction, FailureKind, JudgeInfo, JudgeUsage, RepeatDigests, SkillUse,
-    TrialRecord,
-};
+pub use record::{FailureKind, JudgeInfo, JudgeUsage, RepeatDigests, TrialRecord};
 pub use remarks::{AgentClaim, EvalFinding, GradingDoubts, JudgeVote, Remarks, ShortenedEvidence};
 pub use sandbox::SandboxMode;
 pub use skill_judgement::SkillJudgement;
