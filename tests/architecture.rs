@@ -33,6 +33,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "bundle",
             "messages",
             "server",
+            "objects",
             "budget",
             "pauses",
             "shared_trial",
