@@ -259,7 +259,7 @@ fn a_record_that_cannot_be_kept_stops_the_run_and_it_can_be_resumed() {
 fn who_is_told_to_end_leaves_nothing_running_and_a_whole_record() {
     for signal in ["-TERM", "-HUP"] {
         let project = rogue("ended", "sleep 320\n");
-        let mut command = project.practicum(&["run", "evals", "-q"]);
+        let mut command = project.practicum(&["run", "evals", "-q", "--timeout", "300s"]);
         command.stdout(std::process::Stdio::piped());
         let child = command.spawn().expect("starts");
         common::wait_until(|| !project.processes().is_empty());

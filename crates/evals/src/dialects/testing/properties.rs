@@ -44,7 +44,7 @@ fn read_exported(dialect: &dyn Dialect, raised: &ExportedSuite, place: &EvalFile
 }
 
 /// One of so many suites that were written as a folder is read again. The number of formats is no multiple of it.
-const ONE_FOLDER_IN: usize = 9;
+const ONE_FOLDER_IN: usize = 25;
 
 /// The formats whose suites are several files, which are read from a folder.
 const FORMATS_OF_SEVERAL_FILES: [&str; 4] = ["claude-plugin-eval", "skill-up", "tessl", "waza"];
