@@ -21,7 +21,7 @@ fn read_exported(dialect: &dyn Dialect, raised: &ExportedSuite, place: &EvalFile
     if FORMATS_OF_SEVERAL_FILES.contains(&dialect.name()) {
         // Writing and searching a folder takes most of the time of these tests.
         static WRITTEN: AtomicUsize = AtomicUsize::new(0);
-        let is_read = WRITTEN.fetch_add(1, Ordering::Relaxed) % ONE_FOLDER_IN == 0;
+        let is_read = WRITTEN.fetch_add(1, Ordering::Relaxed).is_multiple_of(ONE_FOLDER_IN);
         return if is_read { read_exported_folder(dialect, raised, &place.root) } else { Vec::new() };
     }
     let mut suites = Vec::new();
