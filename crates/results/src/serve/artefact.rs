@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::trial::{ViewedTrial, open_trial_file};
 use super::{ViewerError, ViewerState};
 use practicum_core::model::RelPath;
-use practicum_engine::grade::pictures::{JudgePicture, PictureRenderer};
+use practicum_engine::workspace::pictures::{JudgePicture, PictureRenderer};
 use practicum_engine::workspace::run::CancelToken;
 
 /// The largest file that is shown as a picture.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::prompt::make_visible;
 use super::quotes::QuotableText;
 use super::steps::{self, StepsText};
-use crate::grade::pictures::JudgePicture;
+use crate::workspace::pictures::JudgePicture;
 use practicum_core::model::{
     FileChange, FileChangeKind, GivenFile, Observation, RelPath, ShortenedEvidence, Step, WorkspaceView,
 };

@@ -36,7 +36,7 @@ use self::prompt::{StatementSubject, make_visible};
 use self::question::{JudgeQuestion, QuestionResult};
 use self::quotes::QuotableText;
 use self::statement_answers::StatementAnswerReader;
-use crate::grade::pictures::PictureRenderer;
+use crate::workspace::pictures::PictureRenderer;
 use crate::workspace::run::CancelToken;
 use practicum_agents::llm::{ModelApi, ToolDefinition};
 use practicum_core::model::{

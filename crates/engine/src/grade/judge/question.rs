@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::JudgeContext;
 use super::answer_cache::AnswerCache;
 use super::connection::{JudgeCallError, JudgeConnection};
-use crate::grade::pictures::JudgePicture;
+use crate::workspace::pictures::JudgePicture;
 use practicum_agents::llm::{
     ChatMessage, ContentBlock, ModelReply, ModelRequest, Role, StopReason, ToolDefinition,
 };

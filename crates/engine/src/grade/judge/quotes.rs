@@ -10,7 +10,7 @@ use std::sync::Arc;
 use icu_normalizer::ComposingNormalizerBorrowed;
 
 use super::prompt::make_visible;
-use crate::grade::pictures::JudgePicture;
+use crate::workspace::pictures::JudgePicture;
 
 /// The fewest letters and digits that a quote needs to support a verdict, unless it is a whole line.
 const FEWEST_LETTERS: usize = 3;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::RunSetupError;
 use crate::grade::judge::{AnswerCache, CliJudge, Judge, JudgeConnection as Way, JudgeLimits, NO_PICTURES};
-use crate::grade::pictures::PictureRenderer;
 use crate::grade::{GatewayRole, SuiteServices};
 use crate::plan::PlannedSuite;
 use crate::plan::settings::{JUDGE_JOBS, SettingLayers, Settings};
 use crate::store::RecordKey;
+use crate::workspace::pictures::PictureRenderer;
 use practicum_agents::agents::{default_judge_model, model_cli_of};
 use practicum_agents::gateway::{Gateway, SecretScrubber};
 use practicum_agents::llm::{Credential, Endpoint, ModelApi, ModelClient, Secret};
