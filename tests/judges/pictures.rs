@@ -12,12 +12,12 @@ use practicum::gateway::{
 use practicum::grade::judge::{
     CaseQuestions, Judge, JudgeConnection, JudgeContext, JudgeLimits, TrialEvidence,
 };
-use practicum::grade::pictures::PictureRenderer;
 use practicum::llm::{ContentBlock, Endpoint, ModelApi, ModelClient, ModelReply, StopReason};
 use practicum::model::{
     AgentEnding, Check, CheckKind, CheckNeed, CheckTarget, CheckWeight, FileChange, FileChangeKind,
     JudgedStatement, Observation, RelPath, ScoreScale, TokenUsage, WorkspaceView,
 };
+use practicum::workspace::pictures::PictureRenderer;
 use practicum::workspace::run::CancelToken;
 use serde_json::{Value, json};
 
