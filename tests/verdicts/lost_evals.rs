@@ -206,6 +206,7 @@ fn evals_beside_a_good_eval_file_are_not_lost() {
         (IN_JSON, "eval-set.json", r#"{"should_trigger": ["boats"], "should_not_trigger": []}"#),
         (IN_JSON, "more.json", &failing),
         (IN_JSON, "more.jsonl", r#"{"query": "boats", "should_trigger": true}"#),
+        (IN_JSON, "more.ndjson", r#"{"query": "boats", "should_trigger": true}"#),
         (IN_JSON, "evals.yaml", &failing),
         (IN_YAML, "b.yaml", &native),
         (IN_YAML, "b.json", in_json),
@@ -245,11 +246,9 @@ fn an_empty_or_broken_file_beside_evals_is_not_passed_over() {
 /// Other data beside evals was not named, so that nobody noticed evals in a form that is not known.
 #[test]
 fn a_file_beside_evals_that_is_not_read_is_named() {
-    let lines = r#"{"query": "boats", "should_trigger": true}"#;
     let (no_eval, no_syntax) = ("it holds no eval", "evals are written in JSON or YAML");
     for (evals, name, text, why) in [
         (IN_JSON, "data.jsonl", r#"{"port": 80}"#, no_syntax),
-        (IN_JSON, "more.ndjson", lines, no_syntax),
         (IN_JSON, "evals.jsonc", IN_JSON.1, no_syntax),
         (IN_YAML, "more.json5", IN_JSON.1, no_syntax),
         (IN_JSON, "data.json", r#"{"port": 80}"#, no_eval),
