@@ -64,6 +64,9 @@ pub fn read_routing_prompts(path: &Path, diagnostics: &mut Diagnostics) -> (Stri
     (text, if diagnostics.has_errors() { Vec::new() } else { prompts })
 }
 
+/// The columns of a table of prompts.
+const COLUMNS: [&str; 3] = ["prompt", "expected", "id"];
+
 /// Makes a list of objects from the lines of a CSV file.
 fn table_of_csv(text: &str, diagnostics: &mut Diagnostics) -> Option<TreeNode> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::Headers).from_reader(text.as_bytes());
@@ -75,6 +78,13 @@ fn table_of_csv(text: &str, diagnostics: &mut Diagnostics) -> Option<TreeNode> {
         Ok(heads) => heads.clone(),
         Err(error) => return fail(error),
     };
+    // Said once, and not for each row.
+    if let Some(unknown) = heads.iter().find(|head| !COLUMNS.contains(head)) {
+        let name: String = unknown.chars().take(60).collect();
+        let message = format!("unknown column \"{name}\"; a table of prompts has {}", COLUMNS.join(", "));
+        diagnostics.error("unknown-key", None, message);
+        return None;
+    }
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = match record {

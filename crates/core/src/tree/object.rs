@@ -304,8 +304,14 @@ pub fn report_wrong_type(node: &TreeNode, key: &str, expected: &str, diagnostics
     }
 }
 
+/// The longest word, in bytes, that may be a misspelt key. Comparing words takes time with the square of their length.
+const LONGEST_MISSPELT: usize = 200;
+
 /// Says whether two words differ only in how they are divided, in their case, or in a letter or two.
 fn is_misspelt(word: &str, meant: &str) -> bool {
+    if word.len() > LONGEST_MISSPELT {
+        return false;
+    }
     let letters = |text: &str| text.to_lowercase().replace(['_', '-', ' '], "");
     let (word, meant) = (letters(word), letters(meant));
     // In a short word, one changed letter makes a different word.
@@ -319,6 +325,9 @@ fn is_misspelt(word: &str, meant: &str) -> bool {
 
 /// Finds the known word that was perhaps meant.
 pub fn closest_word<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    if word.len() > LONGEST_MISSPELT {
+        return None;
+    }
     known
         .iter()
         .map(|candidate| (strsim::jaro_winkler(&word.to_lowercase(), candidate), *candidate))
