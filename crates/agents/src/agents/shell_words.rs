@@ -232,12 +232,13 @@ impl<'s> Lexer<'s> {
         }
         self.end_word();
         let _ = self.skip('-');
-        let end = self.rest.find('\n').unwrap_or(self.rest.len());
-        let line = self.rest[..end].trim_start();
-        let word: String =
-            line.chars().take_while(|char| !char.is_whitespace() && !";|&>)".contains(*char)).collect();
-        let skipped = self.rest.find(&word).unwrap_or(0) + word.len();
-        self.rest = &self.rest[skipped..];
+        // A line may be very long and have many of these, so its end is not looked for.
+        let after = self.rest.trim_start_matches(|char: char| char.is_whitespace() && char != '\n');
+        let ends_word = |char: char| char.is_whitespace() || ";|&>)".contains(char);
+        let (word, rest) = after.split_at(after.find(ends_word).unwrap_or(after.len()));
+        if !word.is_empty() {
+            self.rest = rest;
+        }
         self.here_ends.push(word.trim_matches(['"', '\'', '\\']).to_owned());
     }
 
